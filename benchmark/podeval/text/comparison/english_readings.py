@@ -126,6 +126,7 @@ N = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 """Pattern of a number in figures."""
 
 
+@lru_cache(maxsize=8_192)
 def read_word(word: str) -> tuple[Words, ...]:
     """Return the readings of a plain word in lower case: itself, or "zero" for "oh"."""
     plain = word.replace("'", "").replace("’", "")
@@ -141,6 +142,7 @@ def list_readings(kind: str, text: str) -> tuple[Words, ...]:
     return tuple(dict.fromkeys(tuple(way) for way in ways))
 
 
+@lru_cache(maxsize=8_192)
 def _say(value: int) -> str:
     """Return a number by its value: 1984 is "one thousand nine hundred eighty four"."""
     return say_number(f"{value:,}")

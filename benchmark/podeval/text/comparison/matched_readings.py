@@ -29,17 +29,21 @@ from podeval.text.comparison.english_readings import (
 _AROUND = 2
 """Equal words before and after a difference that may belong to a figure: "5 km" and "5 kilometres"."""
 
-_REACH = 8
-"""Pieces before and after a figure's place in the other text at which its reading may begin."""
+_STEPS = sorted(range(-8, 9), key=abs)
+"""Pieces from a figure's place in the other text at which its reading may begin."""
 
-_FIGURE = re.compile(r"[0-9$€£¥₹%°&@=×÷<>≈~±§№#+½⅓⅔¼¾²³]|[A-Z]{2}|\b[A-Za-z]\.|[a-z][./][a-z]|\b[VX]\b")
+_FIGURE = re.compile(
+    # One set of characters first, which is searched fast: signs, pairs of capitals, V and X, initials, addresses.
+    r"[0-9$€£¥₹%°&@=×÷<>≈~±§№#+½⅓⅔¼¾²³A-Z./]"
+    r"(?:(?<![A-Z./])|(?<=[A-Z])(?=[A-Z])|(?<=\b[VX])\b|(?<=\b[A-Za-z]\.)|(?<=[a-z][./])(?=[a-z]))"
+)
 """Signs that a difference may be one of figures, next to abbreviations."""
 
 _STRIPPED = string.punctuation + "…“”‘’—–"
 
 
 _ABBREVIATED = frozenset(ABBREVIATIONS) - {"no"}
-_COINS = [[f"{coin}{many}"] for coin in ("dollar", "cent", "euro", "pound") for many in ("", "s")]
+_COINS = [f"{coin}{many}" for coin in ("dollar", "cent", "euro", "pound") for many in ("", "s")]
 """The words that end no reading before them: OpenAI's normaliser drops them next to a sign."""
 
 
@@ -52,7 +56,7 @@ class Piece(NamedTuple):
         end: the character after its last.
         readings: every reading, as words.
         figure: whether it is more than a plain word.
-        parted: whether a mark of punctuation parts it from the piece before.
+        parted: whether a mark of punctuation parts a figure from the piece before.
     """
 
     text: str
@@ -80,8 +84,10 @@ _MONTH = rf"(?:{_any([*MONTHS, *(month[:3] for month in MONTHS), 'sept'])})"
 _UNIT = rf"(?:{_any(UNITS)})"
 _PIECE = re.compile(
     # Plain words and the spaces after words, which are most, are seen at once.
-    r"(?P<space>(?<=[A-Za-z.,;!?])\s+)"
-    rf"|\b(?!(?:{_any([*NO_DOT, *MONTHS, 'no', 'double', 'triple'])})\b)(?-i:[A-Z]?[a-z]+)(?=[\s,;!?])"
+    rf"\b(?=[A-Za-z])(?!(?:{_any([*NO_DOT, *MONTHS, 'no', 'double', 'triple'])})\b)(?:"
+    r"(?P<plain>(?-i:(?:[A-Z]?[a-z]+|I)(?:['’][a-z]+)?))(?:[,;!?]?\s+|(?-i:-(?=[a-z]+(?:[\s,;!?]|\.?$|\.\s)))|(?=[,;!?]|$))"
+    rf"|(?!(?:{_any(ABBREVIATIONS)})\.)(?P<end>(?-i:[A-Z]?[a-z]+(?:['’][a-z]+)?))\.(?:\s+|$))"
+    r"|(?P<space>(?<=[A-Za-z.,;!?])\s+)"
     r"|(?P<web>(?:https?://|www\.)[\w./@-]*\w|[\w.-]+@[\w-]+(?:\.[\w-]+)+"
     r"|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|uk|ai|app|dev|info|tv|jp|de|cn)\b(?:/[\w./-]*\w)?)"
     rf"|(?P<date>\b{_MONTH}\b\.?\s\d{{1,2}}(?:st|nd|rd|th)?\b(?![:.]\d)(?:,?\s\d{{4}}\b)?"
@@ -112,6 +118,7 @@ _PIECE = re.compile(
 
 _WEB_PART = r"[^\W\d_]+|\d+|[^\w\s]|_"
 _MARKS = frozenset(",.;:!?")
+_HARD_SPACE = re.compile(r"[^\S \t\r\n]")
 
 
 def write_as_in_script(script: str, transcript: str) -> str:
@@ -133,7 +140,7 @@ def write_as_in_script(script: str, transcript: str) -> str:
 
 def cut_at_spaces(text: str) -> list[str]:
     """Cut a text into words with their punctuation; a narrow or unbreakable space parts thousands, not words."""
-    return re.findall(r"[^ \t\r\n]+", text)
+    return re.findall(r"[^ \t\r\n]+", text) if _HARD_SPACE.search(text) else text.split()
 
 
 def fold_word(word: str) -> str:
@@ -144,30 +151,34 @@ def fold_word(word: str) -> str:
 def _cut_into_pieces(text: str) -> list[Piece]:
     """Cut a text into its words, figures and signs, each with its readings; other characters are left out."""
     pieces: list[Piece] = []
+    end = 0
     for match in _PIECE.finditer(text):
-        kind, start = match.lastgroup or "word", match.start()
-        if kind == "space":
-            continue
-        for part in re.finditer(_WEB_PART if kind == "web" else r"\S.*", match[0]):
-            at, end = start + part.start(), start + part.end()
-            word = part[0].lower()
-            readings = read_word(word) if kind == "word" else list_readings(kind, part[0] if kind != "web" else word)
-            parted = bool(pieces) and not _MARKS.isdisjoint(text[pieces[-1].end : at])
-            pieces.append(Piece(word, at, end, readings, kind not in ("word", "many"), parted))
+        kind = match.lastgroup or "word"
+        if kind in ("plain", "end"):
+            lower = match[kind].lower()
+            end = match.end(kind)
+            pieces.append(Piece(lower, match.start(), end, read_word(lower), False, False))
+        elif kind != "space":
+            for word in re.findall(_WEB_PART, match[0]) if kind == "web" else [match[0].lstrip()]:
+                at, lower = text.index(word, max(end, match.start())), word.lower()
+                readings = read_word(lower) if kind == "word" else list_readings(kind, lower if kind == "web" else word)
+                parted = bool(pieces) and not _MARKS.isdisjoint(text[end:at])
+                end = at + len(word)
+                pieces.append(Piece(lower, at, end, readings, kind not in ("word", "many"), parted))
     return pieces
 
 
 def _find_differences(written: Sequence[str], spoken: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
     """Yield the words, from and to, that differ and have a figure, with the equal words around them."""
-    one, other = ([fold_word(word) for word in words] for words in (written, spoken))
+    folded = {word: fold_word(word) for word in {*written, *spoken}}
+    one, other = ([folded[word] for word in words] for words in (written, spoken))
     stretches: list[list[int]] = []
-    for edit in Levenshtein.opcodes(one, other):
-        if edit.tag == "equal":
+    for tag, first, last, start, stop in Levenshtein.opcodes(one, other).as_list():
+        if tag == "equal":
             continue
         # As many equal words on both sides; those at the beginning and the end of a text may be fewer.
-        before = min(_AROUND, edit.src_start, edit.dest_start)
-        after = min(_AROUND, len(one) - edit.src_end, len(other) - edit.dest_end)
-        stretch = [edit.src_start - before, edit.src_end + after, edit.dest_start - before, edit.dest_end + after]
+        before, after = min(_AROUND, first, start), min(_AROUND, len(one) - last, len(other) - stop)
+        stretch = [first - before, last + after, start - before, stop + after]
         if stretches and stretch[0] <= stretches[-1][1] and stretch[2] <= stretches[-1][3]:
             stretches[-1][1::2] = stretch[1::2]
         else:
@@ -214,6 +225,8 @@ def _find_figures(
     pieces: Sequence[Piece], others: Sequence[Piece], partners: Mapping[int, int]
 ) -> Iterator[tuple[int, int, int, int]]:
     """Yield the figures of one text, from and to, and where the other has a reading of theirs."""
+    if not any(piece.figure for piece in pieces):
+        return
     taken = {second: first for first, second in partners.items()}
     first = shift = 0
     while first < len(pieces):
@@ -224,8 +237,7 @@ def _find_figures(
         # All of a run of figures, as near to its place in the other text as possible: a part of a number is another.
         if last > first and not all(each in partners for each in range(first, last)):
             place = first + shift
-            reachable = range(max(0, place - _REACH), min(len(others), place + _REACH + 1))
-            for start in sorted(reachable, key=lambda start: abs(start - place)):
+            for start in [place + steps for steps in _STEPS if 0 <= place + steps < len(others)]:
                 end = _find_end(pieces[first:last], others, start)
                 if end and any(taken.get(each, first) in range(first, last) for each in range(start, end)):
                     yield first, last, start, end
@@ -244,21 +256,24 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
     states: list[tuple[int, tuple[str, ...], int, tuple[str, ...]]] = [(0, (), place, ())]
     while states:
         at, left, reached, right = states.pop()
-        same = 0
-        while same < min(len(left), len(right)) and left[same] == right[same]:
-            same += 1
-        left, right = left[same:], right[same:]
-        if left and right:
+        same = min(len(left), len(right))
+        if left[:same] != right[:same]:
             continue
+        left, right = left[same:], right[same:]
         if not left and at < len(figure):
-            states += [(at + 1, words, reached, right) for words in figure[at].readings]
+            # Only readings that begin as the other text goes on.
+            following = [right] if right else [way for each in others[reached : reached + 1] for way in each.readings]
+            heads = {way[:1] for way in following} | {()}
+            readings = (way for way in figure[at].readings if () in following or way[:1] in heads)
+            states += [(at + 1, way, reached, right) for way in readings]
         elif left and reached < len(others):
-            states += [(at, left, reached + 1, words) for words in others[reached].readings]
+            readings = (way for way in others[reached].readings if way[:1] in ((), left[:1]))
+            states += [(at, left, reached + 1, way) for way in readings]
         elif (
             not left
             and not right
             and reached > place
-            and [each.text for each in others[reached : reached + 1]] not in _COINS
+            and (reached == len(others) or others[reached].text not in _COINS)
         ):
             end = max(reached, end or 0)
     return end
