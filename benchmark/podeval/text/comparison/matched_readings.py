@@ -223,7 +223,7 @@ def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterat
 
 
 def _find_figures(
-    pieces: Sequence[Piece], others: Sequence[Piece], partners: Mapping[int, int], taken: Mapping[int, int]
+    pieces: Sequence[Piece], others: Sequence[Piece], partners: Mapping[int, int], inverse: Mapping[int, int]
 ) -> Iterator[tuple[int, int, int, int]]:
     """Yield the figures of one text, from and to, and where the other has a reading of theirs.
 
@@ -231,7 +231,7 @@ def _find_figures(
         pieces: the pieces of the text.
         others: those of the other text.
         partners: equal piece of the other text by piece of this one.
-        taken: the same by piece of the other text.
+        inverse: the same pairs by piece of the other text.
     """
     if not any(piece.figure for piece in pieces):
         return
@@ -246,7 +246,7 @@ def _find_figures(
             place = first + shift
             for start in (place + steps for steps in _STEPS if 0 <= place + steps < len(others)):
                 end = _find_end(pieces[first:last], others, start)
-                if end and any(taken.get(each, first) in range(first, last) for each in range(start, end)):
+                if end and any(inverse.get(each, first) in range(first, last) for each in range(start, end)):
                     yield first, last, start, end
                     break
         first = max(last, first + 1)
