@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from podeval import benchmarks
+from podeval.audio.samples import resample
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored, describe_notes
@@ -108,6 +110,40 @@ def test_a_steady_recording_lasts_at_least_as_long_as_it_is(tmp_path: Path) -> N
     assert any("lasts at least as long" in sentence for sentence in describe_notes(score))
 
 
+@pytest.mark.models
+@pytest.mark.long
+def test_noise_that_grows_for_five_minutes_has_the_slope_of_its_minutes_alone(tmp_path: Path) -> None:
+    """A minute of people's clips five times, in noise that grows from 45 to 15 dB below the speech.
+
+    What its quality should lose is measured apart: the same minute in the noise of each minute's middle.
+    """
+    readers = sorted((Path(benchmarks.__file__).parent / "data" / "readers").glob("*.flac"))
+    clips = [Recording.open(path) for path in readers]
+    joined = np.concatenate([resample(clip.samples[:, 0], clip.rate, RATE) for clip in clips])
+    assert len(joined) >= 60 * RATE
+    speech = np.tile(joined[: 60 * RATE], 5)
+    noise = np.random.default_rng(6).normal(scale=np.sqrt(np.mean(speech**2)), size=len(speech))
+
+    def measure(name: str, samples: NDArray[np.float64]) -> Any:
+        recording = Recording.from_samples(samples.astype(np.float32), RATE, cache=Cache(tmp_path))
+        return catalogue.get(name)({"recording": recording}, {"source": "mix"})
+
+    below = np.linspace(45, 15, len(speech))
+    growing = measure("endurance", speech + noise * 10 ** (-below / 20))
+    middles = below.reshape(5, -1).mean(axis=1)
+    minutes = [(speech + noise * 10 ** (-middle / 20))[: 60 * RATE] for middle in middles]
+    alone = [measure("dnsmos", minute).values["ovrl"] for minute in minutes]
+    expected = 10 * np.polyfit(range(5), alone, 1)[0]
+    low, high = growing.notes["slope_intervals"]["quality"]
+    assert expected < -1
+    assert growing.values["quality_slope"] == pytest.approx(expected, rel=0.15)
+    assert low < expected < high < 0
+    steady = measure("endurance", speech + noise * 10 ** (-45 / 20))
+    low, high = steady.notes["slope_intervals"]["quality"]
+    assert low <= 0 <= high
+    assert steady.notes["censored"] == ["lasts"]
+
+
 @pytest.mark.long
 def test_a_language_whose_syllables_are_not_counted_has_no_rate(tmp_path: Path) -> None:
     score = measured(Spoken(language="de"), tmp_path)
@@ -129,9 +165,12 @@ def steady(minutes: int, memory: float, rng: np.random.Generator) -> list[float]
     return values
 
 
-@pytest.mark.parametrize(("minutes", "memory"), [(10, 0.0), (10, 0.3), (30, 0.3)])
-def test_steady_series_have_slopes_whose_interval_contains_zero(minutes: int, memory: float) -> None:
-    """Six values of 60 recordings each; every value varies as much as its tolerance in two thirds of all minutes."""
+@pytest.mark.parametrize(("minutes", "memory", "last"), [(10, 0.0, 51), (10, 0.3, 51), (10, 0.6, 36), (30, 0.3, 51)])
+def test_steady_series_have_slopes_whose_interval_contains_zero(minutes: int, memory: float, last: int) -> None:
+    """Six values of 60 recordings each; every value varies as much as its tolerance in two thirds of all minutes.
+
+    That much variation with so long a memory as 0.6 looks like a departure in one recording of three.
+    """
     rng, slopes, lasting = np.random.default_rng(3), [], 0
     for _ in range(60):
         courses = {
@@ -142,8 +181,8 @@ def test_steady_series_have_slopes_whose_interval_contains_zero(minutes: int, me
         slopes += list(score.notes["slope_intervals"].values())
         lasting += bool(score.notes["censored"])
     assert len(slopes) == 360
-    assert sum(low <= 0 <= high for low, high in slopes) >= 0.92 * 360
-    assert lasting >= 0.85 * 60
+    assert sum(low <= 0 <= high for low, high in slopes) >= 0.95 * 360
+    assert lasting >= last
 
 
 def test_a_leap_near_the_end_is_found_and_one_minute_is_not() -> None:

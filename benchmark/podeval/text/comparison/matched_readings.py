@@ -213,10 +213,11 @@ def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterat
     partners: dict[int, int] = {}
     blocks = Levenshtein.opcodes([each.text for each in written], [each.text for each in spoken]).as_matching_blocks()
     for edit in blocks:
-        partners.update((edit.a + offset, edit.b + offset) for offset in range(edit.size))
+        partners.update(zip(range(edit.a, edit.a + edit.size), range(edit.b, edit.b + edit.size), strict=True))
     inverse = {second: first for first, second in partners.items()}
-    matches = [_Match(*match) for match in _find_figures(written, spoken, partners)]
-    matches += [_Match(here, end, first, last) for first, last, here, end in _find_figures(spoken, written, inverse)]
+    matches = [_Match(*match) for match in _find_figures(written, spoken, partners, inverse)]
+    figures = _find_figures(spoken, written, inverse, partners)
+    matches += [_Match(here, end, first, last) for first, last, here, end in figures]
     last = end = 0
     for match in sorted(matches, key=lambda match: (match.start, match.first)):
         if match.first >= last and match.start >= end:
@@ -225,12 +226,18 @@ def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterat
 
 
 def _find_figures(
-    pieces: Sequence[Piece], others: Sequence[Piece], partners: Mapping[int, int]
+    pieces: Sequence[Piece], others: Sequence[Piece], partners: Mapping[int, int], inverse: Mapping[int, int]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the figures of one text, from and to, and where the other has a reading of theirs."""
+    """Yield the figures of one text, from and to, and where the other has a reading of theirs.
+
+    Args:
+        pieces: the pieces of the text.
+        others: those of the other text.
+        partners: equal piece of the other text by piece of this one.
+        inverse: the same pairs by piece of the other text.
+    """
     if not any(piece.figure for piece in pieces):
         return
-    taken = {second: first for first, second in partners.items()}
     first = shift = 0
     while first < len(pieces):
         shift = partners.get(first, first + shift) - first
@@ -240,9 +247,9 @@ def _find_figures(
         # All of a run of figures, as near to its place in the other text as possible: a part of a number is another.
         if last > first and not all(each in partners for each in range(first, last)):
             place = first + shift
-            for start in [place + steps for steps in _STEPS if 0 <= place + steps < len(others)]:
+            for start in (place + steps for steps in _STEPS if 0 <= place + steps < len(others)):
                 end = _find_end(pieces[first:last], others, start)
-                if end and any(taken.get(each, first) in range(first, last) for each in range(start, end)):
+                if end and any(inverse.get(each, first) in range(first, last) for each in range(start, end)):
                     yield first, last, start, end
                     break
         first = max(last, first + 1)
