@@ -234,7 +234,12 @@ def test_the_embedded_profile_says_which_has_the_model_and_separates_nothing(
 
 @pytest.mark.models
 @pytest.mark.parametrize(
-    ("name", "key", "off"), [("dnsmos", "ovrl", 0.06), ("distillmos", "distillmos", 0.06), ("integrity", "plcmos", 0.1)]
+    ("name", "key", "off"),
+    [
+        ("dnsmos", "ovrl", 0.06),
+        pytest.param("distillmos", "distillmos", 0.06, marks=pytest.mark.long),
+        pytest.param("integrity", "plcmos", 0.1, marks=pytest.mark.long),
+    ],
 )
 def test_silence_and_offset_around_and_under_speech_move_no_rating(
     name: str, key: str, off: float, shared_data: Path, tmp_path: Path

@@ -73,6 +73,7 @@ def test_piper_s_own_server_is_understood(
     assert podeval_run(program, tmp_path, *words) < LARGEST_WER
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", LENGTHS)
 def test_a_function_that_asks_piper_s_server_needs_no_change_of_podeval(
     program: tuple[str, ...], address: Callable[[str], str], tmp_path: Path
