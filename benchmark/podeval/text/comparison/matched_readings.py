@@ -176,9 +176,10 @@ def _find_differences(written: Sequence[str], spoken: Sequence[str]) -> Iterator
     folded = {word: fold_word(word) for word in {*written, *spoken}}
     one, other = ([folded[word] for word in words] for words in (written, spoken))
     stretches: list[list[int]] = []
-    for tag, first, last, start, stop in Levenshtein.opcodes(one, other).as_list():
-        if tag == "equal":
+    for edit in Levenshtein.opcodes(one, other):
+        if edit.tag == "equal":
             continue
+        first, last, start, stop = edit.src_start, edit.src_end, edit.dest_start, edit.dest_end
         # As many equal words on both sides; those at the beginning and the end of a text may be fewer.
         before, after = min(_AROUND, first, start), min(_AROUND, len(one) - last, len(other) - stop)
         stretch = [first - before, last + after, start - before, stop + after]
