@@ -19,7 +19,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
@@ -56,8 +55,6 @@ SCORING = sandbox.SandboxLimits(
 GPU_SECONDS = 120
 """Seconds of a shared GPU that one recording is given."""
 SCRIPTS = replace(SCORING, wall_seconds=120.0)
-_LONGEST = {"recording": SCORING.wall_seconds + 2 * DECODING.wall_seconds, "script": SCRIPTS.wall_seconds + 60}
-"""Seconds after which the first in a line holds nobody up any more."""
 _OF_REPORT = tuple(locate_hub_source("space") / name for name in ("locale", "static"))
 """Texts and styles of the report, which the process reads."""
 _LOOK = 0.2
@@ -66,7 +63,6 @@ HEARTBEAT = 1.0
 """Seconds after which the same is given again: Gradio cancels a measurement between two of its results only, and keeps
 whoever cancels waiting until then."""
 _MOST_LINES = 32 * 2**20
-_ODD = re.compile(r"[^\w.-]+", re.ASCII)
 
 SETTING = "NUMBA_CACHE_DIR"
 COMPILING_SECONDS = 300.0
@@ -100,18 +96,17 @@ class ScoreSession:
 class MeasuringTurn:
     """A place in the line of those who measure a recording, or a script: the machine measures one of each at a time.
 
-    It is not bound to a thread, because Gradio's change.
-
     Args:
         kind: `recording` or `script`.
     """
 
     _lines: Mapping[str, list[MeasuringTurn]] = {"recording": [], "script": []}
-    _changed = threading.Condition()
+    _changed = threading.Condition()  # Bound to no thread, because Gradio's change.
+    _most = SCORING.wall_seconds + 2 * DECODING.wall_seconds
+    """Seconds after which the first in a line holds nobody up any more."""
 
     def __init__(self, kind: str) -> None:
-        self._line, self._most = self._lines[kind], _LONGEST[kind]
-        self._seen = time.monotonic()
+        self._line, self._seen = self._lines[kind], time.monotonic()
 
     def __enter__(self) -> MeasuringTurn:
         """Take the last place."""
@@ -132,8 +127,7 @@ class MeasuringTurn:
             self._changed.wait_for(lambda: self._line[0] is self, seconds)
             first, self._seen = self._line[0], time.monotonic()
             if self._seen - first._seen > self._most:
-                # It was left where nothing ends it, as by a server that was stopped in the middle.
-                self._line.remove(first)
+                self._line.remove(first)  # Nothing ends it, as where a server was stopped in the middle.
             return self._line.index(self)
 
     def wait_to_the_end(self) -> None:
@@ -143,7 +137,7 @@ class MeasuringTurn:
                 raise BadInput(_UNHEARD)
 
 
-@contextmanager
+@contextlib.contextmanager
 def open_decoded(path: Path) -> Iterator[Path]:
     """A copy of a stranger's file for as long as the block runs; what is said of it names the file alone.
 
@@ -230,12 +224,11 @@ def use_shared_gpu(function: _Function) -> _Function:
     Args:
         function: a function or generator whose arguments and results can be pickled.
     """
-    try:
+    with contextlib.suppress(ImportError):
         import spaces
-    except ImportError:
-        return function
-    shared: _Function = spaces.GPU(duration=GPU_SECONDS)(function)
-    return shared
+
+        function = spaces.GPU(duration=GPU_SECONDS)(function)
+    return function
 
 
 @use_shared_gpu
@@ -260,9 +253,10 @@ def score_apart(
         upsample: whether a recording below a model's sampling rate is scored all the same.
     """
     out = Path(tempfile.mkdtemp(prefix="podeval-score-", dir=copy.parent))
-    title = _ODD.sub("_", Path(name).name)[:80]
     what: dict[str, Any] = {"text": text, "speakers": speakers, "metrics": metrics, "allow_upsampling": upsample}
-    job = ScoreJob(recording=copy, name=title, out=out, language=language, **what)
+    job = ScoreJob(
+        recording=copy, name=re.sub(r"[^A-Za-z0-9_.-]+", "_", Path(name).name)[:80], out=out, language=language, **what
+    )
     yield from _run_job(job, copy, SCORING)
 
 
@@ -405,5 +399,4 @@ def prepare() -> Path | None:
                 compiled.rename(folder)
     except (OSError, subprocess.SubprocessError) as error:
         _LOG.warning("each measurement compiles the pitch tracker again: %s", error)
-        return folder if folder.is_dir() else None
-    return folder
+    return folder if folder.is_dir() else None

@@ -114,7 +114,7 @@ def _find_error(
     Args:
         blocks: number of each block; those without a value are left out.
         offset: time of each block from their mean.
-        residuals: of the least-squares line.
+        residuals: distances from the least-squares line.
         memories: the correlations of neighbours that are possible, the first of them 0.
     """
     line, free = np.stack([np.ones(len(offset)), offset], axis=1), len(offset) - 2
