@@ -57,7 +57,6 @@ GPU_SECONDS = 120
 SCRIPTS = replace(SCORING, wall_seconds=120.0)
 _OF_REPORT = tuple(locate_hub_source("space") / name for name in ("locale", "static"))
 """Texts and styles of the report, which the process reads."""
-_LOOK = 0.2
 _UNHEARD = "nobody waits for it any more"
 HEARTBEAT = 1.0
 """Seconds after which the same is given again: Gradio cancels a measurement between two of its results only, and keeps
@@ -253,10 +252,9 @@ def score_apart(
         upsample: whether a recording below a model's sampling rate is scored all the same.
     """
     out = Path(tempfile.mkdtemp(prefix="podeval-score-", dir=copy.parent))
+    title = re.sub(r"[^\w.-]+", "_", Path(name).name, flags=re.ASCII)[:80]
     what: dict[str, Any] = {"text": text, "speakers": speakers, "metrics": metrics, "allow_upsampling": upsample}
-    job = ScoreJob(
-        recording=copy, name=re.sub(r"[^A-Za-z0-9_.-]+", "_", Path(name).name)[:80], out=out, language=language, **what
-    )
+    job = ScoreJob(recording=copy, name=title, out=out, language=language, **what)
     yield from _run_job(job, copy, SCORING)
 
 
@@ -303,7 +301,7 @@ def _run_job(score_job: ScoreJob, readable: Path, limits: sandbox.SandboxLimits)
                 yield session
                 last = time.monotonic()
             elif alive:
-                _look_after(running, _LOOK)
+                _look_after(running, 0.2)
         ended = running.wait()
     if not session.problem and ended.failure:
         session.problem = _blame(ended)
