@@ -36,7 +36,7 @@ _Name = Annotated[str, Field(pattern=f"^{NAME}$")]
 WAITING, MOST_WAITING = 8, 40
 """Events that wait for one function, and for all."""
 EACH_WAITS = 3
-EVENT_RATE = "120/minute"
+EVENT_RATE, READ_RATE = "120/minute", "300/minute"
 MOST_CALLS, EACH_CALLS = 32, 8
 """Requests at work at once, of the 40 threads that there are; and as many of each whose bodies are on their way."""
 MOST_STREAMS, EACH_STREAMS = 200, 8
@@ -171,6 +171,16 @@ class VisitorPlaces:
         self._calls = WaitingRoom(MOST_CALLS, MOST_CALLS if local else EACH_CALLS)
         self._bodies = WaitingRoom(MOST_STREAMS, MOST_STREAMS if local else EACH_CALLS)
         self._streams = WaitingRoom(MOST_STREAMS, MOST_STREAMS if local else EACH_STREAMS)
+
+    def check_reading(self, part: str, address: str) -> None:
+        """Look at the pace of an address that reads; files of Gradio's page, of which it has a hundred, do not count.
+
+        Raises:
+            Refused: the address has had its share.
+        """
+        is_file = part.startswith(("/assets/", "/static/", "/svelte/"))
+        if not is_file and not self._local and self._pace.wait(parse(READ_RATE), "reads", address):
+            raise Refused(429, "that was too fast; try again in a minute")
 
     @contextmanager
     def enter(self, address: str) -> Iterator[None]:
@@ -314,6 +324,16 @@ def describe_invalid(error: ValidationError) -> str:
 
 STREAMS = re.compile(rf"heartbeat/(?P<name>{NAME})|queue/data|upload_progress|call/{NAME}/(?P<event>{NAME})")
 """Addresses that are answered without end."""
+
+
+def replay_body(body: bytes, receive: Receive) -> Receive:
+    """Receive a body that is there already, and then what follows it."""
+    messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return receive_again
 
 
 async def answer_call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
