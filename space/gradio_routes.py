@@ -47,6 +47,7 @@ from gradio_events import (
     check_names,
     describe_invalid,
     find_session,
+    parse_event,
     replay_body,
 )
 from markupsafe import Markup
@@ -208,7 +209,7 @@ class GradioGate:
             return self._issued.may_name(holders, path)
 
         try:
-            body = json.loads(await Request(scope, receive).body())
+            body = parse_event(await Request(scope, receive).body())
             body = check_files(body, may_name)
             event = EventSent.model_validate(body)
             # No page sends half a letter or a number that is none, at which a database may fall over.

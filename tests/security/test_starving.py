@@ -415,6 +415,22 @@ def test_odd_bodies_are_refused_in_a_short_sentence_and_a_short_line(
     assert "Traceback" not in written.err + written.out
 
 
+SHAPES = {"nested": "[[[[[[[[]]]]]]]],", "objects": '{"a":[]},', "numbers": "1,", "names": '"a",'}
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_event_of_a_million_values_holds_up_nobody(site: Any, shape: str, coding: str) -> None:
+    client, most = visitor(site), 2**19 if coding == "utf-16" else 2**20
+    text = SHAPES[shape] * ((most - 1_000) // len(SHAPES[shape]))
+    body = f'{{"fn_index": {number_of(site, "RecordingPart.choose")}, "data": ["\\"\\\\", {text} 0]}}'.encode(coding)
+    client.get("/gradio_api/app_id")
+    began = time.process_time()
+    answer = client.post("/gradio_api/run/predict", content=body, headers={"content-type": JSON})
+    assert (answer.status_code, answer.json()["error"]) == (400, "send at most 10,000 values")
+    assert time.process_time() - began < 0.4
+
+
 def test_gradios_answers_say_nothing_of_who_else_may_read_them(site: Any) -> None:
     for path in ("/config", "/gradio_api/info"):
         local = TestClient(site, base_url="http://localhost", client=("198.51.100.1", 1))
