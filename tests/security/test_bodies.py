@@ -41,6 +41,11 @@ def send(parts: Callable[[], Iterable[bytes]], pause: float = 0.0) -> Iterator[s
                 connection.sendall(part)
                 if over.wait(pause):
                     return
+            # Closed with a part of the request unread, the connection would be reset before the answer is read.
+            connection.shutdown(socket.SHUT_WR)
+            connection.settimeout(10)
+            while connection.recv(65536):
+                pass
 
     def accept() -> None:
         with suppress(OSError):
