@@ -60,7 +60,7 @@ def rehearse(evening: Evening, hub: Any) -> RunFolder:
     assert SERVER_KEY not in done.stdout + done.stderr
     # Measured, under two loads, and to be looked at.
     run = open_run(evening.folder / "runs" / "real_pod" / "topics" / "evening")
-    assert [one.at_once for one in list_latencies(run)] == [1, 2]
+    assert [(one.at_once, one.system) for one in list_latencies(run)] == [(1, "evening"), (2, "evening_at_2")]
     assert "Speed of the server" in (evening.folder / "evening.html").read_text(encoding="utf-8")
     # The recordings are on the Hub with a card, and the submission names their commit.
     repo = hub.repos.repos["datasets", "me/evening"]
