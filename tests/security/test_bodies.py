@@ -22,7 +22,6 @@ from podeval.models.chat_endpoint import EndpointChat
 from podeval.models.downloading import TooLarge, download
 from podeval.systems.servers.connection import ServerBroke, ServerBusy, ServerConnection, ServerResponse
 from podeval.systems.servers.kinds import KINDS, open_kind
-from podeval.systems.servers.kinds.kind import SpeechRequest
 from podeval.systems.speech import SpeechFailed
 from tests.fakes.bounded_memory import bounded_memory
 
@@ -148,8 +147,9 @@ FORMS = {"application/json": EMPTY_LISTS, "text/event-stream": b"data: " + EMPTY
 def test_an_answer_of_millions_of_values_takes_no_memory(kind: str, form: str) -> None:
     answer = ServerResponse(FORMS[form], {"content-type": form}, ((0.0, len(FORMS[form])),), 0.1, 1)
     server = open_kind(kind, ServerConnection("http://127.0.0.1:9"), "m")
+    request = server.write_turn("Hello.", "a", 0)
     with bounded_memory(200 * MB), pytest.raises((SpeechFailed, ServerBroke)):
-        server.read(answer, SpeechRequest("speech", {}), "Hello.")
+        server.read(answer, request, "Hello.")
 
 
 @pytest.mark.parametrize("form", FORMS)
