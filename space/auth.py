@@ -198,12 +198,7 @@ def read_contact() -> str:
 
 
 def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRouter:
-    """The routes of signing in and out.
-
-    Args:
-        how: how people sign in.
-        limit: lets through so many requests of one address; each makes this site ask the provider.
-    """
+    """The routes of signing in and out; `limit` lets through so many requests of an address that ask the provider."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get("/sign-in")
