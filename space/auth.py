@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,6 +32,7 @@ HUB = "https://huggingface.co"
 HUB_ISSUER = "hf"
 """Beginning of the identities of the Hub."""
 SESSION = "person"
+RATE = "60/minute"
 SIGNED_IN = "signed-in"
 """Value of `no` in the address of the front page after a sign-in that was not finished."""
 _CONTACT = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+|https://[\w-][^\s()<>\[\]\"\\]+")
@@ -196,12 +197,13 @@ def read_contact() -> str:
     return f"[{contact}]({contact if contact.startswith('https://') else f'mailto:{contact}'})" if contact else ""
 
 
-def build_router(how: SignIn) -> APIRouter:
-    """The routes of signing in and out."""
+def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRouter:
+    """The routes of signing in and out; `limit` lets through so many requests of an address that ask the provider."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get("/sign-in")
     async def begin(request: Request, next: str = "/") -> Response:
+        limit(request, RATE)
         if how.mode != "oidc":
             return RedirectResponse(_own_path(next), status_code=303)
         request.session["next"] = _own_path(next)
@@ -217,6 +219,7 @@ def build_router(how: SignIn) -> APIRouter:
 
     @routes.get("/sign-in/done", name="finish")
     async def finish(request: Request) -> Response:
+        limit(request, RATE)
         if how.mode != "oidc":
             return RedirectResponse("/", status_code=303)
         target = _own_path(str(request.session.get("next", "/")))

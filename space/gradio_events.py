@@ -7,6 +7,7 @@ streams open without end. So all of that is looked at before Gradio, and what Gr
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import time
@@ -35,8 +36,11 @@ NAME = r"[A-Za-z0-9_-]{1,64}"
 _Name = Annotated[str, Field(pattern=f"^{NAME}$")]
 WAITING, MOST_WAITING = 8, 40
 """Events that wait for one function, and for all."""
+MOST_VALUES = 10_000
+"""Values of an event, of which pages send some hundred."""
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 EACH_WAITS = 3
-EVENT_RATE = "120/minute"
+EVENT_RATE, READ_RATE = "120/minute", "300/minute"
 MOST_CALLS, EACH_CALLS = 32, 8
 """Requests at work at once, of the 40 threads that there are; and as many of each whose bodies are on their way."""
 MOST_STREAMS, EACH_STREAMS = 200, 8
@@ -59,6 +63,20 @@ class EventSent(BaseModel):
     event_id: _Name | None = None
     fn_index: Annotated[int, Field(ge=0, le=10_000)] | None = None
     trigger_id: Annotated[int, Field(ge=-1, le=1_000_000)] | None = None
+
+
+def parse_event(body: bytes) -> Any:
+    """Parse an event, whose values are counted before that: a million take the thread that answers everybody seconds.
+
+    Raises:
+        Refused: it has more values than any page sends.
+        ValueError: it is no JSON.
+    """
+    text = body.decode(json.detect_encoding(body), "surrogatepass")
+    structure = _STRING.sub("", text)
+    if sum(map(structure.count, "[{,")) > MOST_VALUES:
+        raise Refused(400, f"send at most {MOST_VALUES:,} values")
+    return json.loads(text)
 
 
 class Refused(Exception):
@@ -171,6 +189,16 @@ class VisitorPlaces:
         self._calls = WaitingRoom(MOST_CALLS, MOST_CALLS if local else EACH_CALLS)
         self._bodies = WaitingRoom(MOST_STREAMS, MOST_STREAMS if local else EACH_CALLS)
         self._streams = WaitingRoom(MOST_STREAMS, MOST_STREAMS if local else EACH_STREAMS)
+
+    def check_reading(self, part: str, address: str) -> None:
+        """Look at the pace of an address that reads; files of Gradio's page, of which it has a hundred, do not count.
+
+        Raises:
+            Refused: the address has had its share.
+        """
+        is_file = part.startswith(("/assets/", "/static/", "/svelte/"))
+        if not is_file and not self._local and self._pace.wait(parse(READ_RATE), "reads", address):
+            raise Refused(429, "that was too fast; try again in a minute")
 
     @contextmanager
     def enter(self, address: str) -> Iterator[None]:
@@ -314,6 +342,16 @@ def describe_invalid(error: ValidationError) -> str:
 
 STREAMS = re.compile(rf"heartbeat/(?P<name>{NAME})|queue/data|upload_progress|call/{NAME}/(?P<event>{NAME})")
 """Addresses that are answered without end."""
+
+
+def replay_body(body: bytes, receive: Receive) -> Receive:
+    """Receive a body that is there already, and then what follows it."""
+    messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return receive_again
 
 
 async def answer_call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:

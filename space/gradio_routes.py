@@ -47,6 +47,8 @@ from gradio_events import (
     check_names,
     describe_invalid,
     find_session,
+    parse_event,
+    replay_body,
 )
 from markupsafe import Markup
 from pages.board import compress, describe_view
@@ -71,7 +73,7 @@ from website import Site, find_recordings_sender
 from podeval.metrics.description import VISITOR_INPUTS
 
 _READS = re.compile(
-    rf"/config/?|/theme\.css|/manifest\.json|/robots\.txt|/pwa_icon(/\d+)?"
+    rf"/config/?|/theme\.css|/manifest\.json|/robots\.txt"
     rf"|/(assets|static|svelte)/[^\\]*"
     rf"|{API}/(info/?|openapi\.json|app_id/?|startup-events|theme\.css|upload_progress|user/?|login_check/?)"
     rf"|{API}/(heartbeat/{NAME}|queue/data|queue/status|call/{NAME}/{NAME}|file=.+)"
@@ -164,6 +166,10 @@ class GradioGate:
             session = names[0] or stream["name"] or find_session(app, stream["event"] or "")
             await self._places.stream(app, scope, receive, send, session)
         else:
+            self._places.check_reading(part, address)
+            if part.startswith(f"{API}/info"):
+                # Of the page alone; else Gradio keeps the address that the first request names, and tells it to all.
+                scope["query_string"] += b"&page="
             await app(scope, receive, send)
 
     async def _page(self, tab: str, scope: Scope, receive: Receive, send: Send) -> None:
@@ -203,7 +209,7 @@ class GradioGate:
             return self._issued.may_name(holders, path)
 
         try:
-            body = json.loads(await Request(scope, receive).body())
+            body = parse_event(await Request(scope, receive).body())
             body = check_files(body, may_name)
             event = EventSent.model_validate(body)
             # No page sends half a letter or a number that is none, at which a database may fall over.
@@ -224,7 +230,7 @@ class GradioGate:
                 # What waits to be measured is kept until then.
                 for path in [] if part.startswith("run/") else paths[:MOST_NAMED]:
                     self._issued.keep(path)
-            await answer_call(app, {**scope, "headers": headers}, _replay_body(written, receive), send)
+            await answer_call(app, {**scope, "headers": headers}, replay_body(written, receive), send)
 
     def _add_cookie(self, send: Send, holder: str = "") -> Send:
         # Within a page of the Hub a browser keeps only cookies that say where they belong.
@@ -316,16 +322,6 @@ async def _collect(app: ASGIApp, scope: Scope, receive: Receive) -> tuple[int, b
 
     await app(scope, receive, keep)
     return status, body
-
-
-def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """Receives a body that is there already, and then what follows it."""
-    messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive_again() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return receive_again
 
 
 def _refuse(status: int, sentence: str) -> JSONResponse:

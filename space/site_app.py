@@ -61,7 +61,7 @@ def build_site(site: Site) -> FastAPI:
     def style_parts() -> Response:
         return Response(build_parts_style(), media_type="text/css", headers={"Cache-Control": "max-age=600"})
 
-    app.include_router(sign_in_routes(site.how))
+    app.include_router(sign_in_routes(site.how, site.limit))
     for routes in _pages(site):
         app.include_router(routes)
     return app

@@ -164,6 +164,8 @@ def build_router(site: Site) -> APIRouter:
     async def answer(request: Request) -> Response:
         site.limit(request, RATE)
         asking.set(request)
+        if request.method == "GET":  # There are no sessions, so that nothing would ever come in a stream without end.
+            return JSONResponse({"error": "there is no stream here: send POST"}, 405, {"Allow": "POST"})
         if "app" not in running:
             return JSONResponse({"error": "this site is starting or ending; ask again in a moment"}, 503)
         return _Handed(running["app"])

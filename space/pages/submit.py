@@ -73,8 +73,9 @@ class SubmissionRoutes:
         """What says a kept reason in the reader's language."""
         return partial(translate_reason, texts=self.site.texts[self.site.language(request)]["refused"])
 
-    def schema(self) -> JSONResponse:
+    def schema(self, request: Request) -> JSONResponse:
         """The JSON Schema of a submission document."""
+        self.site.limit(request, RATE)
         return JSONResponse(build_json_schema())
 
     def scripts(self, request: Request, benchmark: str, split: str) -> Response:

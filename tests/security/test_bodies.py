@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from podeval.datasets.feeds import FEED_BYTES, BadFeed, parse_feed
+from podeval.datasets.feeds import FEED_BYTES, BadFeed, ask_apple, parse_feed
 from podeval.datasets.http import Web
 from podeval.errors import BadInput, PodevalError
 from podeval.models.chat import ChatBusy, ChatRefused, Sampling
 from podeval.models.chat_endpoint import EndpointChat
 from podeval.models.downloading import TooLarge, download
 from podeval.systems.servers.connection import ServerBroke, ServerBusy, ServerConnection, ServerResponse
-from podeval.systems.servers.sound_reading import read_sound
+from podeval.systems.servers.kinds import KINDS, open_kind
 from podeval.systems.speech import SpeechFailed
 from tests.fakes.bounded_memory import bounded_memory
 
@@ -40,6 +40,11 @@ def send(parts: Callable[[], Iterable[bytes]], pause: float = 0.0) -> Iterator[s
                 connection.sendall(part)
                 if over.wait(pause):
                     return
+            # Closed with a part of the request unread, the connection would be reset before the answer is read.
+            connection.shutdown(socket.SHUT_WR)
+            connection.settimeout(10)
+            while connection.recv(65536):
+                pass
 
     def accept() -> None:
         with suppress(OSError):
@@ -132,14 +137,31 @@ def test_a_body_that_grows_when_it_is_decompressed_has_an_end(
             ask_judge(url)
 
 
-@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-def test_an_answer_of_millions_of_values_takes_no_memory(kind: str) -> None:
-    """Empty lists take twenty times the bytes of the JSON that they are read from."""
-    body = b'data: {"audio": [' + b"[]," * 5_000_000 + b"0]}\n\n"
-    body = body if kind == "text/event-stream" else body.removeprefix(b"data: ")
-    answer = ServerResponse(body, {"content-type": kind}, ((0.0, len(body)),), 0.1, 1)
+EMPTY_LISTS = b'{"choices": [' + b"[]," * 5_000_000 + b"0]}"
+"""They take twenty times the bytes of the JSON that they are read from."""
+FORMS = {"application/json": EMPTY_LISTS, "text/event-stream": b"data: " + EMPTY_LISTS + b"\n\n"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_of_millions_of_values_takes_no_memory(kind: str, form: str) -> None:
+    answer = ServerResponse(FORMS[form], {"content-type": form}, ((0.0, len(FORMS[form])),), 0.1, 1)
+    server = open_kind(kind, ServerConnection("http://127.0.0.1:9"), "m")
+    request = server.write_turn("Hello.", "a", 0)
     with bounded_memory(200 * MB), pytest.raises((SpeechFailed, ServerBroke)):
-        read_sound(answer, "Hello.")
+        server.read(answer, request, "Hello.")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_judges_answer_of_millions_of_values_takes_no_memory(form: str) -> None:
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {form}\r\nContent-Length: {len(FORMS[form])}\r\n\r\n".encode()
+    with send(lambda: [head, FORMS[form]]) as url, bounded_memory(200 * MB), pytest.raises(ChatBusy, match="values"):
+        ask_judge(url)
+
+
+def test_a_directorys_answer_of_millions_of_values_takes_no_memory() -> None:
+    with bounded_memory(200 * MB), pytest.raises(BadFeed, match="values"):
+        ask_apple("lookup", {}, "a show", lambda address, most: EMPTY_LISTS)
 
 
 def test_a_compressed_answer_is_read() -> None:

@@ -1,5 +1,7 @@
 """What strangers send to the site: files they may not have, other sites' pages, false names, too much, too slowly."""
 
+import inspect
+import re
 import shutil
 import socket
 import time
@@ -164,6 +166,40 @@ def test_strangers_are_not_told_where_things_lie(
         assert str(tmp_path) not in answer.text, path
     monkeypatch.delenv("OAUTH_CLIENT_ID")
     assert str(tmp_path) in from_here(board_app.build(tmp_path / "runs")).get("/board.json").text, "the operator is"
+
+
+UNPACED = {
+    "/health": "watchers ask while the site is full too",
+    "/favicon.ico": "a file",
+    "/parts.css": "put together once",
+    "/api/openapi.json": "put together once",
+    "/cards": "leads elsewhere",
+    "/report/{name:path}": "leads elsewhere",
+    "/sign-out": "forgets a cookie",
+}
+"""Addresses that may be asked as often as somebody likes, with the reason."""
+PACE = re.compile(r"\b(limit|require_operator|_require_overview|_by)\(")
+
+
+def test_whatever_a_stranger_asks_for_has_a_pace(public_site: Any) -> None:
+    """Routes as the site lists them, so that one of tomorrow is looked at too; those of Gradio are behind its gate."""
+    from tests.space.test_gradio_files import every_route
+
+    routes = [route for route in every_route(public_site) if hasattr(route, "endpoint")]
+    assert len(routes) > 60
+    unpaced = {one.path for one in routes if not PACE.search(inspect.getsource(inspect.unwrap(one.endpoint)))}
+    assert unpaced == set(UNPACED)
+
+
+def test_nobody_has_the_site_ask_who_signs_people_in_without_end(
+    public_site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("auth.RATE", "3/minute")
+    with TestClient(public_site, client=("198.51.100.10", 1), raise_server_exceptions=False) as client:
+        for path in ("/sign-in", "/sign-in/done?code=x&state=y"):
+            answers = [client.get(path, follow_redirects=False).status_code for _ in range(5)]
+            assert answers[3:] == [429, 429], path
+            assert 429 not in answers[:3], path
 
 
 def test_who_signs_people_in_may_be_away(stranger: TestClient) -> None:

@@ -258,6 +258,37 @@ def test_one_address_holds_few_streams_and_few_connections_and_shuts_nobody_out(
             assert same.get("/health").status_code == 200
 
 
+def test_no_address_of_programs_is_a_stream_without_end(site: Any) -> None:
+    listens = {"accept": "text/event-stream"}
+    with (
+        serve_app(server_of(site)) as address,
+        one_of("127.0.0.2", address) as program,
+        program.stream("GET", "/mcp", headers=listens) as answer,
+    ):
+        assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+def test_whatever_gradio_computes_for_a_reader_is_read_so_often(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Routes as the app lists them, so that one of tomorrow is tried too."""
+    from tests.space.test_gradio_files import apps, route_patterns
+
+    monkeypatch.setattr("gradio_events.READ_RATE", "1/minute")
+    monkeypatch.setattr("gradio_routes.PAGE_RATE", "1/minute")
+    # Streams are counted; the icon is a file of ours.
+    others = re.compile("heartbeat|queue/data|upload_progress|/call/|favicon")
+    patterns = {path for method, path in route_patterns(apps(site)[""]) if method == "GET" and not others.search(path)}
+    paced = set()
+    for turn, path in enumerate(sorted(re.sub(r"\{[^}]*\}", "x", pattern) for pattern in patterns)):
+        reader = visitor(site, f"203.0.113.{turn}")
+        if reader.get(path).status_code == 200:
+            assert reader.get(path).status_code == 429, path
+            assert visitor(site, f"198.51.100.{turn}").get(path).status_code == 200
+            paced.add(path)
+    assert {"/config", "/gradio_api/info", "/gradio_api/openapi.json", "/gradio_api/queue/status"} <= paced
+    reader = visitor(site)
+    assert [reader.get("/static/img/logo_nosize.svg").status_code for _ in range(3)] == [200] * 3
+
+
 def test_health_answers_while_all_connections_are_taken(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind a proxy, where all come from one address."""
     monkeypatch.setenv("PODEVAL_TRUSTED_PROXY", "1")
@@ -390,6 +421,22 @@ def test_odd_bodies_are_refused_in_a_short_sentence_and_a_short_line(
     assert "Traceback" not in written.err + written.out
 
 
+SHAPES = {"nested": "[[[[[[[[]]]]]]]],", "objects": '{"a":[]},', "numbers": "1,", "names": '"a",'}
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_event_of_a_million_values_holds_up_nobody(site: Any, shape: str, coding: str) -> None:
+    client, most = visitor(site), 2**19 if coding == "utf-16" else 2**20
+    text = SHAPES[shape] * ((most - 1_000) // len(SHAPES[shape]))
+    body = f'{{"fn_index": {number_of(site, "RecordingPart.choose")}, "data": ["\\"\\\\", {text} 0]}}'.encode(coding)
+    client.get("/gradio_api/app_id")
+    began = time.process_time()
+    answer = client.post("/gradio_api/run/predict", content=body, headers={"content-type": JSON})
+    assert (answer.status_code, answer.json()["error"]) == (400, "send at most 10,000 values")
+    assert time.process_time() - began < 0.4
+
+
 def test_gradios_answers_say_nothing_of_who_else_may_read_them(site: Any) -> None:
     for path in ("/config", "/gradio_api/info"):
         local = TestClient(site, base_url="http://localhost", client=("198.51.100.1", 1))
@@ -407,6 +454,9 @@ def test_a_page_is_where_the_site_is_whatever_a_request_says(
         assert visitor(site).get("/queue", headers={"host": "evil.example"}).status_code == 421
         assert visitor(site).get("/health", headers={"host": "evil.example"}).status_code == 200
         monkeypatch.delenv("PODEVAL_URL")
+        for path in ("/", "/config", "/gradio_api/info", "/gradio_api/openapi.json", "/zh/gradio_api/info"):
+            assert visitor(site).get(path, headers={"host": "evil.example"}).status_code == 200
+            assert "evil.example" not in visitor(site).get(path).text, f"{path} keeps the name of its first reader"
     else:
         headers = {"host": "board.example", name: "evil.example"}
         page = visitor(site).get("/", headers=headers)

@@ -8,7 +8,6 @@ import csv
 import hashlib
 import io
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,13 +16,11 @@ from typing import TypeVar
 from podeval.construction.workshop import LeftOut, S, Sifted, WaitingRow
 from podeval.errors import BadInput
 from podeval.files import write_whole
+from podeval.text.table_files import mark_formulas, unmark_formulas
 
 ID, KEEP, REMARK, SEEN, EDIT = "id", "keep", "remark", "row", " (edit)"
 YES = frozenset(("yes", "y", "1", "true", "keep", "x"))
 NO = frozenset(("no", "n", "0", "false", "drop"))
-
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
-_MARKED = re.compile(r"'+[=+\-@\t\r]")
 
 T = TypeVar("T")
 
@@ -171,7 +168,7 @@ def write_table(path: Path, columns: Sequence[str], lines: Iterable[Mapping[str,
     writer = csv.DictWriter(file, columns, restval="")
     writer.writeheader()
     for line in lines:
-        writer.writerow({name: f"'{value}" if _FORMULA.match(value) else value for name, value in line.items()})
+        writer.writerow({name: mark_formulas(value) for name, value in line.items()})
     # With a mark at its beginning, without which spreadsheets take UTF-8 for something else.
     write_whole(path, file.getvalue().encode("utf-8-sig"))
 
@@ -194,6 +191,4 @@ def read_table(path: Path, columns: set[str]) -> list[dict[str, str]]:
         raise BadInput(f"{path} cannot be read as a table ({error}); save it as CSV") from None
     if missing := columns - set(reader.fieldnames or ()):
         raise BadInput(f"{path} lacks the column {' and '.join(sorted(missing))}; keep all columns that were there")
-    return [
-        {name: v[1:] if _MARKED.match(v) else v for name, v in line.items() if isinstance(v, str)} for line in lines
-    ]
+    return [{name: unmark_formulas(v) for name, v in line.items() if isinstance(v, str)} for line in lines]

@@ -5,7 +5,6 @@ defusedxml, and one that is not well-formed by feedparser.
 """
 
 import io
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +16,7 @@ from xml.etree.ElementTree import ParseError
 from podeval.errors import BadInput
 from podeval.models.downloading import Gone
 from podeval.text.characters import keep_letters
+from podeval.text.json_text import parse_json
 
 ITUNES = "https://itunes.apple.com"
 """Address at which Apple answers lookups; PODEVAL_ITUNES names another."""
@@ -31,7 +31,7 @@ _LINK = re.compile(
     r"https://podcasts\.apple\.com/(?P<country>[a-z]{2})/podcast/(?:[^/?#]+/)?id(?P<show>\d+)"
     r"\?(?:.*?&)?i=(?P<episode>\d+)(?:&.*)?"
 )
-_LOOKUP_BYTES = 16 << 20
+_LOOKUP_BYTES, _LOOKUP_VALUES = 16 << 20, 1_000_000
 FEED_BYTES = 16 << 20
 """Largest feed that is read."""
 _REPAIRED_BYTES, _REPAIRED_SIGNS = 4 << 20, 100_000
@@ -147,8 +147,8 @@ def ask_apple(what: str, query: Mapping[str, object], subject: str, read: Read) 
     """
     answer = read(f"{find_itunes()}/{what}?{urlencode(query)}", _LOOKUP_BYTES)
     try:
-        results = json.loads(answer)["results"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        results = parse_json(answer, _LOOKUP_VALUES)["results"]
+    except (ValueError, KeyError, TypeError) as error:
         raise BadFeed(f"Apple's answer on {subject} cannot be read ({type(error).__name__}: {error})") from None
     return [one for one in results if isinstance(one, Mapping)] if isinstance(results, list) else []
 

@@ -18,6 +18,7 @@ import httpx
 
 from podeval.models.chat import (
     LONGEST_BODY,
+    VALUES_MOST,
     ChatAnswer,
     ChatBusy,
     ChatRefused,
@@ -34,6 +35,7 @@ from podeval.models.chat import (
 from podeval.models.chat_providers import OPENAI_API, Provider, find_provider, join_stream, wrap_audio
 from podeval.models.downloading import end_after, end_reads, follow, read_body, read_refusal
 from podeval.models.http_errors import PASSING, HttpError, RefusedFields, find_error, leave_out, read_http_error
+from podeval.text.json_text import count_values
 
 _REPLACED = {
     "seed": (leave_out,),
@@ -179,6 +181,8 @@ class EndpointChat:
         """Return the error of a response, by its status, or with a good status by what it says; else the answer."""
         if not response.is_success:
             return read_http_error(response.status_code, content, response.headers), None
+        if count_values(content) > VALUES_MOST:
+            raise ChatBusy(f"the response has more than {VALUES_MOST:,} values; a judgement has few", crowded=False)
         text = self._hide_key(content.decode("utf-8", "replace"))
         data = join_stream(text) if text.lstrip().startswith(("data:", "event:", ":")) else parse_body(text)
         return find_error(data), data

@@ -81,13 +81,17 @@ def read_latency(run: RunFolder) -> Latency | None:
 
 
 def list_latencies(run: RunFolder) -> list[Latency]:
-    """List how fast the system of a run answered under each load, the smallest first; none where nothing was timed."""
+    """List how fast the system of a run answered under each load, the smallest first; none where nothing was timed.
+
+    Of several runs under one load it is the run itself, else the one with the most answers: another is a check.
+    """
     if read_latency(run) is None:
         return []
     system = _without_load(run.plan())
     others = [RunFolder(run.runs, *path.parent.relative_to(run.runs).parts) for path in _list_plans(run)]
-    latencies = [read_latency(other) for other in others if _is_of(other, system)]
-    return sorted((one for one in latencies if one), key=lambda one: (one.at_once, one.system))
+    latencies = [one for other in others if _is_of(other, system) and (one := read_latency(other))]
+    best_last = sorted(latencies, key=lambda one: (one.at_once, one.system == run.path.name, one.answers))
+    return list({one.at_once: one for one in best_last}.values())
 
 
 def _list_plans(run: RunFolder) -> list[Path]:

@@ -1,11 +1,19 @@
 """Tables as files that other programs open: without cells that a spreadsheet would run."""
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMULA = tuple("=+-@\t\r\n")
+_CELL = r"(?:^|(?<=[;\t\r\n]))"
+"""Beginning of a text, and of what becomes a cell of its own where a spreadsheet splits at semicolons or tabs too.
+
+Excel does in countries with a decimal comma, and LibreOffice takes all separators at once (OWASP/www-community#443).
+"""
+_FORMULA = r"(?=[\"']*[=+\-@＝＋－＠])"
+_TO_MARK = re.compile(rf"{_CELL}{_FORMULA}|^(?=[\"']*[\t\r\n])")
+_MARKED = re.compile(rf"{_CELL}'{_FORMULA}|^'(?=[\"']*[\t\r\n])")
 
 
 def make_csv_safe(frame: "pd.DataFrame") -> "pd.DataFrame":
@@ -25,19 +33,24 @@ def make_csv_safe(frame: "pd.DataFrame") -> "pd.DataFrame":
     return safe
 
 
+def mark_formulas(text: str) -> str:
+    """Return a text with an apostrophe before all in it that a spreadsheet may take for a formula."""
+    return _TO_MARK.sub("'", text)
+
+
+def unmark_formulas(text: str) -> str:
+    """Return the text that `mark_formulas` marked."""
+    return _MARKED.sub("", text)
+
+
 def _mark(text: str) -> str:
-    """Return a text with an apostrophe if it is a formula, and with line feeds for carriage returns.
+    """Return a text with its formulas marked, and with line feeds for carriage returns; a number with its sign is none.
 
     A carriage return alone is not quoted in CSV, and what follows it would be a cell of its own.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return f"'{text}" if _is_formula(text) else text
-
-
-def _is_formula(text: str) -> bool:
-    """Return whether a spreadsheet would take a text for a formula; a number with its sign is none."""
     try:
         float(text)
     except ValueError:
-        return text.startswith(_FORMULA)
-    return False
+        return mark_formulas(text)
+    return text

@@ -31,6 +31,7 @@ from podeval.systems.servers.connection import (
 from podeval.systems.servers.realtime import RealtimeEndpoint
 from podeval.systems.servers.request_fields import read_fields
 from podeval.systems.speech import Ask, RecordedUserTurn, SpeechFailed, SpokenAnswers
+from tests.fakes.bounded_memory import bounded_memory
 from tests.fakes.loopback_realtime import RATE, PlannedAnswer, RealtimeServer, tone
 from tests.fakes.realtime_packages import PackageLoader, load_openai_types, serve_sglang_omni, serve_vllm_omni
 
@@ -392,12 +393,24 @@ def test_an_answer_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.Monk
         pytest.raises(SpeechFailed, match="more than 1 s, or does not end"),
     ):
         converse(server, record_turns(tmp_path, 0.1))
-    monkeypatch.setattr(live_conversation, "MOST_MESSAGES", 5)
+    monkeypatch.setattr(live_conversation, "LONGEST_ANSWER", 300.0)
+    limits = {"MOST_MESSAGES": (5, "5 messages"), "MOST_IN_ALL": (2**15, "0 MiB"), "MOST_RESPONSES": (0, "0 resp")}
+    for name, (most, sentence) in limits.items():
+        with RealtimeServer(lambda number: PlannedAnswer(seconds=0.9)) as server, monkeypatch.context() as bounds:
+            bounds.setattr(live_conversation, name, most)
+            with pytest.raises(SpeechFailed, match=f"more than .*{sentence}"):
+                converse(server, record_turns(tmp_path, 0.1, 0.1))
+
+
+def test_an_event_of_millions_of_values_takes_no_memory(tmp_path: Path) -> None:
+    """Three million empty lists in 12 MB, which is less than a message may have."""
+    event = {"raw": '{"type": "response.created", "values": [' + "[]," * 3_000_000 + "0]}"}
     with (
-        RealtimeServer(lambda number: PlannedAnswer(seconds=0.9)) as server,
-        pytest.raises(SpeechFailed, match="more than 5 messages"),
+        RealtimeServer(lambda number: PlannedAnswer(instead=(event,))) as server,
+        bounded_memory(200 * 2**20),
+        pytest.raises(ServerBroke, match="no event"),
     ):
-        converse(server, record_turns(tmp_path, 0.1))
+        converse(server, record_turns(tmp_path, 0.1), tries=1)
 
 
 def test_a_machine_that_is_too_slow_is_not_the_systems_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from podeval.audio.samples import resample
 from podeval.stats.turn_taking import SAME_UNIT
-from podeval.systems.servers.connection import ServerBroke, ServerBusy, ServerConnection
+from podeval.systems.servers.connection import JSON_VALUES_MOST, ServerBroke, ServerBusy, ServerConnection
 from podeval.systems.servers.realtime_dialects import (
     OPENAI,
     find_in,
@@ -42,6 +42,7 @@ from podeval.systems.servers.two_channels import (
     render_both,
 )
 from podeval.systems.speech import Samples, Speech, SpeechFailed, SpokenAnswer, SpokenAnswers
+from podeval.text.json_text import parse_json
 
 FRAME = 0.01
 """Seconds of sound in a message to the server."""
@@ -49,8 +50,8 @@ PAUSE, LONG_PAUSE = 0.5, 2.0
 """Seconds of the system's silence after which the next turn begins; the longer, if it never says that it has ended."""
 LONGEST_ANSWER = 300.0
 """Seconds of an answer."""
-MOST_BYTES, MOST_MESSAGES = 16 * 2**20, 1_000_000
-"""Most bytes of a message, and messages of a conversation."""
+MOST_BYTES, MOST_IN_ALL, MOST_MESSAGES, MOST_RESPONSES = 16 * 2**20, 512 * 2**20, 1_000_000, 1_000
+"""Most bytes of a message and of all messages of a conversation, and most messages and responses of one."""
 MOST_LATE = 2.0
 """Seconds by which sound may leave later than it is said; beyond, this machine or the server is too slow."""
 _TICK, _ASIDE = 0.005, "aside"
@@ -108,7 +109,7 @@ class LiveConversation:
         self._dialect, self._rate, self._sound_rate, self._full_duplex = OPENAI, OPENAI.rate, OPENAI.rate, False
         self._begin = 0.0
         self._left: list[float] = []
-        self._received = self._events = 0
+        self._received = self._events = self._size = 0
         self._turns: list[PlacedSound] = []
         self._channel = SystemChannel(stalls=pace == 1)
         self._responses: dict[str, _Response] = {}
@@ -239,18 +240,20 @@ class LiveConversation:
             SpeechFailed: it is too large, or there are too many.
         """
         message = await self._socket.receive()
-        self._received += 1
-        if self._received > MOST_MESSAGES:
-            raise SpeechFailed(f"the server sent more than {MOST_MESSAGES:,} messages in one conversation")
         if message.type not in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
             code = message.data if message.type == aiohttp.WSMsgType.CLOSE else self._socket.close_code
             words = self._connection.hide_key(str(message.extra or "no reason"))
             if code == aiohttp.WSCloseCode.MESSAGE_TOO_BIG:
                 raise SpeechFailed(f"the server sent a message of more than {MOST_BYTES // 2**20} MiB")
             raise ServerBroke(f"the server closed the conversation before its end: {words} (code {code})")
+        content = message.data if isinstance(message.data, bytes) else message.data.encode()
+        self._received, self._size = self._received + 1, self._size + len(content)
+        if self._received > MOST_MESSAGES or self._size > MOST_IN_ALL:
+            most = f"{MOST_MESSAGES:,} messages or {MOST_IN_ALL // 2**20:,} MiB"
+            raise SpeechFailed(f"the server sent more than {most} in one conversation")
         event = None
-        with contextlib.suppress(ValueError, RecursionError):
-            event = json.loads(message.data)
+        with contextlib.suppress(ValueError):
+            event = parse_json(content, JSON_VALUES_MOST)
         if not isinstance(event, dict) or not isinstance(event.get("type"), str):
             raise ServerBroke(f"the server sent a message that is no event: {message.data[:80]!r}")
         if event["type"] == "error":
@@ -293,6 +296,8 @@ class LiveConversation:
             name, goes_on = "", bool(channel.pieces) and self._now - channel.end < SAME_UNIT
             number = channel.pieces[-1].turn if goes_on else number
         name = str(name or f"turn {number}")
+        if len(self._responses) > MOST_RESPONSES:
+            raise SpeechFailed(f"the server began more than {MOST_RESPONSES:,} responses in one conversation")
         return self._responses.setdefault(name, _Response(name, number))
 
     def _take_sound(self, event: Mapping[str, Any], now: float) -> None:

@@ -5,16 +5,16 @@ speaker's name before. The answer is JSON with samples in base64, in a stream as
 recording of the person's consent, which items do not have.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from podeval.systems.servers.connection import ServerBroke, ServerResponse, require_no_error
+from podeval.systems.servers.connection import JSON_VALUES_MOST, ServerBroke, ServerResponse, require_no_error
 from podeval.systems.servers.kinds.kind import DialoguePart, ServerKind, SpeechRequest, Voice
 from podeval.systems.servers.sound_reading import ServedSound, decode_base64, read_events
 from podeval.systems.speech import SpeechFailed
+from podeval.text.json_text import parse_json
 
 _OLD = re.compile(r"gemini-(2\.|3\.[0-7])")
 """Names of models that know no metadata of turns."""
@@ -102,14 +102,14 @@ class Gemini(ServerKind):
         kind, reasons = "audio/L16;rate=24000", []
         for text, at in answers:
             try:
-                data = json.loads(text)
+                data = parse_json(text.encode("utf-8", "surrogatepass"), JSON_VALUES_MOST)
                 candidates = data.get("candidates") or [{}]
                 reasons += [candidates[0].get("finishReason"), data.get("promptFeedback", {}).get("blockReason")]
                 for part in candidates[0].get("content", {}).get("parts", ()):
                     if sound := part.get("inlineData"):
                         kind = sound.get("mimeType", kind)
                         pieces.append((at, decode_base64(sound["data"])))
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            except (ValueError, TypeError, KeyError, AttributeError):
                 raise ServerBroke(f"the server's answer for {what[:60]!r} is not Gemini's: {text[:80]!r}") from None
         reason = ", ".join(str(one) for one in reasons if one)
         if not pieces:
