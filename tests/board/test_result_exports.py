@@ -11,11 +11,13 @@ import pytest
 import yaml
 
 from podeval.board import every_eval_ever, result_forms
+from podeval.datasets.items import load_items
 from podeval.errors import BadInput
 from podeval.metrics.score import Score
 from podeval.runs.run_folder import RunFolder
 from tests.board.measured_run import ITEMS
 from tests.fakes.command import refuse_command, run_command
+from tests.runs.test_board import LFS_BENCH, write_run
 
 
 @pytest.fixture(scope="module")
@@ -178,3 +180,25 @@ def test_every_printed_figure_is_in_an_evaluation_table_with_its_protocol_and_pl
     assert (row["metrics"]["Timbre"], row["metrics"]["Timbre (spread)"]) == ("0.92", "0.018")
     assert "CER: lower is better." in table["description"]
     assert "Chinese only" in table["description"]
+
+
+def test_errors_likeness_and_speed_stand_in_the_columns_of_the_open_tts_leaderboard(tmp_path: Path) -> None:
+    """Of English items by their words, of Chinese ones by their characters; what was not measured is empty."""
+    runs = tmp_path / "runs"
+    write_run(runs, "quick", 3.0, wer=0.02)
+    items = load_items(LFS_BENCH, "sample").items
+    chinese = [number for number, one in enumerate(items) if one.language == "zh"]
+    spoken = {("wer", n): Score({"wer": None, "cer": 0.4, "wer_raw": None, "cer_raw": 0.4}) for n in chinese}
+    speed = {("rtf", number): Score({"rtf": 0.25}) for number in range(len(items))}
+    write_run(runs, "quick", 3.0, wer=0.1, benchmark=LFS_BENCH, split="sample", changes={**spoken, **speed})
+    run_command("report", "export", "--form", "open-tts", "--runs", runs, "--out", tmp_path / "out")
+    table = pd.read_csv(tmp_path / "out" / "open-tts.csv", keep_default_na=False)
+    assert list(table.columns[:6]) == ["model", "dataset", "voice", "wer", "sim", "rtfx"]
+    rows = {(row["dataset"], row["language"]): row for row in table.to_dict("records")}
+    demo, words, characters = (
+        rows[place] for place in (("real_pod/demo", ""), ("lfs_bench/sample", "en"), ("lfs_bench/sample", "zh"))
+    )
+    assert (demo["model"], demo["voice"], demo["items"], demo["rate"]) == ("Quick", "fixed", 6, "wer")
+    assert (demo["sim"], demo["rtfx"], float(demo["wer"])) == ("", "", pytest.approx(2))
+    assert (words["rate"], float(words["wer"]), float(words["rtfx"])) == ("wer", pytest.approx(10), pytest.approx(4))
+    assert (characters["rate"], float(characters["wer"])) == ("cer", pytest.approx(40))

@@ -37,13 +37,14 @@ from podeval.text.script_format import count_length, rate_of
 from podeval.text.subtitles import read_cues
 from podeval.text.syllables import count_syllables
 from podeval.text.terminal_safe import make_printable
+from podeval.text.table_files import mark_formulas, unmark_formulas
 from podeval.text.tokens import detect_language, is_foreign, is_japanese, is_unspaced
 
 
 def words(text: str) -> None:
     """Words by their number, and languages by their letters."""
     strip_reasoning(text)
-    for read in (count_length, detect_language, is_foreign, is_unspaced):
+    for read in (count_length, detect_language, is_foreign, is_unspaced, mark_formulas, unmark_formulas):
         read(text)
 
 

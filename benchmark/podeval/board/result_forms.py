@@ -1,7 +1,6 @@
 """The forms in which results travel: the Hub's `.eval_results`, a card's `model-index`, BibTeX, a dataset repo.
 
-The dataset has all results of a folder of runs, for `load_dataset` and the Hub's viewer (`CONFIGS`); audio and texts of
-items are not in it.
+The dataset has all results of a folder of runs, for `load_dataset` and the Hub's viewer, without audio and texts.
 """
 
 import json
@@ -19,7 +18,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from podeval import __version__, benchmarks
-from podeval.board import every_eval_ever
+from podeval.board import every_eval_ever, open_tts
 from podeval.board.build import write_tables
 from podeval.board.reported_elsewhere import list_rows
 from podeval.board.static_site import write_site
@@ -386,6 +385,7 @@ FORMS: Mapping[str, ResultForm] = {
     "csv": ResultForm(partial(_write_table, ending="csv"), of_all=True),
     "parquet": ResultForm(partial(_write_table, ending="parquet"), of_all=True),
     "dataset": ResultForm(_write_dataset, of_all=True),
+    "open-tts": ResultForm(lambda e: [open_tts.write_columns(_read_tables(e.runs)["results"], e.out)], of_all=True),
     "site": ResultForm(lambda export: map(str, write_site(export.runs, export.out)), of_all=True),
     "every-eval-ever": ResultForm(_write_every_eval_ever),
     "papers-with-code": ResultForm(

@@ -123,11 +123,11 @@ def export(
     """Export results in formats that other tools read, or as a site; the runs are not changed.
 
     All results of --runs, as files in --out: csv and parquet (every number of the board in one file), dataset (Parquet
-    with the protocols, for a dataset repo), site (the leaderboard as a folder for any static host, with excerpts and
-    badges; --push makes it a Static Space). Of the runs that are named: every-eval-ever (records of schema 0.3.0, in
-    --out), and as text on standard output papers-with-code (evaluation tables; without a run, of all that papers
-    print), eval-results (the file .eval_results/podeval.yaml of a model's repo), model-index (the older form, in its
-    card) and bibtex (what to cite).
+    with the protocols, for a dataset repo), open-tts (WER, SIM and RTFx in the columns of the Open TTS Leaderboard),
+    site (the leaderboard as a folder for any static host, with excerpts and badges; --push makes it a Static Space). Of
+    the runs that are named: every-eval-ever (records of schema 0.3.0, in --out), and as text on standard output
+    papers-with-code (evaluation tables; without a run, of all that papers print), eval-results (the file
+    .eval_results/podeval.yaml of a model's repo), model-index (the older form, in its card) and bibtex (what to cite).
 
     Example: podeval report export --form csv --runs .demo/runs --out results
 
