@@ -36,8 +36,8 @@ from podeval.text.script import Script, Turn, read_source
 from podeval.text.script_format import count_length, rate_of
 from podeval.text.subtitles import read_cues
 from podeval.text.syllables import count_syllables
-from podeval.text.terminal_safe import make_printable
 from podeval.text.table_files import mark_formulas, unmark_formulas
+from podeval.text.terminal_safe import make_printable
 from podeval.text.tokens import detect_language, is_foreign, is_japanese, is_unspaced
 
 
