@@ -29,6 +29,7 @@ from podeval.store.database import Database
 from podeval.store.tables import ArenaOutput, Battle
 from tests.fakes.loopback_server import serve_app
 from tests.fakes.small_arena import SmallArena, fill_votes
+from tests.fakes.waiting import wait_until
 from tests.space.arena_fixture import HOSTILE, SYSTEMS, build_pages, fill, site_without_board
 
 
@@ -434,6 +435,9 @@ def test_a_battle_is_shown_and_judged_by_its_own_voter_only(as_person: Client) -
     assert ben.get(f"/arena/votes/{done['vote']}/reveal").json() is None
     told = ann.get(f"/arena/votes/{done['vote']}/reveal").json()
     assert (told["a"]["title"], told["b"]["title"]) == (done["system_a"], done["system_b"])
+    # Nobody waits for ratings that take long, as on a busy machine.
+    wait_until(lambda: ann.get(f"/arena/votes/{done['vote']}/reveal").json()["a"]["rating"])
+    told = ann.get(f"/arena/votes/{done['vote']}/reveal").json()
     assert told["a"]["rating"]["rating"] > told["b"]["rating"]["rating"]
     shown = ann.get(f"/arena/votes/{done['vote']}/revealed").json()
     assert (shown["a"]["title"], shown["b"]["title"]) == (done["system_a"], done["system_b"])
