@@ -26,7 +26,9 @@ def main(work: Path, systems: dict[str, int]) -> None:
             if not path.exists():
                 speech = registry.get(system).speak(item.script)
                 soundfile.write(path, speech.samples, speech.rate, subtype="PCM_16")
-            values = catalogue.get("wer")({"recording": Recording.open(path), "reference_text": item.script}, {}).values
+            values = catalogue.get("wer")(
+                {"recording": Recording.open(path), "reference_text": item.script.text}, {}
+            ).values
             rows.append((values["wer"], values["cer"]))
             print(f"{system} {item.id}: WER {rows[-1][0]:.4f}, CER {rows[-1][1]:.4f}", flush=True)
     for name, values in zip(("WER", "CER"), zip(*rows, strict=True), strict=True):

@@ -70,3 +70,15 @@ def test_messages_of_the_page_on_troubleshooting_are_the_product_s() -> None:
     )
     pieces = [piece.strip() for message in messages for piece in message.split("…") if piece.strip()]
     assert not [piece for piece in pieces if piece not in sources]
+
+
+def test_the_site_of_the_docs_can_be_built_and_its_navigation_lists_pages_that_exist() -> None:
+    """Building it is left to tests/packaging/test_docs_site.py, which takes a minute."""
+    configuration = pytest.importorskip("mkdocs.config").load_config(str(REPOSITORY / "mkdocs.yml"))
+    pages = re.findall(r"[\w/-]+\.md", str(configuration.nav))
+    assert len(pages) > 40
+    assert not [
+        page
+        for page in pages
+        if not (REPOSITORY / "docs" / page).is_file() and not (REPOSITORY / "docs" / page).with_suffix(".py").is_file()
+    ]
