@@ -107,12 +107,12 @@ def weigh_votes(
         for preferred, chance in ((won, of_a), (lost, of_b))
     )
     pairs = ((pull, -pull), (information, information), (for_a, for_b), (for_b, for_a))
-    scores, known, *sides = (_sum_by_voter(rows, *pair) for pair in pairs)
-    counted, of_cohorts = _weigh_cohorts(scores, known, names, np.bincount(rows.voter, rows.weight), arrival)
+    scores, fisher, *sides = (_sum_by_voter(rows, *pair) for pair in pairs)
+    counted, of_cohorts = _weigh_cohorts(scores, fisher, names, np.bincount(rows.voter, rows.weight), arrival)
     # Among fans, voters count by the chance that they order the systems as everyone does, not the other way round.
     turned = np.bincount(rows.voter, rows.weight * (won - lost) * np.log(of_b / of_a))
     straight = 1 / (1 + CONTRARY / (1 - CONTRARY) * np.exp(np.minimum(_MOST_LOG_ODDS, turned)))
-    by_fans, of_fans = _weigh_fans(scores, known, np.stack(sides), counted * straight[:, None], names)
+    by_fans, of_fans = _weigh_fans(scores, fisher, np.stack(sides), counted * straight[:, None], names)
     weights = counted * by_fans
     # Of the weights of a vote's two systems, the less counts.
     of_rows = np.minimum(weights[rows.voter, rows.a], weights[rows.voter, rows.b])
@@ -120,13 +120,13 @@ def weigh_votes(
 
 
 def _weigh_cohorts(
-    scores: Array, known: Array, names: list[str], votes: NDArray[Any], arrival: NDArray[np.intp]
+    scores: Array, fisher: Array, names: list[str], votes: NDArray[Any], arrival: NDArray[np.intp]
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
     """Return the weight of each voter's votes on each system, the least of those of their cohorts, and what is lowered.
 
     Args:
         scores: the score of each voter's votes about each system's strength.
-        known: their information about it.
+        fisher: their Fisher information about it.
         names: the names of the systems.
         votes: the number of votes of each voter.
         arrival: the place of each voter in the order of their first votes, from 0.
@@ -139,7 +139,7 @@ def _weigh_cohorts(
     )
     weights, lowered = np.ones_like(scores), {}
     for grouped_by, cohort, position in groupings:
-        weight, z, judged = _compare(scores, known, cohort)
+        weight, z, judged = _compare(scores, fisher, cohort)
         weights = np.minimum(weights, weight[cohort])
         for number, system in zip(*np.nonzero(weight < 1), strict=True):
             least, most = (round(end(position[cohort == number])) for end in (np.min, np.max))
@@ -151,13 +151,13 @@ def _weigh_cohorts(
 
 
 def _weigh_fans(
-    scores: Array, known: Array, sides: Array, counted: Array, names: list[str]
+    scores: Array, fisher: Array, sides: Array, counted: Array, names: list[str]
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
     """Return the weights of voters on systems by the chance that they are fans in excess, and what is lowered.
 
     Args:
         scores: the score of each voter's votes about each system's strength.
-        known: their information about it.
+        fisher: their Fisher information about it.
         sides: the logarithm of their likelihood if a fan, or an opponent, gave them, over that if everyone votes alike.
         counted: the weight that each voter has already.
         names: the names of the systems.
@@ -167,16 +167,16 @@ def _weigh_fans(
     if size < SYSTEMS:
         return weights, ()
     # The variance of the voters' tastes, as in the median system.
-    beyond = (counted * (scores**2 - known)).sum(axis=0) / np.maximum(_HAIR, (counted * known**2).sum(axis=0))
+    beyond = (counted * (scores**2 - fisher)).sum(axis=0) / np.maximum(_HAIR, (counted * fisher**2).sum(axis=0))
     taste = max(0.0, float(np.median(beyond)))
     # The shares of fans and of opponents, and what exceeds the usual.
     shares, errors, chance = np.ones((2, size)), np.ones((2, size)), np.zeros((2, *scores.shape))
     for system in range(size):
-        met = np.flatnonzero(known[:, system])
-        columns = (table[..., met, system] for table in (scores, known, sides, counted))
+        met = np.flatnonzero(fisher[:, system])
+        columns = (table[..., met, system] for table in (scores, fisher, sides, counted))
         shares[:, system], errors[:, system], chance[:, met, system] = _estimate_fans(taste, *columns)
     excess = np.maximum(0.0, shares - np.maximum(np.quantile(shares, 0.75, method="lower"), shares[::-1]))
-    z, number = excess / errors, excess * np.count_nonzero(known, axis=0)
+    z, number = excess / errors, excess * np.count_nonzero(fisher, axis=0)
     lowering = np.where(number >= FEWEST, np.clip(2 * (z - 1), 0, 1), 0) * excess / np.maximum(shares, _HAIR)
     lowered = (
         LoweredVotes(
@@ -190,29 +190,29 @@ def _weigh_fans(
 
 
 def _estimate_fans(
-    taste: float, scores: Array, known: Array, sides: Array, counted: Array
+    taste: float, scores: Array, fisher: Array, sides: Array, counted: Array
 ) -> tuple[Array, Array, Array]:
     """Return the shares of fans and of opponents among the voters on a system, their errors, and each voter's chances.
 
     Args:
         taste: the variance of the voters' tastes.
         scores: the scores of the voters on one system, as in `_weigh_fans`; so are the others.
-        known: their information.
+        fisher: their Fisher information.
         sides: their likelihoods.
         counted: their weights.
     """
-    shares, stronger, spread = np.full((2, 1), USUAL), 0.0, 1 + taste * known
+    shares, stronger, spread = np.full((2, 1), USUAL), 0.0, 1 + taste * fisher
     alike, half = sides + np.log(spread) / 2, taste / spread / 2
     for _ in range(STEPS):
         # How likely the votes of all others are, to second order, if the system is so much stronger to them.
-        others = stronger * (scores - known * stronger / 2) + half * (scores - known * stronger) ** 2
+        others = stronger * (scores - fisher * stronger / 2) + half * (scores - fisher * stronger) ** 2
         odds = np.exp(np.minimum(_MOST_LOG_ODDS, alike - others))
         total = 1 - shares.sum() + (shares.T @ odds)[0]
         chance, weight = shares * odds / total, counted * (1 - shares.sum()) / total / spread
         shares = (chance @ counted)[:, None] / max(_HAIR, counted.sum())
-        stronger = float(weight @ scores / max(_HAIR, weight @ known))
+        stronger = float(weight @ scores / max(_HAIR, weight @ fisher))
     # What the votes say of the shares, less what they would say if only the strength differed.
-    slope, pull = counted * (odds - 1) / total, weight * (scores - known * stronger)
+    slope, pull = counted * (odds - 1) / total, weight * (scores - fisher * stronger)
     information = (slope**2).sum(axis=1) - (slope @ pull) ** 2 / max(_HAIR, float(pull @ pull))
     return shares[:, 0], np.maximum(LEAST_ERROR, 1 / np.sqrt(np.maximum(_HAIR, information))), chance
 
@@ -225,13 +225,13 @@ def _sum_by_voter(rows: Rows, at_a: Array, at_b: Array) -> Array:
     return np.asarray(sums[0] + sums[1], dtype=np.float64).reshape(rows.voters, size)
 
 
-def _compare(scores: Array, known: Array, cohort: NDArray[np.intp]) -> tuple[Array, Array, Array]:
+def _compare(scores: Array, fisher: Array, cohort: NDArray[np.intp]) -> tuple[Array, Array, Array]:
     """Return, by cohort and system, the weight of the votes, z, and the number of voters."""
     member = np.eye(int(cohort.max()) + 1)[:, cohort]
-    pulled, information, judged = member @ scores, member @ known, member @ (known > 0)
+    pulled, information, judged = member @ scores, member @ fisher, member @ (fisher > 0)
     apart = pulled / np.maximum(information, _HAIR)
     # The variance of the score: no less than if all votes were independent.
-    by_voter = member @ (scores - apart[cohort] * known) ** 2
+    by_voter = member @ (scores - apart[cohort] * fisher) ** 2
     spread = np.maximum(by_voter * judged / np.maximum(1, judged - 1), information)
     weight, z = np.ones_like(apart), np.zeros_like(apart)
     examined = (judged >= FEWEST) & (2 * information <= information.sum(axis=0))
