@@ -232,6 +232,15 @@ def test_a_cause_is_told_once_however_its_numbers_differ(capsys: pytest.CaptureF
     assert "--retry failed" in final
 
 
+def test_a_podcast_without_music_is_not_said_to_have_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    missing = {"no music is heard under speech": 1}
+    row = SimpleNamespace(metric="smr", slice="", scored=0, unscored_system=1, unscored_ours=0, reasons=missing)
+    assert not tell_unscored("Mine", cast("RunSummary", SimpleNamespace(metrics=[row])))
+    assert capsys.readouterr().err.splitlines() == [
+        "Mine: smr unscored on 1 of 1 items: no music is heard under speech"
+    ]
+
+
 class Writer:
     at_once = 1
     generation: ClassVar[dict[str, str]] = {"system": "writer"}

@@ -130,6 +130,7 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
         summary: the measurements of the run.
         left: the reason of items that are left for a later run, which is no fault.
     """
+    from podeval.metrics import catalogue
     from podeval.texts import find_kinds
 
     whole = [row for row in summary.metrics if not row.slice]
@@ -148,6 +149,6 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
         of_what = "every metric" if len(distinct) == every > 1 else ", ".join(distinct)
         example = "such as: " if list(kinds.values()).count(kind) > 1 else ""
         say(f"{title}: {of_what} unscored on {count} of {total} items: {example}{kind}")
-    if any(row.unscored_system for row in whole):
+    if any(row.unscored_system and not catalogue.get(row.metric).only_for for row in whole):
         say(f"{title}: what the system failed on is final; to speak and measure it again, add --retry failed")
     return not metrics
