@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from podeval.audio.formats.container import AUDIO_ENDINGS
+from podeval.audio.container import AUDIO_ENDINGS
 from podeval.errors import BadInput, PodevalError
 from podeval.recording.playback import Playback, Stretch, match_gains
 from podeval.runs.run_folder import Output

@@ -20,8 +20,8 @@ from podeval.board.item_results import format_reading
 from podeval.board.report import Chapter, SystemReport
 from podeval.board.report_figures import ReportFigure
 from podeval.board.report_pictures import describe_drift, draw_distributions, draw_system_radar
-from podeval.metrics.card_facts import name_source
 from podeval.metrics.catalogue import get_title
+from podeval.metrics.description import name_source
 from podeval.reports.page import (
     Entry,
     FactList,

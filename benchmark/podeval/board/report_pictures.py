@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from podeval.board.columns import to_number, write_dimension_title
 from podeval.board.compare import format_difference
-from podeval.board.radar import FEWEST_AXES, find_axis
 from podeval.board.report import Chapter
+from podeval.board.scene import FEWEST_AXES, find_axis
 from podeval.plots.charts import ON_PAPER, ON_PHONE, BoxRow, Series, draw_boxes, draw_radar
 from podeval.plots.lines import LEFT, RIGHT, Line, draw_lines
 from podeval.plots.svg import SHAPES, Axis, Frame

@@ -13,8 +13,7 @@ from podeval.board.view import EVERYTHING, OVERVIEW
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key
 from podeval.metrics.description import format_range
-from podeval.metrics.standing import describe_human_agreement, format_reach, format_span
-from podeval.metrics.translation import translate
+from podeval.metrics.standing import describe_human_agreement, format_reach, format_span, translate
 from podeval.runs import reliability
 
 

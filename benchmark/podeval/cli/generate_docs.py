@@ -317,7 +317,7 @@ def render_validity_tables(checkout: Path) -> dict[str, str]:
     """Render the tables of docs/validity.md, each row with its number and its interval, or that none is printed."""
     from podeval.metrics.standing import NEVER_COMPARED, describe_human_agreement, read_human_agreements
     from podeval.validation.agreement import compare_systems
-    from podeval.validation.published_agreement import list_printed_agreements, recompute_agreement
+    from podeval.validation.paper_runs import list_printed_agreements, recompute_agreement
 
     turned = {"higher": "", "lower": ", reversed", "in range": ", distance from the range, reversed"}
     clips = [

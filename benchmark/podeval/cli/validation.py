@@ -156,7 +156,7 @@ def _print_benchmark(
     as_json: bool,
 ) -> None:
     """Print how far metrics agree with the ratings of files, on values from tables and a folder of recordings."""
-    from podeval.cli.progress_bar import show_progress
+    from podeval.cli.output import show_progress
     from podeval.validation import metric_benchmark as benchmark
     from podeval.validation.rating_files import read_rating_files
 
@@ -233,7 +233,7 @@ def _compare_metrics(runs: Path, measures: "Mapping[str, list[Mark]]") -> "list[
 
 
 def _print_published(as_json: bool) -> None:
-    from podeval.validation.published_agreement import THIN, list_printed_agreements, recompute_agreement
+    from podeval.validation.paper_runs import THIN, list_printed_agreements, recompute_agreement
 
     rows, printed = recompute_agreement(), list_printed_agreements()
     if as_json:

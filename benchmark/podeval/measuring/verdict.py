@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from podeval.metrics.catalogue import NAMES, get, get_title
 from podeval.metrics.declaration import ARROWS
 from podeval.metrics.score import Defect, Result, Score, Unscored, format_clock
-from podeval.metrics.standing import AT_LEAST, TARGET, choose_word, describe_band, format_span, format_value
-from podeval.metrics.translation import translate
+from podeval.metrics.standing import AT_LEAST, TARGET, choose_word, describe_band, format_span, format_value, translate
 from podeval.reports.page import LANGUAGES, read_report_texts
 from podeval.texts import translate_reason
 from podeval.version import __version__

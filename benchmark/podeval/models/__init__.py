@@ -14,7 +14,6 @@ __all__ = [
     "pretrained",
     "profiles",
     "registry",
-    "threads",
     "weights",
     "whisper_transformers",
 ]

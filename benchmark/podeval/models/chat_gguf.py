@@ -23,7 +23,7 @@ from podeval.models.chat import (
     make_body,
     read_completion,
 )
-from podeval.models.threads import count_threads
+from podeval.models.device import count_threads
 
 CONTEXT = 16_384
 """Default number of tokens of request and answer: enough for an hour's script, within 8 GB of memory."""

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from podeval import progress
+from podeval.models.device import count_threads, run_ahead
 from podeval.models.exported import ExportedNetwork, Network, open_session
-from podeval.models.threads import count_threads, run_ahead
 
 RATE = 16_000
 WINDOW_SECONDS = 9.01

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from podeval.models.device import run_ahead
 from podeval.models.exported import open_session
 from podeval.models.interfaces import Samples, WindowScorer
-from podeval.models.threads import run_ahead
 
 _SIZE = 512
 _HOP = _SIZE // 2

@@ -30,7 +30,7 @@ from podeval.models.interfaces import (
     Transcript,
 )
 from podeval.recording.recording import Recording
-from podeval.recording.speech_windows import SpeakerVoice, select_spoken_voices
+from podeval.recording.speech_track import SpeakerVoice, select_spoken_voices
 from podeval.text.comparison.alignment import locate_speaker_turns
 from podeval.text.dialogue_segments import Segment, Utterance, attribute_to_speakers, join_utterances
 from podeval.text.language import read_as

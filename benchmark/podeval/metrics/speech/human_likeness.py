@@ -220,7 +220,7 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleRefer
 
 def _damage(recording: Recording, factor: str) -> Windows:
     """Return the features of a recording with the worst damage of a factor."""
-    from podeval.audio.planted_damages import DAMAGES
+    from podeval.recording.likeness_windows import DAMAGES
 
     if factor not in DAMAGES:
         return describe_windows(recording, MELODY)

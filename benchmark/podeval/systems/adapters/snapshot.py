@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from podeval.errors import BadInput
-from podeval.hub.safetensors_header import HEADER_MOST, parse_header
+from podeval.hub.repo_info import HEADER_MOST, parse_header
 from podeval.text.json_text import parse_json
 
 VOICES_FILE = "spk_dict.pt"

@@ -23,9 +23,8 @@ from podeval.systems.adapters.adapter import Adapter, Job, ModelClass
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.snapshot import require_type
 from podeval.systems.adapters.speech_model import SpeechModel, finish, open_model, read_clips
-from podeval.systems.dialogue_reader import describe_chunks, join_lines, list_lines
+from podeval.systems.dialogue_reader import describe_chunks, estimate_seconds, join_lines, list_lines
 from podeval.systems.speech import Ask, OneByOne, Speech
-from podeval.systems.text_cleaning import estimate_seconds
 from podeval.text.script import Script, Turn
 
 LINE_CLASSES = (
