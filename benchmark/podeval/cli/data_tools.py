@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 
 import typer
 
-from podeval.cli.output import AsJson, emit, say
+from podeval.cli.output import AsJson, emit, say, show_progress
 from podeval.errors import BadAudio, BadInput, CannotScore, ModelMissing, PodevalError
 from podeval.files import write_whole
 from podeval.models.profiles import CHOICES
@@ -217,7 +217,6 @@ def _decode_text(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
 
 def _transcribe(output: dict[str, Any], recording: "Recording", language: str | None) -> "list[Segment]":
     """Transcribe and diarise a recording to segments."""
-    from podeval.cli.output import show_progress
     from podeval.models import registry
     from podeval.recording.speaker_turns import transcribe_and_diarise
 

@@ -8,7 +8,7 @@ import typer
 
 from podeval.cli.completion import complete_benchmark, complete_dataset, complete_split, complete_track
 from podeval.cli.data_tools import data
-from podeval.cli.output import AsJson, emit, say
+from podeval.cli.output import AsJson, emit, say, show_progress
 from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ def construct(
     Example: podeval data construct lfs_bench --step finish --into my_texts && podeval data build lfs_bench --source
     my_texts/finished
     """
-    from podeval.cli.output import show_progress
     from podeval.construction.steps import describe_steps, find_step, read_settings, run_step
     from podeval.construction.workshop import Workshop
     from podeval.datasets.row_rules import BrokenRules
@@ -204,7 +203,6 @@ def build(
 
     Example: podeval data build real_pod --source ./real_pod_episodes --out ./episodes
     """
-    from podeval.cli.output import show_progress
     from podeval.datasets.build import build as build_dataset
     from podeval.datasets.row_rules import BrokenRules
     from podeval.recording.cache import open_default_cache
@@ -311,7 +309,6 @@ def fetch(
     if name == "ratings":
         _fetch_ratings(corpus, into, most_megabytes or 8192, as_json)
         return
-    from podeval.cli.output import show_progress
     from podeval.datasets.fetch_episodes import fetch_episodes, make_web, render_table, select_episodes
 
     episodes = select_episodes(name, topic or ())
@@ -328,7 +325,6 @@ def fetch(
 
 def _fetch_ratings(corpus: str | None, into: Path | None, most_megabytes: int, as_json: bool) -> None:
     """Fetch a corpus of human ratings; without its name, list the layouts with where their data is to be had."""
-    from podeval.cli.output import show_progress
     from podeval.datasets.fetch_episodes import make_web
     from podeval.validation.rating_files import LAYOUTS, fetch_ratings
 
@@ -376,7 +372,6 @@ def make_likeness_reference(
 
     Example: podeval measure human_likeness my_system --set reference=people.npz
     """
-    from podeval.cli.output import show_progress
     from podeval.measuring.inputs import read_input
     from podeval.metrics.speech.human_likeness import make_reference
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from podeval.cli import judge_limits
-from podeval.cli.output import say
+from podeval.cli.output import Steps, say
 from podeval.errors import BadInput
 from podeval.systems.servers import SERVERS, find_server
 from podeval.systems.servers.kinds import KINDS, recognise_kind
@@ -98,7 +98,6 @@ def _repeat(
     board: bool = False,
 ) -> bool:
     """Run a system with each seed, and say what is unscored; whether nothing is."""
-    from podeval.cli.output import Steps
     from podeval.runs.aggregate import NOT_MEASURED
     from podeval.runs.reliability import write_reliability
     from podeval.runs.settings import list_missing_models

@@ -12,6 +12,7 @@ import typer
 from podeval.cli.completion import complete_metric
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, resolve_database
 from podeval.cli.output import AsJson, emit, say
+from podeval.errors import ModelMissing, PodevalError
 from podeval.version import find_version
 
 metrics = typer.Typer(
@@ -207,7 +208,6 @@ def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
         address: address of its database, or the file.
         runs: the folder of its runs.
     """
-    from podeval.errors import PodevalError
     from podeval.store import operator_settings
     from podeval.store.database import Database, find_damage, parse_address
     from podeval.store.secret import read_secret
@@ -281,7 +281,6 @@ def _join_missing(whats: Iterable[str]) -> str:
 def diagnosis() -> dict[str, Any]:
     """What `podeval doctor` shows, as plain data."""
     from podeval import sandbox
-    from podeval.errors import ModelMissing
     from podeval.metrics.catalogue import load_all_metrics
     from podeval.models import registry, weights
     from podeval.models.profiles import MEASURING

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podeval.cli.completion import complete_metrics, complete_profile
-from podeval.cli.output import AsJson, emit
+from podeval.cli.output import AsJson, emit, show_progress
 from podeval.errors import BadInput
 from podeval.models.profiles import CHOICES
 
@@ -80,7 +80,6 @@ def score(
 
     Example: podeval score outputs/ --metrics dnsmos,loudness --out scores.csv
     """
-    from podeval.errors import BadInput
     from podeval.measuring import export
     from podeval.measuring.inputs import read_request
     from podeval.reports.page import read_report_texts
@@ -132,8 +131,6 @@ def _score_files(
     names: list[str], requests: "list[ScoreRequest]", as_json: bool
 ) -> "tuple[list[Scores], dict[str, str]]":
     """Score file by file, with the progress; the scores, and by name why a file could not be read."""
-    from podeval.cli.output import show_progress
-    from podeval.errors import BadInput
     from podeval.measuring.engine import score_source
 
     scored: list[Scores] = []
@@ -242,7 +239,6 @@ def _find(
     file: Path, text: str, references: Sequence[str], profile: str, music: str
 ) -> "tuple[DefectReport, dict[str, list[str]]]":
     """Find the defects of a recording, and what is noted of the file and the text."""
-    from podeval.cli.output import show_progress
     from podeval.measuring.compute import collect_notes
     from podeval.measuring.inputs import MetricInputs, read_voices
     from podeval.metrics.defects import find_defects
@@ -317,8 +313,6 @@ def proof(
 
     Example: podeval proof chapter3.txt chapter3.wav --csv > sentences.csv
     """
-    from podeval.cli.output import show_progress
-    from podeval.errors import BadInput
     from podeval.measuring.export import check_ending, format_proof_csv, write_proof
     from podeval.measuring.proof import proof_book
     from podeval.recording.source import list_recordings

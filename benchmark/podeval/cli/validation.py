@@ -11,7 +11,7 @@ import typer
 
 from podeval.cli.completion import complete_key, complete_metrics, complete_profile
 from podeval.cli.database import DEFAULT, RUNS, Runs, is_there, require_database, resolve_database
-from podeval.cli.output import AsJson, emit, say
+from podeval.cli.output import AsJson, emit, say, show_progress
 from podeval.errors import BadInput
 from podeval.models.profiles import CHOICES
 
@@ -156,7 +156,6 @@ def _print_benchmark(
     as_json: bool,
 ) -> None:
     """Print how far metrics agree with the ratings of files, on values from tables and a folder of recordings."""
-    from podeval.cli.output import show_progress
     from podeval.validation import metric_benchmark as benchmark
     from podeval.validation.rating_files import read_rating_files
 

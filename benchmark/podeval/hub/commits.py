@@ -190,9 +190,6 @@ def push_folder(
     Raises:
         BadInput: the Hub refuses; the message says what to do.
     """
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
-
     api, sdk = HfApi(), "static" if kind == "space" else None
     try:
         api.create_repo(repo, repo_type=kind, space_sdk=sdk, private=private or None, exist_ok=True)
