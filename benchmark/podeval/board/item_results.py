@@ -232,9 +232,10 @@ def find_item_results(items: pd.DataFrame, system: str, where: str, item: str) -
     rows = select_rows(items[items["item"] == item], where)
     rows = rows[rows["system"] == system]
     several = rows["metric"].duplicated(keep=False)
-    results: dict[str, Result] = {}
-    for row, ambiguous in zip(rows.to_dict("records"), several, strict=True):
-        results[f"{row['metric']} ({row['protocol']})" if ambiguous else str(row["metric"])] = _result(row["result"])
+    results = {
+        f"{row['metric']} ({row['protocol']})" if ambiguous else str(row["metric"]): _result(row["result"])
+        for row, ambiguous in zip(rows.to_dict("records"), several, strict=True)
+    }
     outputs = [str(output) for output in rows["output"] if output]
     return results, outputs[0] if outputs else ""
 

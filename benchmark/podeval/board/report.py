@@ -262,11 +262,8 @@ def _missing(scores: BoardScores, protocols: Mapping[str, str]) -> tuple[Missing
 
 
 def _papers(columns: Iterable[Column]) -> tuple[str, ...]:
-    papers: dict[str, None] = {}
-    for of in order_columns(columns):
-        if (declared := find_declaration(of.metric)) and declared.name in catalogue.NAMES:
-            papers[declared.paper] = None
-    return tuple(papers)
+    declared = (find_declaration(of.metric) for of in order_columns(columns))
+    return tuple(dict.fromkeys(one.paper for one in declared if one and one.name in catalogue.NAMES))
 
 
 def _links(text: Any) -> dict[str, str]:

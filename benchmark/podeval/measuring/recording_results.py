@@ -302,11 +302,7 @@ class ResultsTable:
     @property
     def failures(self) -> dict[tuple[str, str], int]:
         """In how many recordings a metric has no score, by the metric and the reason."""
-        counts: dict[tuple[str, str], int] = {}
-        for scores in self.scores:
-            for name, reason in scores.failed.items():
-                counts[name, reason] = counts.get((name, reason), 0) + 1
-        return counts
+        return Counter(failure for scores in self.scores for failure in scores.failed.items())
 
     @property
     def hidden_values(self) -> int:

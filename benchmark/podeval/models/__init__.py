@@ -4,7 +4,6 @@ __all__ = [
     "card",
     "chat",
     "chat_endpoint",
-    "chat_gguf",
     "chat_providers",
     "chat_transformers",
     "device",

@@ -29,9 +29,9 @@ from podeval.text.script import Script, Turn
 
 LINE_CLASSES = (
     ModelClass("vits", "VITS", "one voice, or numbered voices; MMS-TTS is of this class", "vits:Vits"),
-    ModelClass("dia", "Dia", "English; voices by reference recording, else drawn and kept", "dia:Dia"),
+    ModelClass("dia", "Dia", "English; voices by reference recording, else drawn and kept", "dialogue_models:Dia"),
     ModelClass("bark", "Bark", "the voice presets of its repo, by language", "bark:Bark"),
-    ModelClass("csm", "CSM", "English; voices by reference recording, else its first line's", "csm:Csm"),
+    ModelClass("csm", "CSM", "English; voices by reference recording, else its first line's", "dialogue_models:Csm"),
     ModelClass(
         "pocket_tts", "Pocket TTS", "voices by reference recording, else its first line's", "pocket_tts:PocketTts"
     ),
@@ -46,13 +46,13 @@ LINE_CLASSES = (
 
 
 DIALOGUE_CLASSES = (
-    ModelClass("dia", "Dia", "English, one or two speakers, about 15 s at once", "dia:Dia"),
-    ModelClass("csm", "CSM", "English, turn after turn with the turns before in mind", "csm:Csm"),
+    ModelClass("dia", "Dia", "English, one or two speakers, about 15 s at once", "dialogue_models:Dia"),
+    ModelClass("csm", "CSM", "English, turn after turn with the turns before in mind", "dialogue_models:Csm"),
     ModelClass(
         "vibevoice",
         "VibeVoice",
         "English and Chinese, up to four speakers, about 40 minutes at once",
-        "vibevoice:VibeVoice",
+        "dialogue_models:VibeVoice",
     ),
 )
 """Classes of models that perform a dialogue."""

@@ -33,9 +33,8 @@ from podeval.systems.servers.connection import (
 )
 from podeval.systems.servers.kinds import open_kind
 from podeval.systems.servers.kinds.kind import DialoguePart, ServerKind, SpeechRequest, Voice
-from podeval.systems.servers.reference_clip import ReferenceClip
 from podeval.systems.servers.server_errors import add_fields, read_fields
-from podeval.systems.servers.sound_reading import ServedSound
+from podeval.systems.servers.sound_reading import ReferenceClip, ServedSound
 from podeval.systems.servers.streaming import summarise_playback
 from podeval.systems.speech import Ask, Samples, Speech, SpeechFailed, SpokenTurn
 from podeval.text.script import Script

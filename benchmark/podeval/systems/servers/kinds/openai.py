@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import httpx
 
 from podeval.systems.servers.kinds.kind import DialoguePart, ServerKind, SpeechRequest, Voice
-from podeval.systems.servers.reference_clip import ReferenceClip
+from podeval.systems.servers.sound_reading import ReferenceClip
 
 
 @dataclass(frozen=True)
