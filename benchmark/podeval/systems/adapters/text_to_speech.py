@@ -28,9 +28,9 @@ from podeval.systems.speech import Ask, OneByOne, Speech
 from podeval.text.script import Script, Turn
 
 LINE_CLASSES = (
-    ModelClass("vits", "VITS", "one voice, or numbered voices; MMS-TTS is of this class", "vits:Vits"),
+    ModelClass("vits", "VITS", "one voice, or numbered voices; MMS-TTS is of this class", "line_models:Vits"),
     ModelClass("dia", "Dia", "English; voices by reference recording, else drawn and kept", "dialogue_models:Dia"),
-    ModelClass("bark", "Bark", "the voice presets of its repo, by language", "bark:Bark"),
+    ModelClass("bark", "Bark", "the voice presets of its repo, by language", "line_models:Bark"),
     ModelClass("csm", "CSM", "English; voices by reference recording, else its first line's", "dialogue_models:Csm"),
     ModelClass(
         "pocket_tts", "Pocket TTS", "voices by reference recording, else its first line's", "pocket_tts:PocketTts"
@@ -39,7 +39,10 @@ LINE_CLASSES = (
         "gradium_phonon_tts", "Gradium Phonon", "the voices that its repo ships as latents", "pocket_tts:GradiumPhonon"
     ),
     ModelClass(
-        "higgs_audio_v2", "Higgs Audio v2", "voices by reference recording, else its first line's", "higgs:HiggsAudio"
+        "higgs_audio_v2",
+        "Higgs Audio v2",
+        "voices by reference recording, else its first line's",
+        "line_models:HiggsAudio",
     ),
 )
 """Classes of models that say a line in a voice."""
