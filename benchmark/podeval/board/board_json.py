@@ -5,8 +5,6 @@ the reader's language, so that sorting, filters, columns and pins are done where
 intervals, rank ranges and a sample; reported ones have the printed value and its source, in the paper's order.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -9,8 +9,6 @@ A cell is a number as a reader sees it: value, 95 % interval, and rank as a rang
 scored for a rank. It holds the raw number too, so that sorting is by number.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

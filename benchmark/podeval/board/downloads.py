@@ -1,7 +1,5 @@
 """What readers take away: the numbers of a view as a table, and the badge of one system for its README."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator, Mapping

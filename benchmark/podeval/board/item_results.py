@@ -1,7 +1,5 @@
 """Read what a system scored on each item of one benchmark, split and profile; and one item of it for a page."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

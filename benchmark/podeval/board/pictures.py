@@ -4,8 +4,6 @@ A picture shows only rows that the view shows, so it has one profile and one pro
 a reader pinned are always shown and marked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime

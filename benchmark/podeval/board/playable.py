@@ -4,8 +4,6 @@ Pages play copies (`podeval.recording.playback`): all have one sample rate and e
 format, so that two of them can be kept in step; on request, they are also brought to one loudness.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ the recordings, breakdowns, every item, what was not scored and why, protocols, 
 `report_page` makes the page.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

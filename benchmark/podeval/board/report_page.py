@@ -1,7 +1,5 @@
 """A system's report as parts to read and to print: its data as words, tables and pictures, which the site shares."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """The pictures of a system's report: its radar, its distributions over items, its drift over the recordings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A view of the board that is to be drawn, and what a picture of it consists of."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the board calls things, in one language, and what is behind the head of a column."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -15,10 +15,10 @@ from podeval.errors import BadAudio, BadInput, CannotScore, ModelMissing, Podeva
 from podeval.files import write_whole
 from podeval.models.profiles import CHOICES
 from podeval.text import dialogue_segments
+from podeval.text.dialogue_segments import DialogueClip, Segment, Selection
 
 if TYPE_CHECKING:
     from podeval.recording import Recording
-    from podeval.text.dialogue_segments import DialogueClip, Segment, Selection
 
     Draw = Callable[[Sequence[DialogueClip]], Selection]
 

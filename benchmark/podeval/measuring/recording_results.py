@@ -13,12 +13,12 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.score import CENSORED, Defect, Result, Score, Timeline, Unscored, describe_notes
+from podeval.recording import Recording
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from podeval.measuring.verdict import ReportWords, ScoreRow
-    from podeval.recording import Recording
     from podeval.recording.source import AudioSource
     from podeval.stats.intervals import Interval
     from podeval.text.script import Script

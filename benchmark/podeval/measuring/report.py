@@ -26,8 +26,10 @@ from podeval.measuring.verdict import ReportWords
 from podeval.metrics import catalogue
 from podeval.metrics.score import format_clock
 from podeval.metrics.standing import find_usual, translate
+from podeval.models.interfaces import SpeakerTurn, Word
 from podeval.plots.lines import LEFT, RIGHT, Highlight, Line, draw_lines, draw_waveform
 from podeval.plots.svg import Axis, Frame, stack_pictures
+from podeval.recording import Recording
 from podeval.recording.speaker_turns import find_speaker_turns
 from podeval.reports.page import (
     Entry,
@@ -47,8 +49,6 @@ from podeval.reports.page import (
 
 if TYPE_CHECKING:
     from podeval.measuring.recording_results import RecordingResults, ResultsTable
-    from podeval.models.interfaces import SpeakerTurn, Word
-    from podeval.recording import Recording
 
 PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)
 """Rates of MP3, Hz: the sound is brought down to the next of them."""

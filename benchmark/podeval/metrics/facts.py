@@ -1,7 +1,5 @@
 """Facts of a metric's declaration: what people and systems reach, what its values do not say, and its parameters."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import re

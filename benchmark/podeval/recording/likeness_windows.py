@@ -5,8 +5,6 @@ articulation and sound lie over the speech joined end to end, so that pauses bel
 over the recording's own time. The level of the speech is brought to one value first.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise

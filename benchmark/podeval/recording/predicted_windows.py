@@ -6,8 +6,6 @@ comes before the first speech and after the last if it is longer than a second, 
 silence or music alone. Music under speech counts as what it is. Variants that reproduce public code hear everything.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

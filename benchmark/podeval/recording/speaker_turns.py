@@ -10,8 +10,6 @@ is heard longest. Where two of them at once would be the same, the one that is h
 is nearest in time. Of every two chunks that overlap, each is used up to the middle of the overlap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
