@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, require_database, resolve_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, open_database, require_database, resolve_database
 from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadInput, PodevalError
 
 if TYPE_CHECKING:
     from podeval.operations.backup import Backup
-    from podeval.store.database import Database
 
 admin = typer.Typer(
     help="Operator commands: takedowns, the log of decisions, a new secret. Everything else is decided on the page "
@@ -53,7 +52,7 @@ def trail(
     """
     from podeval.store.operator_settings import read_trail
 
-    with _open(database, runs) as opened, opened.reading() as session:
+    with open_database(require_database(database, runs)) as opened, opened.reading() as session:
         for row in read_trail(session, newest=newest):
             at = row.made_at.isoformat(timespec="seconds")
             if as_json:
@@ -77,7 +76,7 @@ def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
     from podeval.submissions.moderation import SubmissionModeration
     from podeval.submissions.queue import Queue
 
-    with _open(database, runs) as opened:
+    with open_database(require_database(database, runs)) as opened:
         done = SubmissionModeration(Queue(opened), runs, build).take_down(id, reason, by, say)
     print(f"{id}: {done.state}, its outputs are deleted")
 
@@ -90,15 +89,9 @@ def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = R
     """
     from podeval.store.secret import renew
 
-    with _open(database, runs) as opened:
+    with open_database(require_database(database, runs)) as opened:
         people = renew(opened, reason, by)
     print(f"the secret is replaced; {people} people who were known count as new voters from now on")
-
-
-def _open(database: str, runs: Path) -> "Database":
-    from podeval.store.database import Database
-
-    return Database(require_database(database, runs))
 
 
 # `podeval backup`, `restore` and `retention`: so that nothing is lost, and the disk is not full.
@@ -169,7 +162,6 @@ def restore(
     """
     from podeval.board.build import build
     from podeval.operations.restore import restore as put_back
-    from podeval.store.database import Database as Opened
     from podeval.store.secret import explain_loss, read_secret
     from podeval.submissions.moderation import list_takedowns, repeat_takedowns
 
@@ -185,7 +177,7 @@ def restore(
         say(f"left out, as it was taken down: what {', '.join(done.settled)} said")
     for path in done.kept:
         say(f"what was there is kept in {path}")
-    with Opened(target) as opened, opened.reading() as session:
+    with open_database(target) as opened, opened.reading() as session:
         lost = explain_loss(session, opened, read_secret(opened.url))
     if lost:
         say(f"The site does not start yet: {lost}")
@@ -216,7 +208,6 @@ def retention(
     Example: podeval retention --budget 200 --dry-run
     """
     from podeval.operations.retention import find_needed, keep_to_budget
-    from podeval.store.database import Database as Opened
 
     if gigabytes is None:
         raise BadInput("give the disk space for recordings, in gigabytes, with --budget or PODEVAL_RUNS_GB")
@@ -225,7 +216,7 @@ def retention(
     location = resolve_database(database, runs)
     needed: set[Path] = set()
     if is_there(location):
-        with Opened(location) as opened:
+        with open_database(location) as opened:
             needed = find_needed(opened, runs)
     done = keep_to_budget(runs, int(gigabytes * 2**30), needed, dry_run=dry_run)
     if as_json:

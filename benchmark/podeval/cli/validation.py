@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from podeval.cli.completion import complete_key, complete_metrics, complete_profile
-from podeval.cli.database import DEFAULT, RUNS, Runs, is_there, require_database, resolve_database
+from podeval.cli.database import DEFAULT, RUNS, Runs, is_there, open_database, require_database, resolve_database
 from podeval.cli.output import AsJson, emit, say, show_progress
 from podeval.errors import BadInput
 from podeval.models.profiles import CHOICES
@@ -199,11 +199,10 @@ def _read_database(location: str, tests: "dict[str, list[Mark]]") -> "list[Analy
     """Add the marks of a database's listening tests, and return the findings on its votes."""
     from podeval.arena.ratings import build_rating_table
     from podeval.listening.session_results import read_marks_by_test
-    from podeval.store.database import Database
     from podeval.validation.raters import analyse_votes
 
     lines: list[AnalysisLine] = []
-    with Database(location) as opened:
+    with open_database(location) as opened:
         with opened.reading() as session:
             table = build_rating_table(session)
         for (protocol, dimension), part in table.groupby(["protocol", "dimension"]) if len(table) else ():
