@@ -293,7 +293,7 @@ def list_paper_values(metric: Metric) -> list[tuple[str, ...]]:
 
 def list_values_of_metric(metric: Metric) -> list[tuple[str, str, str]]:
     """Return what papers print of a metric itself: where, what it is, and the values as printed."""
-    rows = [row for row in _read_table(PAPER_VALUES) if row["metric"] == metric.name]
+    rows = [row for row in read_table(PAPER_VALUES) if row["metric"] == metric.name]
     return [(f"{row['paper']}, {row['where']}", row["what"], row["values"]) for row in rows]
 
 
@@ -301,12 +301,14 @@ def list_values_of_metric(metric: Metric) -> list[tuple[str, str, str]]:
 def _read_figures() -> tuple[tuple[str, Mapping[str, str]], ...]:
     """Return every reported figure with the system that it is of."""
     paths = sorted(locate_hub_source("submissions").glob("*/results.csv"))
-    return tuple((path.parent.name, row) for path in paths for row in _read_table(path))
+    return tuple((path.parent.name, row) for path in paths for row in read_table(path))
 
 
-def _read_table(path: Path) -> list[dict[str, str]]:
+@cache
+def read_table(path: Path) -> tuple[dict[str, str], ...]:
+    """Read a table with a line of names."""
     with path.open(encoding="utf-8", newline="") as table:
-        return list(csv.DictReader(table))
+        return tuple(csv.DictReader(table))
 
 
 def read_example_output(metric: Metric) -> Mapping[str, Any] | None:

@@ -18,6 +18,7 @@ from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.aggregate import Aggregate, aggregate
 from podeval.metrics.declaration import Metric
+from podeval.metrics.description import read_table
 from podeval.models.registry import list_cards
 from podeval.runs.aggregate import NOT_MEASURED
 from podeval.runs.run_folder import RunFolder, run_folders
@@ -31,7 +32,6 @@ from podeval.validation.agreement import (
     compare_all,
     compare_within,
     has_direction,
-    read_table,
     to_badness,
 )
 from podeval.validation.papers import halve_last_digit, read_printed
