@@ -31,9 +31,8 @@ from podeval.measuring.compute import compute
 from podeval.measuring.inputs import MetricInputs
 from podeval.measuring.space_files import get_example_texts
 from podeval.metrics import catalogue
-from podeval.metrics.card_facts import EXAMPLES
 from podeval.metrics.declaration import Metric
-from podeval.metrics.description import choose_own_profile
+from podeval.metrics.description import EXAMPLES, choose_own_profile
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.systems import registry
 from studies import example_stand_ins as stand_ins

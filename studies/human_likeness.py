@@ -3,9 +3,9 @@
     python studies/human_likeness.py [--voices 5] [--clips 4]
 
 Half of the readers that ship are the reference, the other half are people held out. Each built-in system reads what
-they read. The damages are those of `podeval.audio.planted_damages` and a flattened melody, at three strengths each, in
-clips of one voice each. Prints Markdown; docs/studies/human-likeness.md has the figures. What was measured once is in
-podeval's cache.
+they read. The damages are those of `podeval.recording.likeness_windows` and a flattened melody, at three strengths
+each, in clips of one voice each. Prints Markdown; docs/studies/human-likeness.md has the figures. What was measured
+once is in podeval's cache.
 """
 
 import argparse
@@ -19,13 +19,12 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.planted_damages import DAMAGES
 from podeval.benchmarks import real_pod, real_pod_splits
 from podeval.benchmarks.item import read_voices
 from podeval.errors import CannotScore
 from podeval.metrics.speech.human_likeness import FACTORS, PeopleReference, Windows, make_reference, score_set
 from podeval.recording import Recording
-from podeval.recording.likeness_windows import describe_windows
+from podeval.recording.likeness_windows import DAMAGES, describe_windows
 from podeval.recording.source import read_source
 from podeval.systems import registry
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine

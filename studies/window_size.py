@@ -12,7 +12,7 @@ from podeval.audio.srmr import compute_srmr_windows
 from podeval.audio.windows import Span, place_windows
 from podeval.recording import Recording
 from podeval.recording.recording import MODEL_RATE
-from podeval.recording.speech_windows import find_sounding
+from podeval.recording.speech_track import find_sounding
 from studies import corpus, log
 from studies.conditions import CLEAN, MIDDLE_RT60, distorted, subject
 from studies.corpus import RATE

@@ -27,7 +27,7 @@ LONG = {
     "cli/measure.py:measure": OPTIONS,
     "cli/run.py:run": OPTIONS,
     "cli/score.py:score": OPTIONS,
-    "cli/construct.py:construct": OPTIONS,
+    "cli/datasets.py:construct": OPTIONS,
     "cli/judge.py:battles": OPTIONS,
     "cli/validation.py:agreement": OPTIONS,
     "cli/data_tools.py:segments": OPTIONS,

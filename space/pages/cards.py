@@ -15,7 +15,7 @@ from podeval.board.columns import get_column
 from podeval.board.words import Words, explain_column
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import DIMENSION_GROUPS, Metric
-from podeval.metrics.translation import translate
+from podeval.metrics.standing import translate
 from podeval.text.message_catalogue import FIRST
 from podeval.texts import write_sentence
 

@@ -27,7 +27,7 @@ from podeval.validation.agreement import (
     compute_validity,
     group_by_measure,
 )
-from podeval.validation.published_agreement import list_printed_agreements, recompute_agreement
+from podeval.validation.paper_runs import list_printed_agreements, recompute_agreement
 
 NEWEST = 100
 """Number of changes in the list of what changed."""

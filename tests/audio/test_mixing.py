@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.audio.mixing import lay_under, measure_active_power, put_in
+from podeval.construction.mtalk_recordings import lay_under, measure_active_power, put_in
 from podeval.errors import CannotScore
 
 RATE = 16_000

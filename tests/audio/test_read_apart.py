@@ -11,8 +11,8 @@ import soundfile
 
 from podeval import sandbox
 from podeval.audio import transcode
+from podeval.audio.container import read_container_and_seconds
 from podeval.audio.decode import DecodeLimits, decode
-from podeval.audio.formats.container import read_container_and_seconds
 from podeval.audio.transcode import decode_apart, read_header_apart
 from podeval.errors import BadAudio
 from tests.fakes.sandbox_walls import WALLS, stand_up

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
-from podeval.board import pictures, radar
+from podeval.board import pictures, scene
 from podeval.board.columns import get_column
 from podeval.board.runs_folder import Index, RunsFolder, arrange_numbers
 from podeval.board.system_info import Facts
@@ -65,13 +65,13 @@ EXPECTED = {"timbre_consistency": 0.96, "pesq_estimate": 2.25 / 3.64, "wer": 0.6
 def test_the_radar_has_fixed_ends_whoever_else_is_on_the_board() -> None:
     everybody, alone = VALUES, {name: {"a": own["a"]} for name, own in VALUES.items()}
     for values in (everybody, alone):
-        axes = radar.choose_radar_axes(resolve_view(BoardView(), lfs(values)).columns)
+        axes = scene.choose_radar_axes(resolve_view(BoardView(), lfs(values)).columns)
         places = {axis.column.key: axis.at(VALUES[axis.column.id]["a"]) for axis in axes}
         assert places == pytest.approx(EXPECTED), "reverberation has no fixed ends"
 
 
 def test_equal_values_are_drawn_at_one_place_and_an_error_rate_above_one_at_the_centre() -> None:
-    axis = radar.find_axis(get_column("wer", "wer", "speech.accuracy"))
+    axis = scene.find_axis(get_column("wer", "wer", "speech.accuracy"))
     assert axis.at(0.973) == pytest.approx(0.027)
     assert axis.at(1.7) == 0.0
     assert axis.span(0.1, 0.3) == pytest.approx((0.9, 0.7))
@@ -85,7 +85,7 @@ def test_equal_values_are_drawn_at_one_place_and_an_error_rate_above_one_at_the_
 
 
 def test_a_figure_in_range_is_best_in_it_on_the_radar() -> None:
-    axis = radar.find_axis(get_column("loudness", "integrated", "audio.loudness"))
+    axis = scene.find_axis(get_column("loudness", "integrated", "audio.loudness"))
     low, high = axis.column.ideal or (0, 0)
     assert axis.at(low) == axis.at(high) == 1.0
     assert axis.at(low - 6) == axis.at(high + 6) == 0.5

@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from podeval.board.radar import find_axis
 from podeval.board.report import UnknownReport, describe_system, list_places, report_system
 from podeval.board.report_page import render_reports
 from podeval.board.runs_folder import RunsFolder
+from podeval.board.scene import find_axis
 from podeval.plots.svg import Axis
 from podeval.runs.board_tables import SYSTEMS, SystemRow, write_table
 from tests.space.fixture_runs import write_runs

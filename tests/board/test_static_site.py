@@ -8,12 +8,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from podeval.board import static_site
+from podeval.board import downloads
 from podeval.board.downloads import render_badge
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.view import BoardView
 from podeval.errors import BadInput
-from podeval.hub.folders import push_folder
+from podeval.hub.commits import push_folder
 from tests.space.fixture_runs import write_runs
 
 
@@ -28,8 +28,8 @@ def site(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("site") / "site"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PODEVAL_CACHE", str(out.parent / "cache"))
-        patch.setattr(static_site, "build", lambda runs: None)
-        static_site.write_site(runs, out)
+        patch.setattr(downloads, "build", lambda runs: None)
+        downloads.write_site(runs, out)
     return out
 
 
@@ -89,12 +89,12 @@ def test_a_badge_says_the_rank_range_or_why_there_is_none(runs: Path, site: Path
 def test_a_folder_with_something_else_is_not_written_to(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(BadInput, match="something else than a site"):
-        static_site.write_site(runs, tmp_path)
+        downloads.write_site(runs, tmp_path)
 
 
 def test_a_folder_without_runs_gives_the_figures_of_papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
-    written = static_site.write_site(tmp_path / "runs", tmp_path / "site")
+    written = downloads.write_site(tmp_path / "runs", tmp_path / "site")
     assert tmp_path / "site" / "lfs_bench-paper.html" in written
 
 

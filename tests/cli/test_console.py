@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from podeval.cli import progress_bar
+from podeval.cli import output
 from podeval.progress import report
 
 
@@ -13,9 +13,9 @@ def test_without_a_terminal_progress_is_a_line_every_few_seconds(
 ) -> None:
     clock = iter(range(1000))
     # Of this module alone: a server that other tests left running in a thread has the clock of all.
-    monkeypatch.setattr(progress_bar, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    monkeypatch.setattr(output, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
     label = "an episode with a name that is longer than a line of eighty characters has room for.wav"
-    with progress_bar.show_progress(label):
+    with output.show_progress(label):
         report("metrics", 3, 22)
         for done in range(0, 220, 2):
             report("transcribing", done, 220)

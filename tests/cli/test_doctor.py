@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podeval.cli import doctor
+from podeval.cli import install
 
 HUB = "`podeval models install --profile reference`"
 
@@ -16,7 +16,7 @@ def test_what_is_missing_stands_once_for_each_command() -> None:
     missing = "the weights of {} are not installed"
     remedies = {HUB: dict.fromkeys([missing.format("A"), missing.format("B")]), "`pip install p`": {"P needs p": None}}
     # The command prints it below what this machine has, which no test can know.
-    assert list(doctor.describe_remedies({**remedies, "the embedded profile has none": {}})) == [
+    assert list(install.describe_remedies({**remedies, "the embedded profile has none": {}})) == [
         f"run {HUB} (the weights of A, B are not installed)",
         "run `pip install p` (P needs p)",
         "the embedded profile has none",

@@ -291,8 +291,8 @@ def test_the_published_texts_have_the_papers_statistics(shared_data: Path) -> No
 @pytest.mark.models
 def test_real_embeddings_tell_the_same_matter_from_another() -> None:
     """all-MiniLM-L6-v2, the paper's encoder."""
-    from podeval.construction.near_duplicates import find_near_duplicates
     from podeval.construction.steps import make_encoder
+    from podeval.construction.workshop import find_near_duplicates
 
     texts = [
         "Bicycle maintenance. chain, oil, wear. How a bicycle chain wears out and when to replace it.",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from podeval.construction.near_duplicates import find_near_duplicates
+from podeval.construction.workshop import find_near_duplicates
 from podeval.errors import BadInput
 
 

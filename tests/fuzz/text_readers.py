@@ -12,14 +12,13 @@ from podeval.errors import PodevalError, find_address
 from podeval.judges.prompt import break_control_words, mark_for
 from podeval.listening.listener_pages import clean_words as kept
 from podeval.listening.webmushra import read_configuration
-from podeval.metrics.checklists import Requirement
-from podeval.metrics.citations import list_missing
+from podeval.metrics.checklists import Requirement, list_missing
 from podeval.metrics.human_records import read_webmushra
 from podeval.metrics.judge_use import note
 from podeval.metrics.judged.content_density import describe_difference
 from podeval.metrics.judged.script_quality import Item
 from podeval.metrics.spoken_dialogue import parse_criteria
-from podeval.systems.text_cleaning import estimate_seconds, make_speakable, split_into_short_lines, split_sentences
+from podeval.systems.dialogue_reader import estimate_seconds, make_speakable, split_into_short_lines, split_sentences
 from podeval.text.characters import clean_text, fold_letters, keep_letters
 from podeval.text.comparison.alignment import split_words
 from podeval.text.comparison.content_differences import compare_entities

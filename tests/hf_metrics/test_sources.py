@@ -12,8 +12,12 @@ import yaml
 
 from podeval.measuring.space_files import THUMBNAIL, name_extra
 from podeval.metrics import catalogue
-from podeval.metrics.card_facts import list_paper_values, list_values_of_metric, read_example_output
-from podeval.metrics.description import choose_own_profile
+from podeval.metrics.description import (
+    choose_own_profile,
+    list_paper_values,
+    list_values_of_metric,
+    read_example_output,
+)
 from podeval.models import registry
 from podeval.recording.cache import Cache
 from podeval.systems import registry as systems

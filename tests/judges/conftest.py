@@ -7,8 +7,8 @@ from typing import Any
 import pydantic
 import pytest
 
+from podeval.judges.budget import Patience
 from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableAnswer
-from podeval.judges.concurrency import Patience
 from podeval.judges.judge import find_judge
 from podeval.judges.prompt import Prompt
 from tests.fakes import scripted_server

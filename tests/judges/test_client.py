@@ -10,8 +10,8 @@ import pytest
 
 from podeval import progress
 from podeval.errors import BadInput
+from podeval.judges.budget import Patience
 from podeval.judges.client import JudgeClient, JudgeRequest, UsableAnswer
-from podeval.judges.concurrency import Patience
 from podeval.judges.judge import find_judge
 from podeval.judges.prompt import AudioClip, Prompt
 from tests.judges.conftest import GOOD, Make, count_tries, get_reason, make_requests

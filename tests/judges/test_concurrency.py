@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from podeval.judges.concurrency import AdaptiveConcurrency, Patience
+from podeval.judges.budget import AdaptiveConcurrency, Patience
 
 # The endpoint reads it from errors of a library, which are made by hand here.
 from podeval.models.http_errors import read_http_error

@@ -14,7 +14,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.score import UNRANKED, Score, Unscored, describe_notes
 from podeval.models.interfaces import SpeakerTurn, Transcript
 from podeval.recording import Recording
-from podeval.recording.speech_windows import SpeakerVoice
+from podeval.recording.speech_track import SpeakerVoice
 from podeval.text.comparison.accepted_readings import AcceptedReadings
 from podeval.text.script import Script
 from tests.fakes.scoring import score, unscored

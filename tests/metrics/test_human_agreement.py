@@ -7,7 +7,7 @@ from podeval.board.words import explain
 from podeval.metrics import catalogue
 from podeval.metrics.standing import IS_PEOPLE, NEVER_COMPARED, describe_human_agreement, read_human_agreements
 from podeval.validation.agreement import compare_systems
-from podeval.validation.published_agreement import list_printed_agreements, recompute_agreement
+from podeval.validation.paper_runs import list_printed_agreements, recompute_agreement
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.audio.planted_damages import DAMAGES
 from podeval.audio.windows import Span
 from podeval.benchmarks import real_pod, real_pod_splits
 from podeval.benchmarks.item import read_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.speech import human_likeness as likeness
 from podeval.recording import Recording
+from podeval.recording.likeness_windows import DAMAGES
 from podeval.recording.source import read_source
 from podeval.systems import registry
 

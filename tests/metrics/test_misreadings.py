@@ -6,7 +6,7 @@ from pathlib import Path
 from podeval.cli.generate_docs import metrics_page
 from podeval.measuring.space_files import BIAS_PICTURE, list_sources, write_card
 from podeval.metrics import catalogue
-from podeval.metrics.misreadings import MISREADINGS, UNMEASURED
+from podeval.metrics.facts import MISREADINGS, UNWARNED
 
 STUDIES = Path(__file__).parents[2] / "docs" / "studies"
 OWN_CASE = {"rtf", "arena", "mushra", "mos", "human_likeness"}
@@ -28,7 +28,7 @@ def test_every_metric_that_needs_no_judge_has_a_picture_of_its_effects_or_says_w
     with (STUDIES / "bias.csv").open(encoding="utf-8") as file:
         measured = {row["key"].partition(".")[0] for row in csv.DictReader(file)}
     for metric in catalogue.load_all_metrics():
-        if metric.asks or UNMEASURED in metric.misreading:
+        if metric.asks or UNWARNED in metric.misreading:
             continue
         if metric.name in measured:
             assert (STUDIES / f"bias-{metric.name}.svg").exists()

@@ -11,7 +11,7 @@ from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.models.interfaces import SpeakerTurn
-from podeval.recording.speech_windows import SpeakerVoice
+from podeval.recording.speech_track import SpeakerVoice
 from podeval.text.script import Script
 from tests.fakes import scoring
 

@@ -19,7 +19,7 @@ from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording
 from podeval.recording.cache import Cache
 from podeval.recording.reference_voices import ReferenceVoices
-from podeval.recording.speech_windows import Span, embed_segments, join_segments, select_spoken_voices
+from podeval.recording.speech_track import Span, embed_segments, join_segments, select_spoken_voices
 from tests.fakes.planted_models import PlantedModels
 
 RATE = 16_000

@@ -10,7 +10,7 @@ from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableA
 from podeval.judges.judge import find_judge
 from podeval.judges.prompt import Prompt
 from podeval.models.chat import ChatBusy, ChatRefused, Sampling
-from podeval.models.chat_gguf import GgufChat, load_gguf_chat
+from podeval.models.chat_endpoint import GgufChat, load_gguf_chat
 
 SCHEMA = {
     "type": "object",

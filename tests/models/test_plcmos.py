@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.models.plcmos import Plcmos, compute_features
+from podeval.models.dnsmos import Plcmos, compute_features
 
 ORIGINAL = """
 import sys

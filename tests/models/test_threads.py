@@ -4,7 +4,7 @@ from collections.abc import Iterator
 import pytest
 
 from podeval.errors import BadInput
-from podeval.models.threads import count_threads, run_ahead
+from podeval.models.device import count_threads, run_ahead
 
 
 def test_the_number_of_threads_is_what_was_asked_for_else_the_cores_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import torch.nn.functional as functional
 from torch import nn
 
 from podeval.errors import CannotScore, ModelMissing
-from podeval.models.wavlm_ecapa import FILE
+from podeval.models.wavlm import FILE
 
 REPO = "k2-fsa/TTS_eval_models"
 PROFILE = "reference,speaker_encoder=microsoft/unispeech-wavlm-large"

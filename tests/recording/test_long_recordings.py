@@ -15,7 +15,7 @@ from podeval.models import registry
 from podeval.models.interfaces import Samples
 from podeval.recording import Recording
 from podeval.recording.cache import Cache
-from podeval.recording.speech_windows import JoinedClips
+from podeval.recording.speech_track import JoinedClips
 
 RATE = 16_000
 ROOM = 4_000_000

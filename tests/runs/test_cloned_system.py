@@ -12,7 +12,7 @@ import soundfile
 from podeval import benchmarks
 from podeval.audio.samples import resample
 from podeval.benchmarks.benchmark import keep_metrics
-from podeval.cli.own_systems import OwnOptions, open_own_system
+from podeval.cli.evaluation import OwnOptions, open_own_system
 from podeval.datasets import items
 from podeval.datasets.items import Items
 from podeval.metrics.score import Score

@@ -13,7 +13,7 @@ import soundfile
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item, keep_metrics
-from podeval.cli.own_systems import OwnOptions, open_own_system
+from podeval.cli.evaluation import OwnOptions, open_own_system
 from podeval.datasets import build
 from podeval.datasets.dataset_record import SAMPLE
 from podeval.datasets.items import load_items

@@ -25,8 +25,8 @@ from podeval.runs.own_system import OwnSystem, run_own_system
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import RunFolder, RunSummary
 from podeval.systems.servers.connection import ServerConnection, ServerRefused
-from podeval.systems.servers.load import RequestPace, SendingStopped
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
+from podeval.systems.servers.streaming import RequestPace, SendingStopped
 from tests.fakes.loopback_speech import Reply, SpeechServer, pcm, refuse, wav
 
 TOLERANCE = 0.05

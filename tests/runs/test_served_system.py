@@ -9,8 +9,7 @@ import pytest
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import keep_metrics
-from podeval.cli.evaluation import evaluate_own
-from podeval.cli.own_systems import OwnOptions, open_own_system, require_name
+from podeval.cli.evaluation import OwnOptions, evaluate_own, open_own_system, require_name
 from podeval.errors import BadInput
 from podeval.metrics.score import Score
 from podeval.runs.own_system import OwnSystem, describe_streaming, run_own_system

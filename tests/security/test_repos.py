@@ -11,8 +11,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.hub import repo_info as hub
-from podeval.hub.repo_info import RepoFacts
-from podeval.hub.safetensors_header import SafetensorsFile, parse_header
+from podeval.hub.repo_info import RepoFacts, SafetensorsFile, parse_header
 from podeval.submissions.gate import Gate, check_repo
 from podeval.submissions.rules import GateLimits, SubmissionRefused
 from podeval.systems.adapters import outputs, snapshot

@@ -8,7 +8,7 @@ import soundfile
 
 import podeval
 from podeval.measuring import report as report_room
-from podeval.measuring.transcripts import TranscribedTurn
+from podeval.measuring.report import TranscribedTurn
 from podeval.models.interfaces import Word
 
 WORDS = ["and", "so", "the", "two", "of", "them", "went", "on", "to", "talk", "of", "rivers", "and", "of", "salt"]

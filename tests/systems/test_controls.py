@@ -15,10 +15,10 @@ from podeval.recording import Recording
 from podeval.stats.turn_taking import count_people, follow_the_floor, jensen_shannon_distance
 from podeval.systems import registry
 from podeval.systems.controls import DrawnGaps, RepeatedSentence, ShuffledVoices, Silence, UnevenPace
+from podeval.systems.dialogue_reader import estimate_seconds
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.systems.speech import SpeakingSystem, Speech
-from podeval.systems.text_cleaning import estimate_seconds
 from podeval.text.script import Script
 from tests.fakes.scoring import score
 

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from podeval.models import weights
-from podeval.systems import piper
-from podeval.systems.piper import Piper
+from podeval.systems import hibari_piper
+from podeval.systems.hibari_piper import Piper
 from podeval.text.script import Script
 
 SCRIPT = Script.parse([{"speaker": "Ann", "text": "Why is the sea salty?"}, {"speaker": "Ben", "text": "Rivers."}])
 
 
 def test_its_voices_are_pinned_to_a_commit_and_their_content() -> None:
-    entry = weights.lock()[piper.KRISTIN]
+    entry = weights.lock()[hibari_piper.KRISTIN]
     model, config = entry.files
     assert model.url.startswith("https://huggingface.co/rhasspy/piper-voices/resolve/c10ece1aade47bb51c153c893d14e5bf")
     assert config.url == f"{model.url}.json"
@@ -23,9 +23,9 @@ def test_its_voices_are_pinned_to_a_commit_and_their_content() -> None:
 @pytest.mark.models
 def test_it_speaks_in_the_voices_that_the_lock_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Joe stands in for kristin, whose file no package brings."""
-    monkeypatch.setattr(piper, "VOICES", (piper.JOE, piper.JOE))
-    monkeypatch.setattr(Piper, "voices", (piper.JOE, piper.JOE))
-    monkeypatch.setattr(Piper, "weight_names", (piper.JOE,))
+    monkeypatch.setattr(hibari_piper, "VOICES", (hibari_piper.JOE, hibari_piper.JOE))
+    monkeypatch.setattr(Piper, "voices", (hibari_piper.JOE, hibari_piper.JOE))
+    monkeypatch.setattr(Piper, "weight_names", (hibari_piper.JOE,))
     system = Piper()
     speech = system.speak(SCRIPT)
     assert [turn.speaker for turn in speech.turns] == ["Ann", "Ben"]

@@ -1,6 +1,6 @@
 import pytest
 
-from podeval.systems.text_cleaning import estimate_seconds, make_speakable, split_into_short_lines, split_sentences
+from podeval.systems.dialogue_reader import estimate_seconds, make_speakable, split_into_short_lines, split_sentences
 
 
 @pytest.mark.parametrize(

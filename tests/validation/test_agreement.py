@@ -125,7 +125,7 @@ def test_how_many_keys_were_compared_and_what_the_best_of_them_reaches_by_chance
 @pytest.mark.long
 def test_the_published_evidence_is_as_thin_as_it_says_and_equals_the_table_beside_the_values() -> None:
     """SRCC of six systems' means, and within categories, as the README beside the published values prints them."""
-    from podeval.validation.published_agreement import THIN, list_printed_agreements, recompute_agreement
+    from podeval.validation.paper_runs import THIN, list_printed_agreements, recompute_agreement
 
     rows = {f"{row.metric}.{row.key}": row for row in recompute_agreement()}
     for key, over_systems, within in (

@@ -1,15 +1,13 @@
 """Signal primitives: decoding, resampling, windows, loudness. No models."""
 
 __all__ = [
+    "container",
     "decode",
     "excerpts",
     "faults",
-    "formats",
     "levels",
     "loops",
     "loudness",
-    "mixing",
-    "planted_damages",
     "prosody",
     "samples",
     "srmr",

@@ -10,8 +10,6 @@ exceed the largest sample around it times the interpolator's absolute gain. The 
 interpolated.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 """Decodes a file into samples: reads no other file, bounds the memory used, and reports damage.
 
 WAV, AIFF and FLAC are read by libsndfile, everything else by FFmpeg's libraries as bundled with PyAV. The choice
-depends on the file's own bytes (`podeval.audio.formats.container`), never on its name or on probing.
+depends on the file's own bytes (`podeval.audio.container`), never on its name or on probing.
 """
 
 import hashlib
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.audio.formats.container import identify, open_regular
-from podeval.audio.formats.parts import (
+from podeval.audio.container import identify, open_regular
+from podeval.audio.container_parts import (
     NOTED_SHORTFALL,
     Container,
     PartReader,

@@ -6,8 +6,6 @@ blocks serves all of them, so recordings of several hours need little memory. `m
 PodEval code does. The three `*_score` functions map the readings to 0..1 with PodEval's constants.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterator

@@ -7,8 +7,6 @@ pitch is measured, as it takes a second.
 Source: Mauch and Dixon, "pYIN", ICASSP 2014; de Cheveigné and Kawahara, "YIN", JASA 111 (4), 2002.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

@@ -5,8 +5,6 @@ the reader's language, so that sorting, filters, columns and pins are done where
 intervals, rank ranges and a sample; reported ones have the printed value and its source, in the paper's order.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -30,8 +28,8 @@ from podeval.board.view import (
     resolve_view,
 )
 from podeval.board.words import Words, explain_column, write_board_name
-from podeval.metrics.card_facts import name_source
-from podeval.metrics.translation import translate
+from podeval.metrics.description import name_source
+from podeval.metrics.standing import translate
 from podeval.models.profiles import PAPER
 from podeval.plots.svg import format_value
 from podeval.runs.board_tables import KIND_MARKS

@@ -4,8 +4,6 @@ A result is new, or replaces an earlier one of the same system; a submission is 
 supersedes the protocols of the older one, which stay selectable.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections import defaultdict

@@ -9,8 +9,6 @@ A cell is a number as a reader sees it: value, 95 % interval, and rank as a rang
 scored for a rank. It holds the raw number too, so that sorting is by number.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
@@ -24,7 +22,7 @@ from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.aggregate import COMPLETE
 from podeval.metrics.declaration import DIMENSION_GROUPS, Better, Key, Metric
-from podeval.metrics.translation import translate
+from podeval.metrics.standing import translate
 from podeval.runs import composite_scores, reliability
 from podeval.runs.board_tables import EVIDENT, NOT_RANKED
 from podeval.texts import CAUSES, find_kinds, translate_reason

@@ -3,8 +3,6 @@
 Only numbers of one place (benchmark, split, profile) and one protocol are compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

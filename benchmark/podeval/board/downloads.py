@@ -1,17 +1,33 @@
 """What readers take away: the numbers of a view as a table, and the badge of one system for its README."""
 
-from __future__ import annotations
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 
+from podeval.board import pictures
+from podeval.board.board_json import Addresses, describe_board, describe_picture
+from podeval.board.build import build
 from podeval.board.columns import format_standing, to_number
-from podeval.board.runs_folder import Index
-from podeval.board.system_info import Facts
-from podeval.board.view import BoardView, ResolvedView, resolve_view
-from podeval.board.words import write_board_name
-from podeval.errors import BadInput
+from podeval.board.item_results import read_scores
+from podeval.board.playable import list_parts
+from podeval.board.runs_folder import Index, RunsFolder
+from podeval.board.system_info import Facts, read_links
+from podeval.board.view import EVERYTHING, BoardView, ResolvedView, resolve_view
+from podeval.board.words import Words, write_board_name
+from podeval.errors import BadInput, PodevalError
+from podeval.files import write_whole
+from podeval.hub_sources import locate_hub_source
 from podeval.models.profiles import PAPER
 from podeval.plots.svg import draw_badge
+from podeval.recording.playback import Playback, Stretch
+from podeval.text.message_catalogue import read_texts
+from podeval.text.table_files import make_csv_safe
 from podeval.texts import write_sentence
 
 
@@ -59,3 +75,216 @@ def make_tidy(settled: ResolvedView) -> pd.DataFrame:
         correction=settled.view.correction or "column",
         expected_false_columns=settled.expected_false,
     )
+
+
+# Results on long-form speech and dialogue in the columns that Hugging Face's Open TTS Leaderboard takes.
+#
+# Its maintainers named model, dataset, cloned or fixed voice, WER, SIM and RTFx in September 2026; its scripts, and so
+# the exact names, are not public. `--preset open-tts` measures as it does. What it lacks comes after: language, items,
+# interval and protocol, without which no two rows can be compared.
+
+_PLACE = ["system_title", "benchmark", "split", "profile", "slice"]
+
+
+def write_columns(board: pd.DataFrame, folder: Path) -> str:
+    """Write a row for each system, split, profile, language and protocol of its errors; returns a sentence on the file.
+
+    `wer` is the word error rate in percent, in Chinese the character error rate; `sim` is a cosine from −1 to 1; `rtfx`
+    is seconds of speech per second of work. A value that was not measured is empty.
+
+    Args:
+        board: the rows of the board.
+        folder: folder to write `open-tts.csv` to.
+    """
+    measured = board[(board["profile"] != "paper") & board["value"].notna() & board["slice"].str.match("$|language=")]
+    errors = measured[(measured["metric"] == "wer") & measured["key"].isin(("wer", "cer"))]
+    table = errors.sort_values([*_PLACE, "key"], ascending=[True] * 5 + [False]).drop_duplicates([*_PLACE, "protocol"])
+    for name in ("sim", "rtf"):
+        values = measured[(measured["metric"] == name) & (measured["key"] == name)].drop_duplicates(_PLACE)
+        table = table.join(values.set_index(_PLACE)["value"].rename(name), on=_PLACE)
+    voices = [json.loads(text).get("generation", {}).get("voices") for text in table["protocol_json"]]
+    columns = {
+        "model": table["system_title"],
+        "dataset": table["benchmark"] + "/" + table["split"],
+        "voice": ["cloned" if each == "given" else "fixed" for each in voices],
+        "wer": 100 * table["value"],
+        "sim": table["sim"],
+        "rtfx": 1 / table["rtf"],
+        "language": table["slice"].str.removeprefix("language="),
+        "items": table["scored"].astype("Int64"),
+        "wer_low": 100 * table["low"],
+        "wer_high": 100 * table["high"],
+        "rate": table["key"],
+        "protocol": table["protocol"],
+    }
+    file = folder / "open-tts.csv"
+    write_whole(file, make_csv_safe(pd.DataFrame(columns)).to_csv(index=False).encode())
+    return f"{file}: {len(table)} rows"
+
+
+# The leaderboard as a folder for any static host: pages with their data, one script, excerpts and badges.
+#
+# The script and the styles are those of the site. Each page holds its data, because a browser lets no page of a folder
+# read another file; the same data lie next to it as JSON and CSV for programs.
+
+LANGUAGES = {"en": "", "zh": ".zh"}
+"""Languages of the pages, with what stands before the ending of their names."""
+EXCERPT = 20.0
+"""Seconds of a recording that a player has."""
+MOST_EXCERPTS = 60
+"""Most excerpts of a site, about 320 kB each."""
+STYLES = ("podeval.css", "board.css")
+README = """---
+title: podeval leaderboard
+emoji: 🎙
+colorFrom: blue
+colorTo: gray
+sdk: static
+app_file: index.html
+pinned: false
+tags: [leaderboard, podeval, modality:audio]
+---
+
+# The leaderboard of podeval
+
+Written by `podeval report export --form site`; open `index.html`, or serve this folder with any web server.
+"""
+PAGE = """<!doctype html>
+<html lang="{language}">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>{title} · podeval</title>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="board.css"></head>
+<body><main><p class="quiet">podeval · {others}</p><div id="board"></div>
+<noscript><p class="notice"><a href="{csv}">CSV</a></p></noscript></main>
+<script type="application/json" id="board-data">{data}</script>
+<script src="board.js"></script></body></html>
+"""
+
+
+def write_site(runs: Path, out: Path) -> list[Path]:
+    """Write the folder and return its pages.
+
+    Args:
+        runs: the folder of runs, whose tables are built anew.
+        out: the folder to write.
+
+    Raises:
+        BadInput: there is nothing to show, or something else lies in the folder.
+    """
+    if out.exists() and any(out.iterdir()) and not (out / "board.js").exists():
+        raise BadInput(f"{out} contains something else than a site; choose another folder with --out")
+    build(runs)
+    folder = RunsFolder(runs)
+    index = folder.index()
+    if index.empty:
+        raise BadInput(f"there is nothing to show in {runs}; create some runs with `podeval run` or `podeval demo`")
+    places = list(_list_places(index))
+    _write_shared(out)
+    writer = _Excerpts(folder, out)
+    links = read_links(folder.systems())
+    to = Addresses(lambda system, where: links.get(system, ""), writer.write)
+    written = []
+    for language, ending in LANGUAGES.items():
+        words = Words(read_texts(locate_hub_source("space") / "locale", language, ("board",))["board"], language)
+        pages = [
+            (f"{name}{ending}.html", label if profile == PAPER else f"{label} · {profile}")
+            for _, profile, name, label in places
+        ]
+        for (board, profile, name, _), (page, _) in zip(places, pages, strict=True):
+            wish = BoardView(board=board, profile=profile)
+            data = _describe_still(wish, index, folder, words, to) | {"boards": pages}
+            data["place"] |= {"board": page}
+            files = [[words["csv"], f"data/{name}.csv"], ["JSON", f"data/{name}{ending}.json"]]
+            data["still"] |= {"files": files}
+            settled = resolve_view(BoardView(board=board, profile=profile, dimension=EVERYTHING), index)
+            write_whole(out / "data" / f"{name}.csv", make_csv_safe(make_tidy(settled)).to_csv(index=False).encode())
+            write_whole(out / "data" / f"{name}{ending}.json", json.dumps(data, ensure_ascii=False).encode())
+            others = [f'<a href="{name}{end}.html" lang="{each}">{each}</a>' for each, end in LANGUAGES.items()]
+            html = _render_page(data, language, name, " · ".join(others))
+            for file in (page, *([f"index{ending}.html"] if name == places[0][2] else [])):
+                write_whole(out / file, html.encode())
+            written.append(out / page)
+    _write_badges(index, places, out)
+    return written
+
+
+def _list_places(index: Index) -> Iterator[tuple[str, str, str, str]]:
+    """Every board under every profile that measured something, else as printed: with its file and its label."""
+    for board in sorted(index.boards, key=lambda name: (-index.known[name], -index.measured[name])):
+        profiles = index.profiles(board)
+        for profile in [one for one in profiles if one != PAPER] or list(profiles):
+            name = "-".join(part for part in (*board.split("/"), profile) if part)
+            yield board, profile, name, write_board_name(board.replace("/", " · ").strip(" ·"))
+
+
+def _describe_still(wish: BoardView, index: Index, folder: RunsFolder, words: Words, to: Addresses) -> dict[str, Any]:
+    """All columns of a place, those of the overview marked, and every picture that there can be of it."""
+    overview = describe_board(wish, index, folder, words, to)
+    everything = BoardView(board=wish.board, profile=wish.profile, dimension=EVERYTHING)
+    data = describe_board(everything, index, folder, words, to)
+    first = {column["id"] for column in overview["columns"]}
+    for column in data["columns"]:
+        column["headline"] = column["id"] in first
+    drawn = {}
+    for plot, _ in overview["plots"]:
+        settled = resolve_view(BoardView(board=wish.board, profile=wish.profile, plot=plot), index)
+        drawn[plot] = describe_picture(settled, folder, words, to, pictures.PAGE)["picture"]
+    return data | {"plot": overview["plot"], "plots": overview["plots"], "still": {"pictures": drawn}}
+
+
+def _render_page(data: Mapping[str, Any], language: str, name: str, others: str) -> str:
+    written = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026")
+    title = escape(str(data["texts"]["title"]))
+    return PAGE.format(language=language, title=title, data=written, others=others, csv=f"data/{name}.csv")
+
+
+def _write_shared(out: Path) -> None:
+    """The script as one that a page of a folder may load, which no module is; the styles; the Space's card."""
+    static = locate_hub_source("space") / "static"
+    script = (static / "board.js").read_text(encoding="utf-8").replace("\nexport ", "\n")
+    write_whole(out / "board.js", f"(() => {{\n{script}}})();\n".encode())
+    styles = "\n".join((static / name).read_text(encoding="utf-8") for name in STYLES)
+    write_whole(out / "board.css", styles.encode())
+    write_whole(out / "README.md", README.encode())
+
+
+def _write_badges(index: Index, places: list[tuple[str, str, str, str]], out: Path) -> None:
+    for board, profile, name, _ in places:
+        settled = resolve_view(BoardView(board=board, profile=profile), index)
+        for system in dict.fromkeys(system for system, _ in settled.keys):
+            badge = render_badge(index, system, BoardView(board=board, profile=profile))
+            write_whole(out / "badges" / name / f"{quote(system, safe='')}.svg", badge.encode())
+
+
+class _Excerpts:
+    """Writes the beginnings of recordings, each once and not too many.
+
+    Args:
+        folder: the folder of runs.
+        out: the folder of the site.
+    """
+
+    def __init__(self, folder: RunsFolder, out: Path) -> None:
+        self._folder, self._out, self._playback = folder, out, Playback.default()
+        self._written: dict[tuple[str, str, str], str] = {}
+
+    def write(self, system: str, where: str, item: str) -> str:
+        """Return the relative address of an excerpt; empty where there is none."""
+        key = (system, where, item)
+        if key not in self._written and len(self._written) < MOST_EXCERPTS:
+            self._written[key] = self._write(*key)
+        return self._written.get(key, "")
+
+    def _write(self, system: str, where: str, item: str) -> str:
+        result = read_scores(self._folder, system, where).items.get(item)
+        audio = list_parts(self._folder.path, result.output)[0].audio if result else None
+        if audio is None:
+            return ""
+        try:
+            copy = self._playback.compress(self._playback.copy(Stretch(audio, 0.0, EXCERPT)))
+        except PodevalError:
+            return ""
+        name = f"sounds/{quote(where.replace('/', '-'), safe='')}-{quote(system, safe='')}{copy.suffix}"
+        (self._out / "sounds").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(copy, self._out / name)
+        return name

@@ -1,7 +1,5 @@
 """Read what a system scored on each item of one benchmark, split and profile; and one item of it for a page."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
@@ -232,9 +230,10 @@ def find_item_results(items: pd.DataFrame, system: str, where: str, item: str) -
     rows = select_rows(items[items["item"] == item], where)
     rows = rows[rows["system"] == system]
     several = rows["metric"].duplicated(keep=False)
-    results: dict[str, Result] = {}
-    for row, ambiguous in zip(rows.to_dict("records"), several, strict=True):
-        results[f"{row['metric']} ({row['protocol']})" if ambiguous else str(row["metric"])] = _result(row["result"])
+    results = {
+        f"{row['metric']} ({row['protocol']})" if ambiguous else str(row["metric"]): _result(row["result"])
+        for row, ambiguous in zip(rows.to_dict("records"), several, strict=True)
+    }
     outputs = [str(output) for output in rows["output"] if output]
     return results, outputs[0] if outputs else ""
 

@@ -4,15 +4,13 @@ Pages play copies (`podeval.recording.playback`): all have one sample rate and e
 format, so that two of them can be kept in step; on request, they are also brought to one loudness.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from podeval.audio.formats.container import AUDIO_ENDINGS
+from podeval.audio.container import AUDIO_ENDINGS
 from podeval.errors import BadInput, PodevalError
 from podeval.recording.playback import Playback, Stretch, match_gains
 from podeval.runs.run_folder import Output

@@ -3,8 +3,6 @@
 A protocol differs from another by parameters (a preset's, or those that were set), models, or judge. The label says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

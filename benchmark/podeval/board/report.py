@@ -5,8 +5,6 @@ the recordings, breakdowns, every item, what was not scored and why, protocols, 
 `report_page` makes the page.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -262,11 +260,8 @@ def _missing(scores: BoardScores, protocols: Mapping[str, str]) -> tuple[Missing
 
 
 def _papers(columns: Iterable[Column]) -> tuple[str, ...]:
-    papers: dict[str, None] = {}
-    for of in order_columns(columns):
-        if (declared := find_declaration(of.metric)) and declared.name in catalogue.NAMES:
-            papers[declared.paper] = None
-    return tuple(papers)
+    declared = (find_declaration(of.metric) for of in order_columns(columns))
+    return tuple(dict.fromkeys(one.paper for one in declared if one and one.name in catalogue.NAMES))
 
 
 def _links(text: Any) -> dict[str, str]:

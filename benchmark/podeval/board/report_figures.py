@@ -1,7 +1,5 @@
 """Compare a system's figures with the median of the other systems and with recordings of people on the same items."""
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A system's report as parts to read and to print: its data as words, tables and pictures, which the site shares."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -20,8 +18,8 @@ from podeval.board.item_results import format_reading
 from podeval.board.report import Chapter, SystemReport
 from podeval.board.report_figures import ReportFigure
 from podeval.board.report_pictures import describe_drift, draw_distributions, draw_system_radar
-from podeval.metrics.card_facts import name_source
 from podeval.metrics.catalogue import get_title
+from podeval.metrics.description import name_source
 from podeval.reports.page import (
     Entry,
     FactList,

@@ -1,7 +1,5 @@
 """The pictures of a system's report: its radar, its distributions over items, its drift over the recordings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,8 +7,8 @@ from markupsafe import Markup
 
 from podeval.board.columns import to_number, write_dimension_title
 from podeval.board.compare import format_difference
-from podeval.board.radar import FEWEST_AXES, find_axis
 from podeval.board.report import Chapter
+from podeval.board.scene import FEWEST_AXES, find_axis
 from podeval.plots.charts import ON_PAPER, ON_PHONE, BoxRow, Series, draw_boxes, draw_radar
 from podeval.plots.lines import LEFT, RIGHT, Line, draw_lines
 from podeval.plots.svg import SHAPES, Axis, Frame

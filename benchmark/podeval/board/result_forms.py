@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 import yaml
 
 from podeval import __version__, benchmarks
-from podeval.board import every_eval_ever, open_tts
+from podeval.board import downloads, every_eval_ever
 from podeval.board.build import write_tables
+from podeval.board.downloads import write_site
 from podeval.board.reported_elsewhere import list_rows
-from podeval.board.static_site import write_site
 from podeval.board.view import FALSE_COLUMNS
 from podeval.errors import BadInput
 from podeval.files import write_whole
@@ -385,7 +385,7 @@ FORMS: Mapping[str, ResultForm] = {
     "csv": ResultForm(partial(_write_table, ending="csv"), of_all=True),
     "parquet": ResultForm(partial(_write_table, ending="parquet"), of_all=True),
     "dataset": ResultForm(_write_dataset, of_all=True),
-    "open-tts": ResultForm(lambda e: [open_tts.write_columns(_read_tables(e.runs)["results"], e.out)], of_all=True),
+    "open-tts": ResultForm(lambda e: [downloads.write_columns(_read_tables(e.runs)["results"], e.out)], of_all=True),
     "site": ResultForm(lambda export: map(str, write_site(export.runs, export.out)), of_all=True),
     "every-eval-ever": ResultForm(_write_every_eval_ever),
     "papers-with-code": ResultForm(

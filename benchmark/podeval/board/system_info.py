@@ -5,8 +5,6 @@ baselines and the systems that papers report. A fact that no document states is 
 be filtered by.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections import Counter

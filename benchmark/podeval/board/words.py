@@ -1,7 +1,5 @@
 """What the board calls things, in one language, and what is behind the head of a column."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +11,7 @@ from podeval.board.view import EVERYTHING, OVERVIEW
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key
 from podeval.metrics.description import format_range
-from podeval.metrics.standing import describe_human_agreement, format_reach, format_span
-from podeval.metrics.translation import translate
+from podeval.metrics.standing import describe_human_agreement, format_reach, format_span, translate
 from podeval.runs import reliability
 
 

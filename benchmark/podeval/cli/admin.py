@@ -1,16 +1,21 @@
 """`podeval admin`: what an operator does in a shell; every other decision is made on the page `/admin`."""
 
+import contextlib
 import getpass
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, open_database, require_database, resolve_database
 from podeval.cli.output import AsJson, emit, say
+from podeval.errors import BadInput, PodevalError
 
 if TYPE_CHECKING:
-    from podeval.store.database import Database
+    from podeval.operations.backup import Backup
 
 admin = typer.Typer(
     help="Operator commands: takedowns, the log of decisions, a new secret. Everything else is decided on the page "
@@ -47,7 +52,7 @@ def trail(
     """
     from podeval.store.operator_settings import read_trail
 
-    with _open(database, runs) as opened, opened.reading() as session:
+    with open_database(require_database(database, runs)) as opened, opened.reading() as session:
         for row in read_trail(session, newest=newest):
             at = row.made_at.isoformat(timespec="seconds")
             if as_json:
@@ -71,7 +76,7 @@ def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
     from podeval.submissions.moderation import SubmissionModeration
     from podeval.submissions.queue import Queue
 
-    with _open(database, runs) as opened:
+    with open_database(require_database(database, runs)) as opened:
         done = SubmissionModeration(Queue(opened), runs, build).take_down(id, reason, by, say)
     print(f"{id}: {done.state}, its outputs are deleted")
 
@@ -84,12 +89,154 @@ def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = R
     """
     from podeval.store.secret import renew
 
-    with _open(database, runs) as opened:
+    with open_database(require_database(database, runs)) as opened:
         people = renew(opened, reason, by)
     print(f"the secret is replaced; {people} people who were known count as new voters from now on")
 
 
-def _open(database: str, runs: Path) -> "Database":
+# `podeval backup`, `restore` and `retention`: so that nothing is lost, and the disk is not full.
+
+BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file named .tar, .tar.gz or .tgz")]
+
+
+def backup(
+    target: BackupPlace,
+    database: Place = DEFAULT,
+    runs: Runs = RUNS,
+    verify: Annotated[bool, typer.Option("--verify", help="check an existing backup; make none")] = False,
+    with_secret: Annotated[
+        bool,
+        typer.Option(
+            "--with-secret", help="include the secret that pseudonyms are made with; keep such a backup secret"
+        ),
+    ] = False,
+    without_audio: Annotated[
+        bool, typer.Option("--without-audio", help="leave out recordings; keep judgements, submissions and results")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Back up the database, the runs and the arena's recordings while the site runs; or check a backup.
+
+    Example: podeval backup /backups/podeval-2026-11-22.tar.gz --runs runs
+    """
+    from podeval.operations import backup as backups
+    from podeval.store import operator_settings
     from podeval.store.database import Database
 
-    return Database(require_database(database, runs))
+    if verify:
+        _print(target, backups.verify(target), as_json, "is whole")
+        return
+    existing_runs = runs if runs.is_dir() or database == "" else None
+    made_backup = backups.make_backup(
+        target, resolve_database(database, runs), existing_runs, with_secret=with_secret, with_audio=not without_audio
+    )
+    # Where it cannot be written down, as on a full disk, there is a backup all the same.
+    with contextlib.suppress(PodevalError), Database(resolve_database(database, runs), migrate=False) as source:
+        source.write(lambda s: operator_settings.note_done(s, operator_settings.BACKED_UP, datetime.now(UTC)))
+    _print(target, made_backup, as_json, "is made")
+    for path in made_backup.absent:
+        say(f"a recording of the arena is not there any more and so not in the backup: {path}")
+    if with_secret:
+        say("The backup holds the secret: whoever has it can tell which pseudonym is whose. Keep it as you keep keys.")
+    else:
+        say(
+            "The secret is not in the backup: keep PODEVAL_SECRET, or the file podeval.db.secret, elsewhere. Without "
+            "it a restored site does not know its people again, and open battles end."
+        )
+
+
+def restore(
+    source: Annotated[Path, typer.Argument(metavar="BACKUP", help="a file made by `podeval backup`")],
+    database: Place = DEFAULT,
+    runs: Runs = RUNS,
+    force: Annotated[
+        bool, typer.Option("--force", help="replace existing data; existing files are renamed, not deleted")
+    ] = False,
+) -> None:
+    """Restore a backup after checking it; an older one is upgraded to this version.
+
+    Stop the site and the workers first. A backup of SQLite can be restored to PostgreSQL, for a board that outgrows its
+    machine, and a backup of PostgreSQL to a file of SQLite.
+
+    Example: podeval restore /backups/podeval-2026-11-22.tar.gz --runs runs
+    """
+    from podeval.board.build import build
+    from podeval.operations.restore import restore as put_back
+    from podeval.store.secret import explain_loss, read_secret
+    from podeval.submissions.moderation import list_takedowns, repeat_takedowns
+
+    target = resolve_database(database, runs)
+    repeat = partial(repeat_takedowns, backup=source)
+    done = put_back(source, target, runs, force=force, read_decisions=list_takedowns, settle=repeat)
+    votes, submissions = done.rows.get("votes", 0), done.rows.get("submissions", 0)
+    print(f"restored to {done.backup.made_at}: {votes} votes, {submissions} submissions, {done.backup.runs} runs")
+    if done.forgotten:
+        say(f"{done.forgotten} persons had asked to be forgotten since, and still are")
+    if done.settled:
+        build(runs)
+        say(f"left out, as it was taken down: what {', '.join(done.settled)} said")
+    for path in done.kept:
+        say(f"what was there is kept in {path}")
+    with open_database(target) as opened, opened.reading() as session:
+        lost = explain_loss(session, opened, read_secret(opened.url))
+    if lost:
+        say(f"The site does not start yet: {lost}")
+    elif done.secret is None:
+        say("The backup holds no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
+    elif done.secret.name == "podeval.secret":
+        say(f"Set PODEVAL_SECRET_FILE={done.secret} for the site and the workers.")
+    say("What came after the backup: `podeval arena mirror REPO --read-back` takes it in, where there is a public log.")
+
+
+def retention(
+    runs: Runs = RUNS,
+    database: Place = DEFAULT,
+    gigabytes: Annotated[
+        float | None,
+        typer.Option(
+            "--budget", min=0, envvar="PODEVAL_RUNS_GB", help="disk budget for the recordings of all runs, in GB"
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed; remove nothing")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete the oldest recordings of finished runs to fit a disk budget; results and transcripts are kept.
+
+    Recordings that battles and open listening tests play are kept. A worker with --watch does this every hour if
+    PODEVAL_RUNS_GB is set.
+
+    Example: podeval retention --budget 200 --dry-run
+    """
+    from podeval.operations.retention import find_needed, keep_to_budget
+
+    if gigabytes is None:
+        raise BadInput("give the disk space for recordings, in gigabytes, with --budget or PODEVAL_RUNS_GB")
+    if not runs.is_dir():
+        raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
+    location = resolve_database(database, runs)
+    needed: set[Path] = set()
+    if is_there(location):
+        with open_database(location) as opened:
+            needed = find_needed(opened, runs)
+    done = keep_to_budget(runs, int(gigabytes * 2**30), needed, dry_run=dry_run)
+    if as_json:
+        emit(asdict(done) | {"dry_run": dry_run})
+        return
+    print(f"recordings take {done.bytes / 2**30:.2f} GB")
+    for name, items in done.removed.items():
+        print(f"{name} {'would lose' if dry_run else 'lost'} the recordings of {len(items)} items")
+    for name, reason in done.kept.items():
+        print(f"{name} keeps recordings: {reason}")
+    print(f"{'then ' if dry_run and done.removed else ''}{done.describe()}")
+
+
+def _print(path: Path, contents: "Backup", as_json: bool, outcome: str) -> None:
+    if as_json:
+        emit({"backup": str(path), **asdict(contents)})
+        return
+    votes, submissions = contents.rows.get("votes", 0), contents.rows.get("submissions", 0)
+    audio = "with" if contents.audio else "without"
+    print(
+        f"{path} {outcome}: {votes} votes, {submissions} submissions, {contents.runs} runs {audio} recordings, "
+        f"{contents.uploads} uploads; {contents.files} files, {contents.bytes / 1e6:.1f} MB, of {contents.made_at}"
+    )

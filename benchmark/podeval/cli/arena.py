@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli.completion import complete_benchmark, complete_split
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database, resolve_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, open_database, require_database, resolve_database
 from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadInput
 
@@ -71,7 +71,6 @@ def add(
     """
     from podeval.arena.manifest import DIMENSION, QUESTION, make_manifest, read_manifest
     from podeval.arena.manifest import add as take_in
-    from podeval.store.database import Database
 
     if from_runs := source.is_dir():
         about = dimension or DIMENSION, question or QUESTION
@@ -86,7 +85,7 @@ def add(
         raise BadInput(
             f"no item has recordings of two systems in {source}; make some with `podeval run`, of each system"
         )
-    with Database(resolve_database(database, source if from_runs else runs)) as opened:
+    with open_database(resolve_database(database, source if from_runs else runs)) as opened:
         done = take_in(opened, arena_manifest, strict=not from_runs)
         new = ", ".join(f"{count} new {name}" for name, count in done.new.items())
         size = f"{len(arena_manifest.systems)} systems on {len(arena_manifest.items)} items, " if from_runs else ""
@@ -299,9 +298,8 @@ def take_in(
     Example: podeval arena import battles.jsonl
     """
     from podeval.arena.import_votes import import_file
-    from podeval.store.database import Database
 
-    with Database(resolve_database(database, runs)) as opened:
+    with open_database(resolve_database(database, runs)) as opened:
         print(_describe_taken_in(import_file(opened, path)))
 
 
@@ -340,9 +338,8 @@ def _open(database: str, runs: Path, objects: Path | None = None) -> "Iterator[A
     """Open the arena in a database; `objects` is the bucket of votes where there is one."""
     from podeval.arena import Arena
     from podeval.arena.vote_objects import VoteObjects
-    from podeval.store.database import Database
 
-    with Database(require_database(database, runs)) as opened:
+    with open_database(require_database(database, runs)) as opened:
         yield Arena(opened, objects=VoteObjects(objects) if objects else None)
 
 

@@ -14,6 +14,7 @@ from podeval.cli.database import DEFAULT, RUNS, Place, Runs
 from podeval.cli.output import say
 from podeval.errors import BadInput
 from podeval.files import DiskFull
+from podeval.text.terminal_safe import make_console, make_printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -66,7 +67,6 @@ def print_board(
     from podeval.board.runs_folder import Index
     from podeval.board.view import BoardView, build_lines, order, resolve_view
     from podeval.runs.board_tables import BOARD, read_table
-    from podeval.text.terminal_safe import make_console, make_printable
 
     board = read_table(runs / BOARD)
     board = board[board.profile == profile]
@@ -108,8 +108,6 @@ def _build_tables(headers: list[str], lines: list[list[str]], width: int) -> "It
     from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
-
-    from podeval.text.terminal_safe import make_printable
 
     columns = [[make_printable(cell) for cell in column] for column in zip(headers, *lines, strict=True)]
     # A header wraps between its words, a value never.

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 
 import typer
 
-from podeval.cli.output import AsJson, emit, say
+from podeval.cli.output import AsJson, emit, say, show_progress
 from podeval.errors import BadAudio, BadInput, CannotScore, ModelMissing, PodevalError
 from podeval.files import write_whole
 from podeval.models.profiles import CHOICES
 from podeval.text import dialogue_segments
+from podeval.text.dialogue_segments import DialogueClip, Segment, Selection
 
 if TYPE_CHECKING:
     from podeval.recording import Recording
-    from podeval.text.dialogue_segments import DialogueClip, Segment, Selection
 
     Draw = Callable[[Sequence[DialogueClip]], Selection]
 
@@ -188,7 +188,7 @@ def _read_transcript(path: Path) -> str | None:
         BadAudio: missing, empty, a directory, or neither audio nor text; says what it looks like.
         BadInput: a transcript in another encoding than UTF-8 or UTF-16.
     """
-    from podeval.audio.formats.container import identify, open_regular
+    from podeval.audio.container import identify, open_regular
 
     with open_regular(path) as file:
         try:
@@ -217,7 +217,6 @@ def _decode_text(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
 
 def _transcribe(output: dict[str, Any], recording: "Recording", language: str | None) -> "list[Segment]":
     """Transcribe and diarise a recording to segments."""
-    from podeval.cli.progress_bar import show_progress
     from podeval.models import registry
     from podeval.recording.speaker_turns import transcribe_and_diarise
 

@@ -10,6 +10,7 @@ import typer
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
+    from podeval.store.database import Database
     from podeval.submissions.queue import Queue
 
 NAME = "podeval.db"
@@ -63,11 +64,17 @@ def require_database(database: str, runs: Path) -> str:
     return location
 
 
+def open_database(location: str) -> "Database":
+    """Open a database, which is made if there is none."""
+    from podeval.store.database import Database
+
+    return Database(location)
+
+
 @contextmanager
 def open_queue(url: str) -> Iterator["Queue"]:
     """Open the queue in a database."""
-    from podeval.store.database import Database
     from podeval.submissions.queue import Queue
 
-    with Database(url) as database:
+    with open_database(url) as database:
         yield Queue(database)

@@ -7,16 +7,98 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podeval.cli.completion import complete_benchmark, complete_dataset, complete_split, complete_track
-from podeval.cli.construct import construct
 from podeval.cli.data_tools import data
-from podeval.cli.output import AsJson, emit, say
+from podeval.cli.output import AsJson, emit, say, show_progress
+from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
     from podeval.systems.speech import Ask
 
 __all__ = ["data"]
 
-data.command()(construct)
+# `podeval data construct`: making material for the benchmarks, step by step, with people in between.
+
+
+@data.command()
+def construct(
+    benchmark: Annotated[str, typer.Argument(metavar="NAME", help="real_pod, lfs_bench, podbench or mtalk_bench")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILE", help="files or folders for steps that import some")
+    ] = None,
+    step: Annotated[str, typer.Option(help="the step; without it, all steps are described")] = "",
+    into: Annotated[Path | None, typer.Option(metavar="DIR", help="working folder; created if missing")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="a setting of the step (repeatable); lists with commas"),
+    ] = None,
+    judge: Annotated[
+        str,
+        typer.Option(
+            help="language model to ask: MODEL@https://host/v1 (key in the environment as PODEVAL_JUDGE_KEY), "
+            "gguf:FILE, transformers:REPO@COMMIT, records:FOLDER, or a judge's YAML file"
+        ),
+    ] = "",
+    accept_all: Annotated[
+        bool, typer.Option("--accept-all", help="also keep entries that nobody decided on in the review")
+    ] = False,
+    profile: Annotated[str, typer.Option(help=f"models to use: {CHOICES}")] = "embedded",
+    workers: Annotated[int, typer.Option(min=1, help="largest number of questions at a time")] = 4,
+    most_tokens: Annotated[
+        int | None, typer.Option(min=1, help="stop before more than this number of tokens is used")
+    ] = None,
+    most_cost: Annotated[
+        float | None, typer.Option(help="stop before more than this is spent; needs prices in a YAML file")
+    ] = None,
+) -> None:
+    """Make new material for a benchmark, in steps whose files people review. The exit code is 1 while any row waits.
+
+    A stopped step resumes; questions that were answered are not asked again.
+
+    Example: podeval data construct lfs_bench
+
+    Example: podeval data construct lfs_bench --step write --set each=2 --into my_texts --judge MODEL@https://host/v1
+
+    Example: podeval data construct podbench articles/*.txt --step take --into my_requests
+
+    Example: podeval data construct lfs_bench --step finish --into my_texts && podeval data build lfs_bench --source
+    my_texts/finished
+    """
+    from podeval.construction.steps import describe_steps, find_step, read_settings, run_step
+    from podeval.construction.workshop import Workshop
+    from podeval.datasets.row_rules import BrokenRules
+    from podeval.judges.budget import Budget
+
+    if not step:
+        print(describe_steps(benchmark))
+        return
+    if into is None:
+        raise typer.BadParameter("name the working folder: --into DIR")
+    function = find_step(benchmark, step)
+    workshop = Workshop(into)
+    try:
+        with show_progress(into.name):
+            run_step(
+                workshop,
+                function,
+                read_settings(function, settings or ()),
+                files=files or (),
+                accept_all=accept_all,
+                profile=profile,
+                judge=judge,
+                workers=workers,
+                budget=Budget(most_cost, most_tokens),
+            )
+    except BrokenRules as broken:
+        print(f"podeval: {broken}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    for sentence in workshop.sentences:
+        print(sentence)
+    waiting = [f"{row.id} waits: {row.reason}" for row in workshop.waiting]
+    more = [f"and {len(waiting) - 20} more wait"] if len(waiting) > 20 else []
+    for line in (*waiting[:20], *more):
+        print(line, file=sys.stderr)
+    raise typer.Exit(1 if waiting else 0)
+
 
 Name = Annotated[
     str,
@@ -121,7 +203,6 @@ def build(
 
     Example: podeval data build real_pod --source ./real_pod_episodes --out ./episodes
     """
-    from podeval.cli.progress_bar import show_progress
     from podeval.datasets.build import build as build_dataset
     from podeval.datasets.row_rules import BrokenRules
     from podeval.recording.cache import open_default_cache
@@ -228,7 +309,6 @@ def fetch(
     if name == "ratings":
         _fetch_ratings(corpus, into, most_megabytes or 8192, as_json)
         return
-    from podeval.cli.progress_bar import show_progress
     from podeval.datasets.fetch_episodes import fetch_episodes, make_web, render_table, select_episodes
 
     episodes = select_episodes(name, topic or ())
@@ -245,7 +325,6 @@ def fetch(
 
 def _fetch_ratings(corpus: str | None, into: Path | None, most_megabytes: int, as_json: bool) -> None:
     """Fetch a corpus of human ratings; without its name, list the layouts with where their data is to be had."""
-    from podeval.cli.progress_bar import show_progress
     from podeval.datasets.fetch_episodes import make_web
     from podeval.validation.rating_files import LAYOUTS, fetch_ratings
 
@@ -293,7 +372,6 @@ def make_likeness_reference(
 
     Example: podeval measure human_likeness my_system --set reference=people.npz
     """
-    from podeval.cli.progress_bar import show_progress
     from podeval.measuring.inputs import read_input
     from podeval.metrics.speech.human_likeness import make_reference
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podeval.cli.database import resolve_database
+from podeval.cli.database import open_database, resolve_database
 from podeval.cli.evaluation import evaluate, evaluate_own
 from podeval.cli.output import say
 from podeval.errors import BadInput, ModelMissing
@@ -177,13 +177,12 @@ def _show_some(
 def _add_to_arena(runs: Path) -> None:
     """Let the demo's systems meet in the arena of the board that is served next."""
     from podeval.arena.manifest import add, make_manifest
-    from podeval.store.database import Database
 
     manifest = make_manifest(runs, benchmark="real_pod", split="demo")
     if not manifest.outputs:
         return
     try:
-        with Database(resolve_database(os.environ.get("DATABASE_URL", ""), runs)) as opened:
+        with open_database(resolve_database(os.environ.get("DATABASE_URL", ""), runs)) as opened:
             for sentence in add(opened, manifest, strict=False).left_out:
                 say(f"Not in the arena: {sentence}")
     except BadInput as refusal:

@@ -1,17 +1,24 @@
 """What `podeval run` and `podeval demo` share: one system is run, with its progress, and what is unscored is said."""
 
+import json
+import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
 
 from podeval.cli import judge_limits
-from podeval.cli.output import say
+from podeval.cli.output import Steps, say
 from podeval.errors import BadInput
+from podeval.systems.servers import SERVERS, find_server
+from podeval.systems.servers.kinds import KINDS, recognise_kind
+from podeval.text.terminal_safe import make_printable
 
 if TYPE_CHECKING:
-    from podeval.runs.own_system import OwnSystem
+    from podeval.runs.own_system import OwnMaker, OwnSystem
     from podeval.runs.run import RunProgress, RunRequest
     from podeval.runs.run_folder import RunSummary
     from podeval.systems.speech import SpeakingSystem
@@ -68,7 +75,7 @@ def evaluate_own(system: "OwnSystem", request: "RunRequest", seeds: int, *, whic
     """Run a system of the user's own; whether every item was scored, and if not, say why."""
     from podeval.runs.own_system import describe_streaming, describe_turn_taking, list_notes, run_own_system
     from podeval.runs.run_folder import RunFolder
-    from podeval.systems.servers.request_fields import fixes_seed
+    from podeval.systems.servers.server_errors import fixes_seed
 
     if seeds > 1 and fixes_seed(system.generation.get("extra", {})):
         raise BadInput("--field gives every request the same seed, so that --seeds would repeat one; leave out either")
@@ -91,7 +98,6 @@ def _repeat(
     board: bool = False,
 ) -> bool:
     """Run a system with each seed, and say what is unscored; whether nothing is."""
-    from podeval.cli.progress_bar import Steps
     from podeval.runs.aggregate import NOT_MEASURED
     from podeval.runs.reliability import write_reliability
     from podeval.runs.settings import list_missing_models
@@ -152,3 +158,211 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
     if any(row.unscored_system and not catalogue.get(row.metric).only_for for row in whole):
         say(f"{title}: what the system failed on is final; to speak and measure it again, add --retry failed")
     return not metrics
+
+
+# Which system of the user's own `podeval run` is pointed at, by its options.
+
+Name = Annotated[
+    str,
+    typer.Option("--name", help="name of the run's folder and row; derived from the folder, file or model by default"),
+]
+OutputsFolder = Annotated[
+    Path | None,
+    typer.Option("--outputs", help="folder with your system's outputs: one file per item, or a manifest.jsonl"),
+]
+PythonFunction = Annotated[str, typer.Option("--python", help="FILE.py:FUNCTION that speaks, writes or answers")]
+Server = Annotated[
+    str, typer.Option("--server", help="base URL of an OpenAI-compatible server, such as http://host/v1")
+]
+Api = Annotated[
+    str, typer.Option("--api", help=f"API of the server: {' or '.join(SERVERS)}; chosen by the track by default")
+]
+ServedModel = Annotated[str, typer.Option("--model", help="the model's name on the server")]
+Voices = Annotated[
+    list[str] | None,
+    typer.Option("--voice", help="a voice of the server, once for each speaker in order, or as SPEAKER=VOICE"),
+]
+ServerKindName = Annotated[
+    str,
+    typer.Option(
+        "--server-kind", help=f"kind of the server: {', '.join(KINDS)}; recognised by what it says of itself by default"
+    ),
+]
+Clone = Annotated[
+    bool, typer.Option("--clone", help="send each speaker's reference voice of the item with its words to the server")
+]
+Dialogue = Annotated[
+    Literal["whole", "turns"] | None,
+    typer.Option(help="send scripts whole or turn by turn; whole by default for models that are known to do so"),
+]
+Fields = Annotated[
+    list[str] | None,
+    typer.Option("--field", help="KEY=JSON for every request to the server, null leaves a field out; can be repeated"),
+]
+Stream = Annotated[bool, typer.Option("--stream", help="ask the server for a stream, and measure how it would play")]
+Pace = Annotated[
+    float, typer.Option("--pace", min=1, max=50, help="times real time of a live conversation; timed at 1 only")
+]
+InterruptAfter = Annotated[
+    float,
+    typer.Option("--interrupt-after", min=0, help="seconds of a live answer after which the next turn interrupts it"),
+]
+PerMinute = Annotated[
+    float, typer.Option("--requests-per-minute", min=0, help="most requests to the server per minute; 0 for no limit")
+]
+AtOnce = Annotated[int, typer.Option("--at-once", min=1, max=64, help="requests to the server that are kept in flight")]
+Timeout = Annotated[float, typer.Option("--timeout", min=0.1, help="seconds to wait for the server before giving up")]
+
+_MOST_LETTERS = 48
+_WAYS = ("outputs", "python", "server")
+
+
+def require_system(context: typer.Context, system: str) -> str:
+    """Refuse a command that names no system at all, as it refuses one that lacks an argument."""
+    if not system and not context.resilient_parsing and not any(context.params.get(way) for way in _WAYS):
+        raise typer.BadParameter("name a system, or give one of --outputs, --python and --server")
+    return system
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnOptions:
+    """What `podeval run` was told of a system of the user's own."""
+
+    outputs: Path | None = None
+    python: str = ""
+    server: str = ""
+    model: str = ""
+    api: str = ""
+    voice: tuple[str, ...] = ()
+    stream: bool = False
+    server_kind: str = ""
+    clone: bool = False
+    dialogue: str = ""
+    field: tuple[str, ...] = ()
+    pace: float = 1.0
+    interrupt_after: float = 0.0
+    per_minute: float = 0.0
+    at_once: int = 1
+    timeout: float = 120.0
+    preset: str = ""
+
+    def require_one(self, system: str) -> None:
+        """Refuse more than one of the four ways to name a system, and options without what they are of.
+
+        Raises:
+            BadInput: says which there are.
+        """
+        ways = {"SYSTEM": system, "--outputs": self.outputs, "--python": self.python, "--server": self.server}
+        chosen = [way for way, value in ways.items() if value]
+        if len(chosen) > 1:
+            raise BadInput(f"{' and '.join(chosen)} are several systems; give only one of {', '.join(ways)}")
+        if self.model and not self.server:
+            raise BadInput("--model names a model on a server; give --server too")
+        if (self.api or self.of_server or self.at_once > 1) and not self.server:
+            foreign = ["api"] * bool(self.api) + [*self.of_server] + ["at_once"] * (self.at_once > 1)
+            raise BadInput(f"{', '.join(map(_to_option, foreign))} can only be used with --server")
+
+    @property
+    def of_server(self) -> dict[str, Any]:
+        """The options that a class of `podeval.systems.servers` may take, by name, as far as they are given."""
+        names = ("voice", "stream", "server_kind", "clone", "dialogue", "field", "interrupt_after")
+        options = {name: getattr(self, name) for name in names} | {"pace": self.pace if self.pace != 1 else 0}
+        return {name: value for name, value in options.items() if value}
+
+
+def open_own_system(options: OwnOptions, name: str, track: str) -> "OwnSystem":
+    """Open the system that the options name.
+
+    Raises:
+        BadInput: it is not there, cannot be opened, or its name is taken or no name.
+    """
+    from podeval.runs.own_system import OwnSystem
+
+    maker, stem = _open(options, track)
+    chosen = require_name(name or _to_name(stem))
+    title = name or stem
+    return OwnSystem(maker, chosen, title, supplied=options.outputs is not None, say=say)
+
+
+def require_name(name: str) -> str:
+    """Return a name that a system of the user's own can have.
+
+    Raises:
+        BadInput: it has other characters, or a system that comes with podeval has it.
+    """
+    from podeval.hub_sources import locate_hub_source
+    from podeval.systems.submission import PATTERNS_IN_WORDS, SLUG
+
+    if not re.fullmatch(SLUG, name):
+        raise BadInput(f"the name {name!r} cannot be used; give --name {PATTERNS_IN_WORDS[SLUG]}")
+    if (locate_hub_source("submissions") / name).is_dir():
+        raise BadInput(f"{name} is the name of a system that comes with podeval; choose another with --name")
+    return name
+
+
+def _open(options: OwnOptions, track: str) -> tuple["OwnMaker", str]:
+    """Open what makes the outputs; returns it with what it is called."""
+    if options.outputs is not None:
+        from podeval.systems.adapters.outputs import OwnOutputs
+
+        return OwnOutputs(options.outputs), make_printable(options.outputs.resolve().name)
+    if options.python:
+        from podeval.systems.python_file import open_python
+
+        return open_python(options.python), Path(options.python.rpartition(":")[0]).stem
+    load = f" at {options.at_once}" if options.at_once > 1 else ""
+    return _open_server(options, track), options.model.rpartition("/")[2] + load
+
+
+def _open_server(options: OwnOptions, track: str) -> "OwnMaker":
+    from podeval.systems.servers.connection import ServerConnection
+    from podeval.systems.servers.speech_endpoint import SpeechEndpoint
+    from podeval.systems.servers.streaming import RequestPace
+
+    if track == "podcast":
+        raise BadInput("no server makes whole podcasts here; give a folder of them with --outputs, or --python")
+    apis = {"voice": ("speech",), "respond": ("chat", "realtime")}.get(track, ("chat",))
+    api = options.api or apis[0]
+    server = find_server(api)
+    if foreign := [_to_option(name) for name in options.of_server if name not in server.options]:
+        raise BadInput(f"{', '.join(foreign)} cannot be used with the API {api} ({track}); leave it out")
+    if api not in apis:
+        raise BadInput(f"the API {api} cannot do what the track {track} asks for; use --api {' or '.join(apis)}")
+    if not options.model:
+        raise BadInput(f"name the model that {options.server} is to use with --model")
+    options = _add_sampling(options, api)
+    connection = ServerConnection(
+        options.server, timeout=options.timeout, pace=RequestPace(options.per_minute, at_once=options.at_once)
+    )
+    connection.require()
+    kind, reason = options.server_kind, "--server-kind says so"
+    if api == "speech" and not kind:
+        kind, reason = recognise_kind(connection)
+    of_server = {**options.of_server, **({"server_kind": kind} if kind else {})}
+    system = server.open(connection, options.model, **of_server)
+    if isinstance(system, SpeechEndpoint):
+        say(f"{options.server} is taken for {kind} ({reason}; --server-kind chooses another); {system.way}")
+    return system
+
+
+def _add_sampling(options: OwnOptions, api: str) -> OwnOptions:
+    """Return the options with the sampling of the preset's paper as fields; a field of the user's own counts before."""
+    from podeval.benchmarks.presets import get_preset
+
+    sampling = get_preset(options.preset).sampling if options.preset else {}
+    if api != "chat" and sampling:
+        say(f"the preset {options.preset} sets {', '.join(sampling)} of systems with a chat API; {api} is sent none")
+        return options
+    set_by_user = {assignment.partition("=")[0] for assignment in options.field}
+    fields = [f"{name}={json.dumps(value)}" for name, value in sampling.items() if name not in set_by_user]
+    return replace(options, field=(*options.field, *fields))
+
+
+def _to_option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _to_name(text: str) -> str:
+    """Make a name of a folder's, file's or model's."""
+    name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:_MOST_LETTERS]
+    return name if name[:1].isalpha() else f"own_{name}".rstrip("_")

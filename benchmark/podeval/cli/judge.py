@@ -21,7 +21,7 @@ from podeval.cli.judge_limits import (
     tell_usage,
 )
 from podeval.cli.measure import Wordings
-from podeval.cli.output import emit, say
+from podeval.cli.output import emit, say, show_progress
 from podeval.errors import BadInput, PodevalError
 
 if TYPE_CHECKING:
@@ -239,11 +239,10 @@ def battles(
     Example: podeval judge battles dialogues/*.json --judge judge.yaml > battles.jsonl
     """
     from podeval.arena.judged_battles import hold_battles, read_sides
-    from podeval.cli.progress_bar import show_progress
     from podeval.judges.rounds import hold
     from podeval.metrics.judge_use import JudgeUse
     from podeval.metrics.pairwise_judge import SAMPLING, judge_battle, list_prompts
-    from podeval.stats.pilot import select_items
+    from podeval.stats.sequential import select_items
 
     if per_dimension if pairing == "all" else (limit or pilot):
         raise BadInput("--limit and --pilot choose among all pairs, --per-dimension is for --pairing mtalk")
@@ -351,7 +350,6 @@ def _ask(
     conversations: "Sequence[Conversation[T]]", asks: "JudgeUse", bench: "JudgeConfig"
 ) -> tuple[list[T | PodevalError], str]:
     """What each conversation found, and who was asked; says what the judge used."""
-    from podeval.cli.progress_bar import show_progress
     from podeval.judges.rounds import hold
 
     judging = _require_client(bench, asks)

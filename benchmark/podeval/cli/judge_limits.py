@@ -113,7 +113,7 @@ def tell_pilot(
         seeds: times that each item is made.
     """
     from podeval.judges.budget import Account
-    from podeval.stats.pilot import project_half_width
+    from podeval.stats.sequential import project_half_width
 
     say(f"pilot of {done} of {total} items; all {total} would take:")
     whole = Account()

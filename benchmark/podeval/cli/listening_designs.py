@@ -37,7 +37,7 @@ def new(
 
     from podeval.files import write_whole
     from podeval.listening.designs import measure_durations
-    from podeval.listening.drafts import draft_design
+    from podeval.listening.planning import draft_design
 
     if out.exists():
         raise BadInput(f"{out} is there already; delete it, or choose another file with --out")

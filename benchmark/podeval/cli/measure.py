@@ -20,7 +20,7 @@ from podeval.cli.judge_limits import (
     tell_pilot,
     tell_usage,
 )
-from podeval.cli.output import AsJson, emit
+from podeval.cli.output import AsJson, emit, show_progress
 from podeval.errors import BadInput, PodevalError
 from podeval.models.profiles import CHOICES
 
@@ -143,7 +143,6 @@ def measure(
 
     Example: podeval measure sim episode.wav --text script.json --reference HOST=host.wav --reference GUEST=guest.wav
     """
-    from podeval.cli.progress_bar import show_progress
     from podeval.measuring.compute import open_inputs, score_item
     from podeval.measuring.inputs import MetricInputs
     from podeval.metrics import catalogue
@@ -210,7 +209,7 @@ def _choose_items(
     """Return the files that are measured now; statistics are loaded only if these are not all."""
     if not limit and not pilot:
         return every
-    from podeval.stats.pilot import select_items
+    from podeval.stats.sequential import select_items
 
     return select_items(every, limit, pilot, lambda item: item[0].parent, lambda item: str(item[0]))
 

@@ -18,10 +18,7 @@ from podeval.cli.completion import (
     complete_system,
     complete_track,
 )
-from podeval.cli.evaluation import evaluate, evaluate_own, load_system
-from podeval.cli.measure import Refresh, Wordings
-from podeval.cli.output import say
-from podeval.cli.own_systems import (
+from podeval.cli.evaluation import (
     Api,
     AtOnce,
     Clone,
@@ -40,10 +37,15 @@ from podeval.cli.own_systems import (
     Stream,
     Timeout,
     Voices,
+    evaluate,
+    evaluate_own,
+    load_system,
     open_own_system,
     require_name,
     require_system,
 )
+from podeval.cli.measure import Refresh, Wordings
+from podeval.cli.output import say
 from podeval.errors import BadInput
 from podeval.models.profiles import CHOICES
 

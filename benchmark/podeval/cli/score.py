@@ -2,17 +2,23 @@
 
 import json
 import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from podeval.cli.completion import complete_metrics, complete_profile
+from podeval.cli.output import AsJson, emit, show_progress
+from podeval.errors import BadInput
 from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
     from podeval.measuring.inputs import ScoreRequest
+    from podeval.measuring.proof import BookProof
     from podeval.measuring.scores import Scores
+    from podeval.metrics.defects import DefectReport
 
 Recordings = Annotated[list[str], typer.Argument(metavar="FILE", help="recordings, or folders with recordings")]
 
@@ -74,7 +80,6 @@ def score(
 
     Example: podeval score outputs/ --metrics dnsmos,loudness --out scores.csv
     """
-    from podeval.errors import BadInput
     from podeval.measuring import export
     from podeval.measuring.inputs import read_request
     from podeval.reports.page import read_report_texts
@@ -91,8 +96,6 @@ def score(
     if len(texts) not in (0, 1, len(names)):
         raise BadInput(f"there are {len(names)} files and {len(texts)} texts; give one text, or one for each file")
     if defects:
-        from podeval.cli.defects import list_defects
-
         if metrics or out:
             raise BadInput("--defects lists the defects alone; leave out --metrics and --out")
         music = "unasked" if no_music else "asked"
@@ -128,8 +131,6 @@ def _score_files(
     names: list[str], requests: "list[ScoreRequest]", as_json: bool
 ) -> "tuple[list[Scores], dict[str, str]]":
     """Score file by file, with the progress; the scores, and by name why a file could not be read."""
-    from podeval.cli.progress_bar import show_progress
-    from podeval.errors import BadInput
     from podeval.measuring.engine import score_source
 
     scored: list[Scores] = []
@@ -179,3 +180,180 @@ def _write(
         one, cues = scored[0], list_labels(scored[0])
         why = "no turns and no defects are known" + (", try it without --metrics" if one.requested else "")
         print(f"wrote {write_labels(cues, labels)}" + ("" if cues else f", which is empty: {why}"), file=sys.stderr)
+
+
+# `podeval score --defects`: what went wrong in a recording, and when.
+
+
+def list_defects(
+    files: Sequence[str],
+    texts: Sequence[str],
+    references: Sequence[str],
+    labels: Path | None,
+    *,
+    profile: str,
+    music: str,
+    as_json: bool,
+) -> int:
+    """Print the defects of each recording with their times; returns the exit code.
+
+    Args:
+        files: the recordings.
+        texts: the words: none, one for all recordings, or one for each.
+        references: the reference voices, as SPEAKER=FILE.
+        labels: file to write with the defects of the one recording.
+        profile: the profile of the models.
+        music: `asked` where music is no defect, else `unasked`.
+        as_json: whether one JSON object per file is printed.
+    """
+    from podeval.models import registry
+
+    registry.require_profile(profile)
+    worst = 0
+    for number, file in enumerate(files):
+        text = texts[number % len(texts)] if texts else ""
+        try:
+            report, notes = _find(Path(file), text, references, profile, music)
+        except BadInput as refusal:
+            worst = 2
+            print(f"podeval: {refusal}", file=sys.stderr, flush=True)
+            if as_json:
+                print(json.dumps({"file": file, "error": str(refusal)}, ensure_ascii=False), flush=True)
+            continue
+        worst = max(worst, int(bool(report.unscored)))
+        if labels:
+            _write_labels(report, labels)
+        if as_json:
+            rows = [defect.to_json() for defect in report.defects]
+            unscored = {name: reason.to_json() for name, reason in report.unscored.items()}
+            record = {"file": file, "defects": rows, "unscored": unscored, "notes": notes}
+            print(json.dumps(record, ensure_ascii=False), flush=True)
+            continue
+        print("\n".join([*([f"{file}:"] if len(files) > 1 else []), _format_table(report), *_format_notes(notes)]))
+        for name, unscored_metric in report.unscored.items():
+            print(f"podeval: {name} could not run: {unscored_metric.reason}", file=sys.stderr)
+    return worst
+
+
+def _find(
+    file: Path, text: str, references: Sequence[str], profile: str, music: str
+) -> "tuple[DefectReport, dict[str, list[str]]]":
+    """Find the defects of a recording, and what is noted of the file and the text."""
+    from podeval.measuring.compute import collect_notes
+    from podeval.measuring.inputs import MetricInputs, read_voices
+    from podeval.metrics.defects import find_defects
+
+    item = MetricInputs({"recording": file, **({"script": Path(text)} if text else {})}, profile=profile)
+    inputs = item.read() | read_voices(list(references), {"profile": profile})
+    notes = collect_notes(item, inputs)
+    with show_progress(file.name):
+        return find_defects(inputs, {"integrity": {"music": music}}), notes
+
+
+def _write_labels(report: "DefectReport", labels: Path) -> None:
+    from podeval.measuring.export import write_labels
+
+    write_labels([(one.start, one.end, f"{one.kind}: {one.detail}") for one in report.defects], labels)
+
+
+def _format_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"Note ({name}): {sentence}" for name, sentences in notes.items() for sentence in sentences]
+
+
+def _format_table(report: "DefectReport") -> str:
+    from podeval.text.labels import format_moment
+
+    if not report.defects:
+        return "no defects are heard"
+    rows: list[Sequence[str]] = [("start", "end", "kind", "severity", "what")]
+    rows += [
+        (format_moment(each.start), format_moment(each.end), each.kind, each.severity, each.detail)
+        for each in report.defects
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return "\n".join(
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]) for row in rows
+    )
+
+
+# `podeval proof`: every sentence of a book beside its recordings, and which to record again.
+
+LIMIT_PASSED = 3
+"""Exit code when more sentences are not as written than may be."""
+
+
+def proof(
+    book: Annotated[Path, typer.Argument(metavar="BOOK", help="the book: .epub, .txt, .md, .srt, .vtt or .json")],
+    audio: Annotated[list[str], typer.Argument(metavar="AUDIO", help="recordings, or folders with recordings")],
+    max_misread: Annotated[
+        float | None,
+        typer.Option(metavar="PERCENT", help="most sentences that may be not as written; more is exit code 3"),
+    ] = None,
+    part: Annotated[
+        bool, typer.Option("--part", help="only a part of the book is recorded; the rest is not missing")
+    ] = False,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="file to write: a report (.html), or the sentences (.json, .csv) (repeatable)"
+        ),
+    ] = None,
+    profile: Annotated[
+        str, typer.Option(help=f"models to use: {CHOICES}", autocompletion=complete_profile)
+    ] = "embedded",
+    language: Annotated[str, typer.Option(help="language of reports: en or zh")] = "en",
+    as_csv: Annotated[bool, typer.Option("--csv", help="print the sentences as a table")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Proof-listen to a book: which sentences are misread, missing, said twice, or have something added before them.
+
+    Recordings are matched with the book by their words, in any order and under any names.
+
+    Example: podeval proof book.epub chapters/ --out report.html --max-misread 0.5
+
+    Example: podeval proof chapter3.txt chapter3.wav --csv > sentences.csv
+    """
+    from podeval.measuring.export import check_ending, format_proof_csv, write_proof
+    from podeval.measuring.proof import proof_book
+    from podeval.recording.source import list_recordings
+    from podeval.reports.page import read_report_texts
+    from podeval.text.book import read_book
+
+    read_report_texts(language)
+    for path in out or ():
+        check_ending(path, (".html", ".json", ".csv"))
+    if max_misread is not None and not 0 <= max_misread <= 100:
+        raise BadInput(f"--max-misread takes a share of the sentences in percent, such as 0.5, not {max_misread}")
+    files = [Path(file) for name in audio for file in (list_recordings(name) or [name])]
+    sound = any(path.suffix.lower() == ".html" for path in out or ())
+    with show_progress(book.name):
+        result = proof_book(read_book(book), str(book), files, profile=profile, part=part, sound=sound)
+    if as_json:
+        emit(result.to_json(), allow_nan=False)
+    elif as_csv:
+        print(format_proof_csv(result), end="")
+    else:
+        _print_table(result)
+    for path in out or ():
+        print(f"wrote {write_proof(result, path, language)}", file=sys.stderr)
+    if max_misread is not None and 100 * result.share > max_misread:
+        raise typer.Exit(LIMIT_PASSED)
+    raise typer.Exit(int(bool(result.unscored)))
+
+
+def _print_table(result: "BookProof") -> None:
+    """Print the sentences that are not as written, what could not be proofed, and a sentence about the book."""
+    from podeval.metrics.score import format_clock
+
+    for file in result.recordings:
+        print(f"{file}:")
+        for one in (one for one in result.faulty if one.recording == file):
+            instead = f" | heard: {one.heard}" if one.heard else ""
+            text = one.text or "(end of the recording)"
+            print(f"  {format_clock(one.start or 0.0):>8}  {one.verdict:<12} {one.confidence:<6}  {text}{instead}")
+    absent = Counter(one.section for one in result.faulty if not one.recording)
+    for title, count in absent.items():
+        print(f"in no recording: {title or 'sentences without a chapter'} ({count} sentences)")
+    for file, reason in result.unscored.items():
+        print(f"podeval: {file} was not proofed: {reason.reason}", file=sys.stderr)
+    print(f"{len(result.faulty)} of {result.spoken} sentences are not as written ({result.share:.2%})")

@@ -1,7 +1,7 @@
 """`podeval submit` and `podeval submissions`: from a document to the queue, and what became of it."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -369,8 +369,6 @@ def require_gpu(*, trusted: bool) -> None:
 
 def _note_action(action: str, id: str, by: str) -> Callable[["Session"], None]:
     """Return the work that notes an operator's action in the trail that `podeval admin trail` shows."""
-    from datetime import UTC
-
     from podeval.store.operator_settings import note
 
     now = datetime.now(UTC)

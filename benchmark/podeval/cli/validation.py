@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from podeval.cli.completion import complete_key, complete_metrics, complete_profile
-from podeval.cli.database import DEFAULT, RUNS, Runs, is_there, require_database, resolve_database
-from podeval.cli.output import AsJson, emit, say
+from podeval.cli.database import DEFAULT, RUNS, Runs, is_there, open_database, require_database, resolve_database
+from podeval.cli.output import AsJson, emit, say, show_progress
 from podeval.errors import BadInput
 from podeval.models.profiles import CHOICES
 
@@ -156,7 +156,6 @@ def _print_benchmark(
     as_json: bool,
 ) -> None:
     """Print how far metrics agree with the ratings of files, on values from tables and a folder of recordings."""
-    from podeval.cli.progress_bar import show_progress
     from podeval.validation import metric_benchmark as benchmark
     from podeval.validation.rating_files import read_rating_files
 
@@ -200,11 +199,10 @@ def _read_database(location: str, tests: "dict[str, list[Mark]]") -> "list[Analy
     """Add the marks of a database's listening tests, and return the findings on its votes."""
     from podeval.arena.ratings import build_rating_table
     from podeval.listening.session_results import read_marks_by_test
-    from podeval.store.database import Database
     from podeval.validation.raters import analyse_votes
 
     lines: list[AnalysisLine] = []
-    with Database(location) as opened:
+    with open_database(location) as opened:
         with opened.reading() as session:
             table = build_rating_table(session)
         for (protocol, dimension), part in table.groupby(["protocol", "dimension"]) if len(table) else ():
@@ -233,7 +231,7 @@ def _compare_metrics(runs: Path, measures: "Mapping[str, list[Mark]]") -> "list[
 
 
 def _print_published(as_json: bool) -> None:
-    from podeval.validation.published_agreement import THIN, list_printed_agreements, recompute_agreement
+    from podeval.validation.paper_runs import THIN, list_printed_agreements, recompute_agreement
 
     rows, printed = recompute_agreement(), list_printed_agreements()
     if as_json:

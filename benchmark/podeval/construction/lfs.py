@@ -20,9 +20,10 @@ from pydantic import Field
 from podeval.benchmarks.lfs_bench import CHALLENGES, SCENARIOS
 from podeval.construction.lfs_cases import BY_NAME, CODES, LANGUAGES, Case, CaseTurn, make_case, parse_turns, read_cases
 from podeval.construction.lfs_refining import DULL, UNSAFE, RefinedCase, digest_cases, rate, screen
-from podeval.construction.near_duplicates import ALIKE, THRESHOLD, drop_near_duplicates
 from podeval.construction.review import ReviewRow, apply_review, lay_out
 from podeval.construction.workshop import (
+    ALIKE,
+    THRESHOLD,
     Encode,
     Names,
     Order,
@@ -31,6 +32,7 @@ from podeval.construction.workshop import (
     WaitingRow,
     Workshop,
     ask_each,
+    drop_near_duplicates,
     suggest,
     write_ordered,
     write_rows,

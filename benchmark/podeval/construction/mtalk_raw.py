@@ -26,9 +26,9 @@ from podeval.construction.mtalk_writing import (
     place_orders,
     request_dialogue,
 )
-from podeval.construction.near_duplicates import ALIKE, drop_near_duplicates
 from podeval.construction.review import ReviewRow, apply_review, lay_out
 from podeval.construction.workshop import (
+    ALIKE,
     ORDERS,
     Encode,
     Names,
@@ -37,6 +37,7 @@ from podeval.construction.workshop import (
     Step,
     Workshop,
     ask_each,
+    drop_near_duplicates,
     write_ordered,
 )
 from podeval.errors import BadInput, require_known

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from podeval.construction.near_duplicates import normalise_rows
-from podeval.construction.workshop import Encode, Sifted, StagedRow, ask_each
+from podeval.construction.workshop import Encode, Sifted, StagedRow, ask_each, normalise_rows
 from podeval.datasets import podbench_meta
 from podeval.datasets.data_files import read_object_lines
 from podeval.errors import BadInput

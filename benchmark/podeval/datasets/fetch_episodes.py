@@ -61,7 +61,7 @@ class Attempt:
         bytes: size of the file.
         sha256: hash of the file.
         seconds: length of the audio, by the file's header or packets.
-        container: name of the container, as in `podeval.audio.formats.container`.
+        container: name of the container, as in `podeval.audio.container`.
     """
 
     id: str

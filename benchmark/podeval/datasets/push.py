@@ -17,8 +17,8 @@ from podeval.datasets.build import read_lock, verify
 from podeval.datasets.dataset_record import LOCK, SAMPLE
 from podeval.datasets.source_files import Progress
 from podeval.errors import BadInput
+from podeval.hub.commits import push_folder
 from podeval.hub.eval_results import FRAMEWORK, name_task
-from podeval.hub.folders import push_folder
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

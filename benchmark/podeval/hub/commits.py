@@ -8,10 +8,13 @@ again. A writer that does not receive the answer checks whether the files are th
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Literal
 
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, HfFileSystem
 from huggingface_hub.errors import (
+    BucketNotFoundError,
+    EntryNotFoundError,
     GatedRepoError,
     HfHubHTTPError,
     LocalEntryNotFoundError,
@@ -166,3 +169,128 @@ class AppendOnly:
             # The client reports a refused file as one that is missing from its cache.
             why = (isinstance(error, LocalEntryNotFoundError) and error.__cause__) or error
             raise BadInput(f"the Hub refused {self.repo} ({why}); check that the token may {doing}") from None
+
+
+# Push a folder to a repo of the Hub in one commit, with its errors as sentences.
+
+
+def push_folder(
+    folder: Path, repo: str, kind: Literal["dataset", "space"], message: str, *, private: bool = False, **options: Any
+) -> str:
+    """Create the repo if there is none, upload the folder, and return the URL of the commit.
+
+    Args:
+        folder: the folder.
+        repo: `owner/name`.
+        kind: the kind of repo; a Space becomes a static one.
+        message: the message of the commit.
+        private: whether a repo that has to be created becomes private.
+        options: further options of `HfApi.upload_folder`, such as patterns.
+
+    Raises:
+        BadInput: the Hub refuses; the message says what to do.
+    """
+    api, sdk = HfApi(), "static" if kind == "space" else None
+    try:
+        api.create_repo(repo, repo_type=kind, space_sdk=sdk, private=private or None, exist_ok=True)
+        done = api.upload_folder(repo_id=repo, repo_type=kind, folder_path=folder, commit_message=message, **options)
+    except LocalTokenNotFoundError:
+        raise BadInput("you are not signed in to the Hub; run `hf auth login` with a token that may write") from None
+    except HfHubHTTPError as error:
+        raise BadInput(f"the Hub refused {repo} ({error}); check that your token may write there") from None
+    return str(done.commit_url)
+
+
+# A folder of a storage bucket on the Hub: its list of files and their content, with calls that are retried.
+
+
+class BucketFolder:
+    """One folder of a bucket; other writers to it are not trusted.
+
+    Args:
+        bucket: `owner/name`.
+        path: path of the folder in the bucket.
+        api: the Hub's client, with a token that may read the bucket.
+    """
+
+    def __init__(self, bucket: str, path: str, *, api: HfApi | None = None) -> None:
+        self.bucket, self.path = bucket, path.strip("/")
+        self._api = api or HfApi()
+
+    def files(self) -> dict[str, int]:
+        """Return the size in bytes of every file by its path in the folder; empty if there is no such folder.
+
+        Raises:
+            BadInput: there is no such bucket, or it may not be read.
+            HubUnavailable: the Hub does not answer.
+        """
+        prefix = f"{self.path}/"
+
+        def list_files() -> dict[str, int]:
+            entries = self._api.list_bucket_tree(self.bucket, self.path, recursive=True)
+            return {
+                entry.path.removeprefix(prefix): entry.size
+                for entry in entries
+                if entry.type == "file" and entry.path.startswith(prefix)
+            }
+
+        try:
+            return call_with_retries(list_files)
+        except EntryNotFoundError:
+            return {}
+        except HfHubHTTPError as error:
+            raise BadInput(f"the bucket {self.bucket} cannot be read ({error}); check the token") from None
+
+    def fetch(self, name: str, size: int, target: Path) -> None:
+        """Download a file that was listed with this size; refuse a file that has changed in size since.
+
+        Raises:
+            BadInput: the file is not there as it was listed.
+            HubUnavailable: the Hub does not answer.
+        """
+        address = f"hf://buckets/{self.bucket}/{self.path}/{name}"
+
+        def get_file() -> None:
+            system = HfFileSystem(
+                endpoint=self._api.endpoint, token=self._api.token, skip_instance_cache=True, use_listings_cache=False
+            )
+            target.parent.mkdir(parents=True, exist_ok=True)
+            system.get_file(address, str(target))
+
+        try:
+            call_with_retries(get_file)
+        except (HfHubHTTPError, OSError) as error:
+            raise BadInput(f"{name} cannot be fetched from the bucket {self.bucket} ({error})") from None
+        if target.stat().st_size != size:
+            target.unlink()
+            raise BadInput(f"{name} in the bucket {self.bucket} changed while it was read")
+
+    def delete(self) -> int:
+        """Delete every file of the folder; return how many there were. A bucket keeps no history.
+
+        Raises:
+            BadInput: the token may not delete.
+            HubUnavailable: the Hub does not answer; calling again completes the deletion.
+        """
+        try:
+            call_with_retries(lambda: self._api.bucket_info(self.bucket))
+            paths = [f"{self.path}/{name}" for name in self.files()]
+            if paths:
+                call_with_retries(lambda: self._api.batch_bucket_files(self.bucket, delete=paths))
+        except BucketNotFoundError:
+            return 0
+        except HfHubHTTPError as error:
+            raise BadInput(f"the Hub deletes nothing in the bucket {self.bucket} ({error}); check the token") from None
+        return len(paths)
+
+    def make_bucket(self) -> None:
+        """Create the bucket as a private one if it does not exist.
+
+        Raises:
+            BadInput: the token may not create it.
+            HubUnavailable: the Hub does not answer.
+        """
+        try:
+            call_with_retries(lambda: self._api.create_bucket(self.bucket, private=True, exist_ok=True))
+        except HfHubHTTPError as error:
+            raise BadInput(f"the Hub refused the bucket {self.bucket} ({error}); check the token") from None

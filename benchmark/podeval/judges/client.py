@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -20,8 +20,15 @@ import pydantic
 
 from podeval import progress
 from podeval.errors import BadInput, ModelMissing, PodevalError
-from podeval.judges.budget import USED_UP, Account, Budget, estimate_tokens, require_price
-from podeval.judges.concurrency import AdaptiveConcurrency, Patience
+from podeval.judges.budget import (
+    USED_UP,
+    Account,
+    AdaptiveConcurrency,
+    Budget,
+    Patience,
+    estimate_tokens,
+    require_price,
+)
 from podeval.judges.exchange_records import JudgeExchange, Records, build_key
 from podeval.judges.judge import Judge
 from podeval.judges.parsing import UnreadableAnswer, read_answer
@@ -34,7 +41,6 @@ _SHOWN_AGAIN = 6000
 
 _TWICE = "(an answer that was given twice and is not shown again)"
 
-Check = Callable[[Any], None]
 Refresh = bool | Literal["failed"]
 
 
@@ -52,7 +58,7 @@ class JudgeRequest:
     prompt: Prompt
     inputs: Mapping[str, str | AudioClip]
     seed: int = 0
-    check: Check | None = None
+    check: Callable[[Any], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -76,18 +82,16 @@ class Unanswered:
 Outcome = UsableAnswer | Unanswered
 
 
-@dataclass
-class _Halt:
-    """The reason why no further requests are sent."""
+class _Halt(threading.Event):
+    """Set when no further requests are sent, with the reason."""
 
-    event: threading.Event = field(default_factory=threading.Event)
-    reason: str = ""
+    reason = ""
 
     def because(self, reason: str) -> None:
         """Stop all further requests for this reason."""
-        if not self.event.is_set():
+        if not self.is_set():
             self.reason = reason
-            self.event.set()
+            self.set()
 
 
 class JudgeClient:
@@ -147,8 +151,7 @@ class JudgeClient:
             ValueError: a request's inputs are not those of its prompt.
             PodevalError: the records cannot be written.
         """
-        wordings = [self._wordings.get(request.prompt.family, "") for request in requests]
-        requests = [replace(r, prompt=reword(r.prompt, wording)) for r, wording in zip(requests, wordings, strict=True)]
+        requests = [replace(r, prompt=reword(r.prompt, self._wordings.get(r.prompt.family, ""))) for r in requests]
         keys = [self.key(request) for request in requests]
         unique = dict(zip(keys, requests, strict=True))
         # Answers that are recorded already.
@@ -310,17 +313,16 @@ class JudgeClient:
         sampling = judge.sampling.with_seed(request.seed)
         tokens, audio_tokens = estimate_tokens(messages, request.inputs.values())
         for failed in range(1, self._patience.tries + 1):
-            with self.pace.call(halt.event) as begun:
-                reservation = None
-                if not halt.event.is_set():
-                    longest = sampling.max_tokens or 4096
-                    reservation = self.budget.reserve(tokens, longest, judge.price, audio_tokens)
-                    if reservation is None:
-                        halt.because(
-                            f"{USED_UP}: {self.account.sentence()}; the next call may take {tokens} tokens "
-                            f"and {longest} for the answer; raise it and run again"
-                        )
+            with self.pace.call(halt) as begun:
+                if halt.is_set():
+                    raise _NoAnswer(halt.reason)
+                longest = sampling.max_tokens or 4096
+                reservation = self.budget.reserve(tokens, longest, judge.price, audio_tokens)
                 if reservation is None:
+                    halt.because(
+                        f"{USED_UP}: {self.account.sentence()}; the next call may take {tokens} tokens "
+                        f"and {longest} for the answer; raise it and run again"
+                    )
                     raise _NoAnswer(halt.reason)
                 started, began = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
                 answer: ChatAnswer | None = None
@@ -345,7 +347,7 @@ class JudgeClient:
                 halt.because(f"{reason}; it asks to be left alone for {retry_after:.0f} s, run again after that")
                 raise _NoAnswer(halt.reason)
             if failed < self._patience.tries and not retry_after:
-                halt.event.wait(self._patience.wait(failed, self._chance.random()))
+                halt.wait(self._patience.wait(failed, self._chance.random()))
         raise _NoAnswer(f"no answer in {self._patience.tries} calls; the last: {reason}")
 
     def _record_failure(self, request: JudgeRequest, key: str, reason: str, started: str, began: float) -> None:

@@ -155,7 +155,7 @@ class Judge:
             key = read_key(str(self.endpoint))
             return EndpointChat(self.model, str(self.endpoint), key=key, extra=self.extra, provider=self.served_by)
         if self.backend == "gguf":
-            from podeval.models.chat_gguf import load_gguf_chat
+            from podeval.models.chat_endpoint import load_gguf_chat
 
             return load_gguf_chat(Path(str(self.endpoint)), context=self.context)
         if self.backend == "transformers":

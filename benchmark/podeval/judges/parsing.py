@@ -191,10 +191,8 @@ def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
         UnreadableAnswer: there is no answer, or it does not fit the type.
     """
     text = _strip_thinking(answer.text or "")
-    if not text.strip():
+    if answer.refusal or not text.strip():
         raise UnreadableAnswer(_why_empty(answer))
-    if answer.refusal:
-        raise UnreadableAnswer(f"the judge refused: {shorten(answer.refusal)}")
     try:
         return parse(text, model)
     except UnreadableAnswer as problem:
@@ -354,11 +352,8 @@ _HALF_WIDTH = str.maketrans("：，", ":,")
 
 def _mend(text: str) -> str:
     """Remove comments and trailing commas and use ASCII punctuation; strings stay as they are."""
-    pieces: list[str] = []
-    for match in _PIECES.finditer(text):
-        if match["comment"]:
-            continue
-        pieces.append(match["string"] or match["other"].translate(_HALF_WIDTH))
+    matches = (match for match in _PIECES.finditer(text) if not match["comment"])
+    pieces = [match["string"] or match["other"].translate(_HALF_WIDTH) for match in matches]
     kept: list[str] = []
     following = ""
     for piece in reversed(pieces):

@@ -7,9 +7,8 @@ import numpy as np
 from pydantic import Field
 
 from podeval.errors import BadInput
-from podeval.judges.budget import Account
+from podeval.judges.budget import Account, Patience
 from podeval.judges.client import JudgeClient, JudgeRequest, UsableAnswer
-from podeval.judges.concurrency import Patience
 from podeval.judges.judge import Judge
 from podeval.judges.prompt import AudioClip, JudgeAnswer, Prompt
 

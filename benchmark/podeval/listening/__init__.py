@@ -9,7 +9,6 @@ __all__ = [
     "SessionProgress",
     "Shown",
     "designs",
-    "drafts",
     "listener_pages",
     "planning",
     "questionnaire",

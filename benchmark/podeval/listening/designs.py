@@ -353,7 +353,7 @@ def measure_durations(design: Design, folder: Path) -> Design:
     Raises:
         BadInput: a file is elsewhere, is missing or is not audio, or the test takes too long with the measured lengths.
     """
-    from podeval.audio.formats.container import read_container_and_seconds
+    from podeval.audio.container import read_container_and_seconds
 
     def measured(stimulus: dict[str, Any]) -> dict[str, Any]:
         path = resolve_inside(folder, stimulus["audio"])

@@ -9,7 +9,6 @@ __all__ = [
     "export",
     "inputs",
     "isolated",
-    "plots",
     "proof",
     "recording_results",
     "report",

@@ -1,7 +1,5 @@
 """`podeval.score`, `podeval.measure` and `podeval.list_metrics`: what Python has of the engine."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext

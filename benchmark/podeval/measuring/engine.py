@@ -6,8 +6,6 @@ and loads no model, and one that was stopped goes on where it was. What failed b
 installed) is tried again, and a judge keeps records of its own.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Mapping, Sequence

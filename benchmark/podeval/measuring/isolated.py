@@ -24,7 +24,7 @@ from podeval.measuring.verdict import ReportWords
 from podeval.metrics import catalogue
 from podeval.metrics.description import VISITOR_INPUTS
 from podeval.metrics.score import Defect, Result, format_clock, parse_result
-from podeval.metrics.translation import translate
+from podeval.metrics.standing import translate
 from podeval.recording.source import read_source
 
 LINES, REPORT = "scored.jsonl", "report.html"

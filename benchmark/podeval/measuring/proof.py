@@ -10,8 +10,6 @@ Front and back matter, notes and headings that are not read are no faults; those
 rest. One recording is in memory at a time.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

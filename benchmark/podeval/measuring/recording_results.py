@@ -13,12 +13,12 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.score import CENSORED, Defect, Result, Score, Timeline, Unscored, describe_notes
+from podeval.recording import Recording
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from podeval.measuring.verdict import ReportWords, ScoreRow
-    from podeval.recording import Recording
     from podeval.recording.source import AudioSource
     from podeval.stats.intervals import Interval
     from podeval.text.script import Script
@@ -302,11 +302,7 @@ class ResultsTable:
     @property
     def failures(self) -> dict[tuple[str, str], int]:
         """In how many recordings a metric has no score, by the metric and the reason."""
-        counts: dict[tuple[str, str], int] = {}
-        for scores in self.scores:
-            for name, reason in scores.failed.items():
-                counts[name, reason] = counts.get((name, reason), 0) + 1
-        return counts
+        return Counter(failure for scores in self.scores for failure in scores.failed.items())
 
     @property
     def hidden_values(self) -> int:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from podeval.errors import PodevalError
-from podeval.measuring.plots import plot_results
+from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
 from podeval.measuring.score_tables import (
     describe_facts,
     render_for_notebook,
@@ -21,11 +22,15 @@ from podeval.measuring.score_tables import (
     write_heading,
     write_notes,
 )
-from podeval.measuring.transcripts import read_turns
 from podeval.measuring.verdict import ReportWords
+from podeval.metrics import catalogue
 from podeval.metrics.score import format_clock
-from podeval.metrics.translation import translate
-from podeval.plots.lines import draw_waveform
+from podeval.metrics.standing import find_usual, translate
+from podeval.models.interfaces import SpeakerTurn, Word
+from podeval.plots.lines import LEFT, RIGHT, Highlight, Line, draw_lines, draw_waveform
+from podeval.plots.svg import Axis, Frame, stack_pictures
+from podeval.recording import Recording
+from podeval.recording.speaker_turns import find_speaker_turns
 from podeval.reports.page import (
     Entry,
     Listing,
@@ -44,7 +49,6 @@ from podeval.reports.page import (
 
 if TYPE_CHECKING:
     from podeval.measuring.recording_results import RecordingResults, ResultsTable
-    from podeval.recording import Recording
 
 PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)
 """Rates of MP3, Hz: the sound is brought down to the next of them."""
@@ -194,3 +198,161 @@ def encode_sound(recording: Recording) -> str:
     sound = np.clip(resample(samples, recording.rate, rate), -1.0, 1.0)
     soundfile.write(file, sound, rate, format="MP3", bitrate_mode="VARIABLE", compression_level=QUALITY)
     return "data:audio/mpeg;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+# A metric's values over time, as pictures: a line a key, the stretch of what is usual behind it, defects marked.
+
+WIDTH, HEIGHT = 720, 130
+
+
+@dataclass(frozen=True)
+class TimelinePlot:
+    """Pictures of values over time; a notebook shows them.
+
+    Attributes:
+        pictures: SVG, one a value, by `metric.key`.
+    """
+
+    pictures: Mapping[str, str]
+
+    def save(self, path: str | Path) -> Path:
+        """Write them as one SVG file, one under another."""
+        target = Path(path)
+        target.write_text(stack_pictures(list(self.pictures.values()), ", ".join(self.pictures)), encoding="utf-8")
+        return target
+
+    def to_html(self) -> str:
+        """Return the pictures one under another as HTML, which a notebook shows."""
+        return "".join(f"<div>{picture}</div>" for picture in self.pictures.values())
+
+    _repr_html_ = to_html
+
+
+def plot_results(
+    results: RecordingResults, name: str = "", words: ReportWords | None = None, css_class: str = ""
+) -> TimelinePlot:
+    """Draw the timelines of a recording.
+
+    Args:
+        results: the scores of the recording.
+        name: a metric, or one value of it (`dnsmos.ovrl`); empty for every metric that has a timeline.
+        words: the texts of a report in the language of the reader; English if there are none.
+        css_class: the class of pictures on a page that has a style for them; empty for pictures that stand alone.
+
+    Raises:
+        BadInput: it has no values over time; says which metrics have.
+    """
+    words = words or ReportWords()
+    metric, _, wanted = name.partition(".")
+    timelines = {one: line for one, line in results.timelines.items() if not metric or one == metric}
+    if not timelines or (wanted and wanted not in timelines[metric].values):
+        choices = ", ".join(results.timelines) or "none here"
+        raise BadInput(f"{name or 'no metric'} has no values over time; metrics that have: {choices}")
+    pictures = {}
+    for one, timeline in timelines.items():
+        keys = {key.name: key for key in (*catalogue.get(one).keys, *catalogue.get(one).courses)}
+        for column, values in timeline.values.items():
+            if column not in keys or column != (wanted or column) or all(value is None for value in values):
+                continue
+            title, unit = words.title(catalogue.get(one), keys[column]), keys[column].unit
+            in_time = timeline.unit == "s"
+            length = max(results.facts.seconds if in_time else 0.0, timeline.starts[-1] + timeline.window)
+            # A value is drawn in the middle of its window.
+            middles = [start + timeline.window / 2 for start in timeline.starts]
+            pictures[f"{one}.{column}"] = draw_lines(
+                [Line(list(zip(middles, values, strict=True)))],
+                Axis.over_length(length, LEFT, WIDTH - RIGHT, seconds=in_time),
+                Frame(words["plot_over_time"].format(title), WIDTH, 11, css_class, alone=not css_class),
+                HEIGHT,
+                title=f"{title} ({unit})" if unit else title,
+                unit="" if in_time else timeline.unit,
+                usual=find_usual(catalogue.get(one), keys[column], results.profile),
+                usual_text=str(words["usual"]),
+                highlights=[
+                    Highlight(one.start, one.end, ": ".join(filter(None, words.defect(one))))
+                    for one in results.defects
+                    if in_time
+                ],
+                data_length=length if in_time else None,
+            )
+    return TimelinePlot(pictures)
+
+
+# The words of a recording with their times and speakers, as they were heard: what a report and labels show.
+#
+# Nothing is heard anew where scoring has heard it already: transcript and speakers are in the cache.
+
+
+@dataclass(frozen=True)
+class TranscribedTurn:
+    """One speaker's words, with the time of each; `speaker` is empty where nobody knows who speaks."""
+
+    speaker: str
+    start: float
+    end: float
+    words: tuple[Word, ...]
+
+    @property
+    def text(self) -> str:
+        """The words in a row."""
+        return " ".join(word.text.strip() for word in self.words)
+
+
+def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
+    """The turns that were heard in a recording whose words metrics have asked for; empty for one of which none has.
+
+    Raises:
+        CannotScore: the recording's rate is too low to hear words.
+        ModelMissing: the transcriber is not installed.
+    """
+    heard = {
+        "wer",
+        "content_errors",
+        "speaker_attribution",
+        "sptd",
+        "timbre_consistency",
+        "sim",
+        "wsim",
+        "timbre_similarity",
+    } & set(scores.results)
+    if scores.source is None or not ({"wer", "content_errors"} & heard or (heard and scores.script)):
+        return ()
+    recording = scores.source.recording
+    track = recording.speech_track()
+    language = getattr(scores.results.get("wer"), "notes", {}).get("language")
+    words = track.transcript(language if language in ("en", "zh") else None).words
+    script = scores.script if scores.script and len(scores.script.speakers) > 1 else None
+    speakers: tuple[SpeakerTurn, ...] = ()
+    if script or "sptd" in scores.results:
+        with suppress(CannotScore, ModelMissing):
+            speakers = find_speaker_turns(track, script, _count_asked(scores))[0]
+    return join_turns(words, speakers)
+
+
+def _count_asked(scores: RecordingResults) -> int:
+    """How many speakers there should be, where more were heard; otherwise 0."""
+    notes = getattr(scores.results.get("sptd"), "notes", {})
+    return int(notes["speakers_asked"]) if "voices_heard" in notes else 0
+
+
+def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tuple[TranscribedTurn, ...]:
+    """Words in turns: a new one where another speaker has most of a word, or after a pause of a second."""
+    turns: list[TranscribedTurn] = []
+    for word in words:
+        who = _speaker_at(word, speakers, turns[-1].speaker if turns else "")
+        if turns and turns[-1].speaker == who and (who or word.start - turns[-1].end < 1.0):
+            last = turns[-1]
+            turns[-1] = TranscribedTurn(who, last.start, max(last.end, word.end), (*last.words, word))
+        else:
+            turns.append(TranscribedTurn(who, word.start, word.end, (word,)))
+    return tuple(turns)
+
+
+def _speaker_at(word: Word, speakers: tuple[SpeakerTurn, ...], before: str) -> str:
+    """Who has most of a word; who spoke before where nobody has any of it."""
+    shares = {
+        turn.speaker: min(word.end, turn.end) - max(word.start, turn.start)
+        for turn in speakers
+        if turn.end > word.start and turn.start < word.end
+    }
+    return max(shares, key=lambda who: shares[who]) if shares else before

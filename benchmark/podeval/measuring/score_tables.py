@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from podeval.measuring.verdict import ReportWords, group_rows
 from podeval.metrics.score import format_clock
-from podeval.metrics.standing import format_span, format_value
-from podeval.metrics.translation import translate
+from podeval.metrics.standing import format_span, format_value, translate
 from podeval.reports.page import (
     Entry,
     Listing,

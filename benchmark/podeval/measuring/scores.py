@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from podeval.measuring.recording_results import RecordingResults, ResultsTable
 
 if TYPE_CHECKING:
-    from podeval.measuring.plots import TimelinePlot
+    from podeval.measuring.report import TimelinePlot
 
 
 class _PrintsTable:
@@ -60,7 +60,7 @@ class Scores(_PrintsTable, RecordingResults):
         Raises:
             BadInput: it has no values over time; says which metrics have.
         """
-        from podeval.measuring.plots import plot_results
+        from podeval.measuring.report import plot_results
 
         return plot_results(self, name)
 

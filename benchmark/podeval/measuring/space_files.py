@@ -13,17 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from podeval.hub_sources import locate_hub_source
-from podeval.metrics.card_facts import (
+from podeval.metrics.catalogue import load_all_metrics
+from podeval.metrics.declaration import Metric
+from podeval.metrics.description import (
     CURATOR,
+    choose_own_profile,
     cite,
+    collect_metric_facts,
+    find_score_part,
+    list_arguments,
     list_paper_values,
     list_places,
     list_values_of_metric,
     read_example_output,
 )
-from podeval.metrics.catalogue import load_all_metrics
-from podeval.metrics.declaration import Metric
-from podeval.metrics.description import choose_own_profile, collect_metric_facts, find_score_part, list_arguments
 from podeval.models import registry
 from podeval.models.profiles import MEASURING
 from podeval.version import __version__

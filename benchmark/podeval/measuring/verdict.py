@@ -1,25 +1,27 @@
 """What a recording is like in a sentence or two, and the few values that are shown first, in the reader's language."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from podeval.metrics.catalogue import NAMES, get, get_title
-from podeval.metrics.declaration import ARROWS
+from podeval.metrics.declaration import ARROWS, Key, Metric
 from podeval.metrics.score import Defect, Result, Score, Unscored, format_clock
-from podeval.metrics.standing import AT_LEAST, TARGET, choose_word, describe_band, format_span, format_value
-from podeval.metrics.translation import translate
+from podeval.metrics.standing import (
+    AT_LEAST,
+    TARGET,
+    Word,
+    choose_word,
+    describe_band,
+    format_span,
+    format_value,
+    translate,
+)
 from podeval.reports.page import LANGUAGES, read_report_texts
 from podeval.texts import translate_reason
 from podeval.version import __version__
-
-if TYPE_CHECKING:
-    from podeval.metrics.declaration import Key, Metric
-    from podeval.metrics.standing import Word
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "words": ("speech.accuracy", "speech.completeness"),

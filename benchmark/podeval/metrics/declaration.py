@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.errors import BadInput, CannotScore, ModelMissing, NoWords, PodevalError, require_fields
-from podeval.metrics.parameters import Parameter, describe_parameter, read_arguments
-from podeval.metrics.reach import Reach
+from podeval.metrics.facts import MISREADINGS, UNWARNED, Parameter, Reach, describe_parameter, read_arguments
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.recording.recording import MODEL_RATE
 
@@ -144,9 +143,7 @@ class Metric:
     @property
     def misreading(self) -> str:
         """What must not be concluded from its values, as a sentence."""
-        from podeval.metrics.misreadings import MISREADINGS, UNMEASURED
-
-        return f"Do not conclude {MISREADINGS.get(self.name, UNMEASURED)}"
+        return f"Do not conclude {MISREADINGS.get(self.name, UNWARNED)}"
 
     @property
     def about(self) -> str:

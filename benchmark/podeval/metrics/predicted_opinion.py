@@ -19,7 +19,7 @@ from podeval.recording.predicted_windows import (
     score_clips,
     start_windows,
 )
-from podeval.recording.speech_windows import require_speech
+from podeval.recording.speech_track import require_speech
 
 MOST = 0.05
 """Largest share of a recording in which channels may cancel each other."""

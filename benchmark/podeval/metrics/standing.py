@@ -9,6 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from podeval.hub_sources import locate_hub_source
+from podeval.text.message_catalogue import FIRST, read_messages
+
 if TYPE_CHECKING:
     from podeval.metrics.declaration import Key, Metric
 
@@ -106,8 +109,6 @@ def read_human_agreements() -> tuple[dict[str, str], ...]:
 
 def describe_human_agreement(metric: Metric, key: Key, language: str = "en") -> str:
     """Say how far a key agrees with people, each study with its number of systems or outputs, or that nobody knows."""
-    from podeval.metrics.translation import translate
-
     studies = [
         f"{row['statistic']} {row['value']}{_format_bounds(row)}, n {row['n']} "
         f"{translate(row['of'], language)}: {translate(row['source'], language)}"
@@ -120,3 +121,17 @@ def describe_human_agreement(metric: Metric, key: Key, language: str = "en") -> 
 
 def _format_bounds(row: dict[str, str]) -> str:
     return f" [{row['low']}, {row['high']}]" if row["low"] else ""
+
+
+# What declarations of metrics say in English, in other languages; apart, so that measuring imports no translations.
+
+
+def translate(text: str, language: str) -> str:
+    """Translate what a declaration says in English: a title, a unit, a sentence; what has no translation stays.
+
+    The English is the message id of `metrics.po`, which only other languages have.
+    """
+    if language == FIRST:
+        return text
+    file = locate_hub_source("space") / "locale" / language / "LC_MESSAGES" / "metrics.po"
+    return read_messages(file).get(text, text)

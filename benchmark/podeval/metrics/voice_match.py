@@ -17,7 +17,7 @@ from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording
 from podeval.recording.reference_voices import ONLY, ReferenceVoices, match_names
 from podeval.recording.speaker_turns import find_speaker_turns
-from podeval.recording.speech_windows import (
+from podeval.recording.speech_track import (
     SHORTEST_VOICE,
     VOICE_WINDOW,
     SpeakerVoice,

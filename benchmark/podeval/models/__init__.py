@@ -4,7 +4,6 @@ __all__ = [
     "card",
     "chat",
     "chat_endpoint",
-    "chat_gguf",
     "chat_providers",
     "chat_transformers",
     "device",
@@ -14,7 +13,6 @@ __all__ = [
     "pretrained",
     "profiles",
     "registry",
-    "threads",
     "weights",
     "whisper_transformers",
 ]

@@ -218,7 +218,7 @@ CARDS: tuple[ModelCard, ...] = (
         packages=("onnxruntime",),
         weights="plcmos",
         options={"listeners": 15, "seed": 0},
-        build="podeval.models.plcmos:Plcmos",
+        build="podeval.models.dnsmos:Plcmos",
     ),
     ModelCard(
         id="sentence-transformers/all-MiniLM-L6-v2",

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.errors import PodevalError
 from podeval.files import find_user_folder, hash_file, write_whole
-from podeval.models.threads import run_ahead
+from podeval.models.device import run_ahead
 
 S = TypeVar("S")
 

@@ -6,8 +6,6 @@ checkpoint or of the class is imported or called, and everything else in the fil
 is downloaded, and no code of the folder is run.
 """
 
-from __future__ import annotations
-
 import pickle
 import re
 import zipfile

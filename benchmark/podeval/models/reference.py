@@ -108,7 +108,7 @@ CARDS: tuple[ModelCard, ...] = (
         rate=16_000,
         profiles=("reference",),
         packages=("torch", "transformers"),
-        build="podeval.models.wavlm_xvector:WavLMXVector",
+        build="podeval.models.wavlm:WavLMXVector",
     ),
     ModelCard(
         id="microsoft/unispeech-wavlm-large",
@@ -132,7 +132,7 @@ CARDS: tuple[ModelCard, ...] = (
                 },
             ),
         ),
-        build="podeval.models.wavlm_ecapa:WavLMEcapa",
+        build="podeval.models.wavlm:WavLMEcapa",
         extra="reference",
     ),
     _make_hub_card(
@@ -319,7 +319,7 @@ CARDS: tuple[ModelCard, ...] = (
         profiles=("reference",),
         packages=("torch", "transformers"),
         options={"weights": "mos/utmos22_strong_step7459_v1.pt"},
-        build="podeval.models.networks.utmos22:Utmos22",
+        build="podeval.models.networks.opinion:Utmos22",
     ),
     ModelCard(
         id="gabrielmittag/NISQA-TTS",
@@ -332,7 +332,7 @@ CARDS: tuple[ModelCard, ...] = (
         profiles=("reference",),
         packages=("torch", "transformers"),
         weights="nisqa-tts",
-        build="podeval.models.networks.nisqa:NisqaTts",
+        build="podeval.models.networks.opinion:NisqaTts",
         extra="reference",
     ),
     # No commit of this repo is publicly known; its checkpoint is read as tensors only.

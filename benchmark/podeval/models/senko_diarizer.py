@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.audio.samples import BLOCK_FRAMES, SampleBuffer, let_go
 from podeval.models.campplus import WEIGHTS, make_filter_banks, open_network
+from podeval.models.device import count_threads
 from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
-from podeval.models.threads import count_threads
 
 SILERO_BLOCKS = "silero_vad_16k_sequence.onnx"
 _RATE = 16_000

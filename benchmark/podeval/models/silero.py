@@ -6,8 +6,8 @@ import numpy as np
 
 from podeval import progress
 from podeval.audio.windows import Span
+from podeval.models.device import run_ahead
 from podeval.models.interfaces import Samples, VoiceActivity
-from podeval.models.threads import run_ahead
 
 _RATE = 16_000
 _PIECE = 30 * 60 * _RATE

@@ -6,7 +6,6 @@ publisher's address, with pinned size and SHA-256. A file is opened only after i
 """
 
 import functools
-import hashlib
 import json
 import os
 import shutil
@@ -24,6 +23,7 @@ import platformdirs
 
 from podeval import progress
 from podeval.errors import BadInput, ModelMissing
+from podeval.files import hash_file
 
 
 @dataclass(frozen=True)
@@ -249,5 +249,4 @@ def hash_once(path: Path) -> str:
 
 @functools.cache
 def _hash_file(path: Path, modified_ns: int, size: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return hash_file(path)

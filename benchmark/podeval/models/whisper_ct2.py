@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.models.chunking import RATE, cut_sounding
+from podeval.models.device import count_threads
 from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
-from podeval.models.threads import count_threads
 
 T = TypeVar("T")
 

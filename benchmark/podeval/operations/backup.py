@@ -26,7 +26,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
-from podeval.audio.formats.container import AUDIO_ENDINGS
+from podeval.audio.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
 from podeval.files import DiskFull, append_line, explain_write_errors, find_end_of_last_line, sync_folder, write_json
 from podeval.operations.backup_database import copy_database, count_rows, list_sounds

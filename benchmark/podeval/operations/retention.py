@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import or_, select
 
-from podeval.audio.formats.container import AUDIO_ENDINGS
+from podeval.audio.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
 from podeval.files import append_line, lock_folder, write_json
 from podeval.runs.run_folder import SUPERSEDED, Output, RunFolder, run_folders

@@ -1,7 +1,5 @@
 """Draw lines: values over the length of a recording with bands and stretches behind them, waveforms, densities."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

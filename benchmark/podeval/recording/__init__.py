@@ -14,7 +14,6 @@ __all__ = [
     "source",
     "speaker_turns",
     "speech_track",
-    "speech_windows",
     "spoken_script",
     "text_embeddings",
     "voices_by_word",

@@ -6,8 +6,6 @@ name and moved into place, so a reader sees a whole entry or none; an entry that
 anew. Two processes may share one folder: at worst both compute the same entry.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

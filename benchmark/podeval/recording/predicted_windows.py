@@ -6,8 +6,6 @@ comes before the first speech and after the last if it is longer than a second, 
 silence or music alone. Music under speech counts as what it is. Variants that reproduce public code hear everything.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ from podeval.audio.windows import Span, count_seconds_inside
 from podeval.models import registry
 from podeval.models.interfaces import Samples, WindowScorer
 from podeval.recording.recording import MODEL_RATE, Recording
-from podeval.recording.speech_windows import find_sounding
+from podeval.recording.speech_track import find_sounding
 
 LONGEST_END, KEPT_END = 1.0, 0.5
 """Seconds without speech at an end that are heard, and how many are kept of more; none of digital silence."""

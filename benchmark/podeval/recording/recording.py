@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from podeval.audio.prosody import VoiceContour
     from podeval.audio.windows import Clip, Span
     from podeval.models.interfaces import Samples, SpeakerTurn, Transcript
-    from podeval.recording.speech_track import Stems
-    from podeval.recording.speech_windows import SpeakerVoice
+    from podeval.recording.speech_track import SpeakerVoice, Stems
 
 T = TypeVar("T")
 
@@ -318,7 +317,7 @@ class Recording:
 
     def embeddings(self, clips: Sequence[Clip]) -> NDArray[np.float32]:
         """Return speaker embeddings of clips, each one or more spans joined end to end; shape (clips, dimensions)."""
-        from podeval.recording.speech_windows import JoinedClips
+        from podeval.recording.speech_track import JoinedClips
 
         samples = self.mono()
         bounds = [[(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in clip] for clip in clips]
@@ -330,7 +329,7 @@ class Recording:
 
         Speech is joined and divided into windows of 3 s every 2 s (`windows`: other lengths), or used whole if shorter.
         """
-        from podeval.recording.speech_windows import find_voices
+        from podeval.recording.speech_track import find_voices
 
         return find_voices(turns, self.duration, self.embeddings, *windows)
 

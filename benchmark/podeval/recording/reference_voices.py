@@ -14,7 +14,7 @@ from podeval.errors import BadInput, CannotScore
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording.recording import Recording
 from podeval.recording.source import OBJECT_KEYS, read_audio
-from podeval.recording.speech_windows import SHORTEST_VOICE, VOICE_WINDOW, select_spoken_voices
+from podeval.recording.speech_track import SHORTEST_VOICE, VOICE_WINDOW, select_spoken_voices
 from podeval.text.script import Script, normalise_speaker
 
 ONLY = ""

@@ -1,7 +1,5 @@
 """Recordings that a caller has, one or many, in whatever form: what they are by their content, before decoding."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence

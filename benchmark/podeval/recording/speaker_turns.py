@@ -10,8 +10,6 @@ is heard longest. Where two of them at once would be the same, the one that is h
 is nearest in time. Of every two chunks that overlap, each is used up to the middle of the overlap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -30,7 +28,7 @@ from podeval.models.interfaces import (
     Transcript,
 )
 from podeval.recording.recording import Recording
-from podeval.recording.speech_windows import SpeakerVoice, select_spoken_voices
+from podeval.recording.speech_track import SpeakerVoice, select_spoken_voices
 from podeval.text.comparison.alignment import locate_speaker_turns
 from podeval.text.dialogue_segments import Segment, Utterance, attribute_to_speakers, join_utterances
 from podeval.text.language import read_as

@@ -3,8 +3,6 @@
 Names and words of strangers are text and never markup; the page's policy runs the script of the player alone.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

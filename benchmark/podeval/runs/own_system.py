@@ -20,7 +20,7 @@ from podeval.runs.latency import AT_ONCE, LEFT, read_latency
 from podeval.runs.run import RunProgress, RunRequest, measure_run, read_items, tell_nobody
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan, RunSummary
 from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerRefused, ServerSystem
-from podeval.systems.servers.load import RequestPace
+from podeval.systems.servers.streaming import RequestPace
 from podeval.systems.speech import (
     Ask,
     OutputMaker,

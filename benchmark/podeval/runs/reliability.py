@@ -24,7 +24,7 @@ from podeval.files import write_json
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.score import Result, Score, Unscored
-from podeval.metrics.translation import translate
+from podeval.metrics.standing import translate
 from podeval.runs.aggregate import collect_metrics
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import KeyAggregate, RunFolder

@@ -21,7 +21,7 @@ from podeval.runs.aggregate import summarise
 from podeval.runs.executor import Executor, InProcess
 from podeval.runs.measure import measure
 from podeval.runs.run_folder import Output, RunFolder, RunPlan, RunSummary
-from podeval.stats.pilot import select_items
+from podeval.stats.sequential import select_items
 from podeval.systems.speech import Ask, Samples, SpeakingSystem, SpeechFailed
 
 

@@ -11,7 +11,7 @@ import yaml
 from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.files import write_whole
-from podeval.hub.folders import push_folder
+from podeval.hub.commits import push_folder
 from podeval.runs.run_folder import Output, RunFolder, RunPlan, open_run
 from podeval.systems import submission_reading
 from podeval.systems.submission_reading import FILE_NAME

@@ -10,7 +10,6 @@ __all__ = [
     "intervals",
     "mushra_scores",
     "pair_comparisons",
-    "pilot",
     "questionnaire_scores",
     "sequential",
     "turn_taking",

@@ -267,9 +267,7 @@ def _correlation(
     if clusters is not None:
         low, high = _resample_clusters(a, b, clusters, function)
         return Estimate(value, low, high, a.size)
-    if a.size < 5:
-        return Estimate(value, None, None, a.size)
-    if abs(value) > 1 - 1e-12:
+    if a.size < 5 or abs(value) > 1 - 1e-12:
         return Estimate(value, None, None, a.size)
     half = float(special.ndtri(0.975)) * math.sqrt(variance(value, a.size))
     return Estimate(value, math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half), a.size)

@@ -9,8 +9,6 @@ their start, and somebody holds the floor. A unit of another person
 Only times are looked at: a short answer between two turns of one person counts as a backchannel, whatever its words.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podeval import benchmarks
-from podeval.audio.formats.container import AUDIO_ENDINGS
+from podeval.audio.container import AUDIO_ENDINGS
 from podeval.benchmarks.benchmark import Item
 from podeval.datasets.items import load_items
 from podeval.runs.item_inputs import write_prompt

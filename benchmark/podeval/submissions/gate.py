@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput
 from podeval.hub import repo_info as hub
-from podeval.hub.safetensors_header import HEADER_MOST
+from podeval.hub.repo_info import HEADER_MOST
 from podeval.submissions.benchmark_entries import TASKS, RunEntry, list_entries
 from podeval.submissions.rules import GateLimits, Refusal, SubmissionRefused, write_refusal
 from podeval.submissions.source_files import hash_folder, list_files, list_refusals

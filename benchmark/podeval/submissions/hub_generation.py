@@ -19,8 +19,7 @@ from pydantic import ValidationError
 
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
-from podeval.hub.buckets import BucketFolder
-from podeval.hub.commits import AppendOnly
+from podeval.hub.commits import AppendOnly, BucketFolder
 from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.runs.hf_jobs import ASKED, BASE, MODEL, RUNNING, HfJobs, JobGone, JobPlan, make_labels
 from podeval.sandbox import ExitInfo

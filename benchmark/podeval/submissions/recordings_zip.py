@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
-from podeval.audio.formats.container import AUDIO_ENDINGS, read_container_and_seconds
+from podeval.audio.container import AUDIO_ENDINGS, read_container_and_seconds
 from podeval.audio.transcode import Bounds
 from podeval.errors import BadAudio, BadInput
 from podeval.sandbox import format_size

@@ -22,8 +22,8 @@ import numpy as np
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
+from podeval.audio.container import AUDIO_ENDINGS
 from podeval.audio.decode import hash_file
-from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import PodevalError
 from podeval.files import lock_folder, read_lines, write_json

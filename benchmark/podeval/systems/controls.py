@@ -16,9 +16,8 @@ import numpy as np
 
 from podeval.errors import BadInput
 from podeval.stats.turn_taking import OFFSETS, count_people
-from podeval.systems.dialogue_reader import DialogueReader, SpokenLine
+from podeval.systems.dialogue_reader import PACE, DialogueReader, SpokenLine, estimate_seconds
 from podeval.systems.speech import Kind, Samples, SpeakingSystem, Speech, SpokenTurn
-from podeval.systems.text_cleaning import PACE, estimate_seconds
 from podeval.text.script import Script
 from podeval.text.tokens import split_sentences
 

@@ -1,21 +1,107 @@
-"""The neural baseline: hibari's female voice and Piper's `joe`, both small enough for a laptop without a network.
+"""The neural baseline: hibari's female voice and Piper's `joe`, both small enough for a laptop; and Piper by itself.
 
 Determinism: hibari draws its noise from a generator that it is given; every line gets its own, made of seed and
 place. Piper draws inside the ONNX graph, from a generator that runs on from call to call and cannot be set; so it
 speaks without noise, and what is said depends on nothing said before it.
 """
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from podeval.audio.samples import resample
 from podeval.models import weights
-from podeval.systems.dialogue_reader import INSTALL_PACKAGES, SpokenLine, describe_chunks
-from podeval.systems.onnx_reader import OnnxReader, name_broken_line
-from podeval.systems.piper import JOE, MANNER, load_voice, say_line
+from podeval.systems.dialogue_reader import INSTALL_PACKAGES, SpokenLine, cut_silence, describe_chunks
+from podeval.systems.onnx_reader import OnnxReader, name_broken_line, open_session
 from podeval.systems.speech import Samples
+
+# Piper with two voices of its own: kristin (female) and joe (male).
+#
+# Piper draws inside the ONNX graph, from a generator that runs on from call to call and cannot be set; so it speaks
+# without noise, and what is said depends on nothing said before it.
+#
+# Of Piper's voices only joe comes in a package. Kristin is fetched from the publisher's repo on the Hub, pinned by its
+# SHA-256: where that cannot be reached, the system is left out with the installer's sentence.
+
+JOE, KRISTIN = "piper-joe", "piper-kristin"
+"""Voices by the names of their weights in the lock."""
+
+MANNER = {"noise_scale": 0.0, "length_scale": 1.0, "noise_w_scale": 0.0}
+"""Settings of the voice, for `generation`."""
+
+
+def load_voice(voice: str, threads: int) -> Any:
+    """Load a voice whose weights are installed.
+
+    Raises:
+        ModelMissing: they are not.
+    """
+    from piper import PiperConfig, PiperVoice
+
+    folder = weights.locate_weights(voice)
+    model = next(folder / file.to for file in weights.lock()[voice].files if file.to.endswith(".onnx"))
+    config = PiperConfig.from_dict(json.loads(model.with_name(f"{model.name}.json").read_text("utf-8")))
+    return PiperVoice(session=open_session(model, threads), config=config)
+
+
+def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
+    """Say a line, shape (frames,), at `rate` Hz; empty where the line holds no sound.
+
+    Raises:
+        SpeechFailed: Piper broke.
+    """
+    from piper import SynthesisConfig
+
+    # Its own normalisation would lift every sentence to full scale, a whisper like a shout.
+    manner = SynthesisConfig(
+        noise_scale=MANNER["noise_scale"],
+        length_scale=MANNER["length_scale"] / line.speed,
+        noise_w_scale=MANNER["noise_w_scale"],
+        normalize_audio=False,
+    )
+    with name_broken_line("Piper", line):
+        parts = [np.asarray(part.audio_float_array, np.float32) for part in voice.synthesize(line.text, manner)]
+    if not parts:
+        return np.zeros(0, np.float32)
+    native = voice.config.sample_rate
+    return resample(cut_silence(np.concatenate(parts), native), native, rate)
+
+
+VOICES = (KRISTIN, JOE)
+"""Names in the lock, in the order in which speakers get them."""
+
+
+class Piper(OnnxReader):
+    """Two American voices by two networks; the first speaker of a script is kristin, the second joe."""
+
+    name: ClassVar[str] = "piper"
+    voices: ClassVar[tuple[str, ...]] = VOICES
+    longest_line: ClassVar[int | None] = 300
+    packages: ClassVar[Mapping[str, str]] = {"piper": "piper-tts", "onnxruntime": "onnxruntime"}
+    weight_names: ClassVar[tuple[str, ...]] = VOICES
+    rate: ClassVar[int] = 22_050
+
+    @property
+    def generation(self) -> dict[str, Any]:
+        """Weights, noise and assembly."""
+        return {
+            "system": self.name,
+            "voices": list(VOICES),
+            "weights": {file.to: file.sha256 for voice in VOICES for file in weights.lock()[voice].files},
+            "piper": MANNER,
+            "rate": self.rate,
+            **describe_chunks(self.longest_line),
+        }
+
+    def _load(self, voice: int) -> Any:
+        return load_voice(VOICES[voice], self.threads)
+
+    def _say_line(self, network: Any, line: SpokenLine, seed: list[int]) -> Samples:
+        return say_line(network, line, self.rate)
+
 
 _HIBARI_SHA256 = "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8"
 _HIBARI = 0

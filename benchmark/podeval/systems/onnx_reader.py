@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from podeval.errors import ModelMissing
 from podeval.models import weights
-from podeval.models.threads import count_threads
+from podeval.models.device import count_threads
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines
 from podeval.systems.speech import Samples, SpeechFailed
 

@@ -13,10 +13,9 @@ from podeval.systems.controls import (
     UnevenPace,
 )
 from podeval.systems.espeak_ng import EspeakNg
-from podeval.systems.hibari_piper import HibariPiper
+from podeval.systems.hibari_piper import HibariPiper, Piper
 from podeval.systems.kokoro import Kokoro
 from podeval.systems.pico import Pico
-from podeval.systems.piper import Piper
 from podeval.systems.speech import SpeakingSystem
 
 SYSTEMS: dict[str, Callable[[], SpeakingSystem]] = {

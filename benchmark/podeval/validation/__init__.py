@@ -13,7 +13,6 @@ __all__ = [
     "paper_runs",
     "papers",
     "planted_cases",
-    "published_agreement",
     "raters",
     "rating_files",
 ]

@@ -11,13 +11,11 @@ In addition there is the agreement on systems as wholes, of which there are few,
 the best of so many keys would reach by chance.
 """
 
-import csv
 import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import permutations
 from pathlib import Path
 from statistics import fmean
@@ -29,6 +27,7 @@ from scipy import special
 
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key
+from podeval.metrics.description import read_table
 from podeval.stats.agreement import Estimate, krcc, plcc, srcc
 from podeval.stats.intervals import mean_ci, number_clusters
 from podeval.stats.mushra_scores import HIGH, LOW, Mark
@@ -318,13 +317,6 @@ def _mean_by_output(marks: Iterable[Mark]) -> dict[Output, float]:
         if mark.stimulus not in (HIGH, LOW):
             of_output[mark.stimulus, mark.page].append(mark.value)
     return {output: fmean(values) for output, values in sorted(of_output.items())}
-
-
-@cache
-def read_table(path: Path) -> tuple[Row, ...]:
-    """Read a table with a line of names."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return tuple(csv.DictReader(file))
 
 
 def read_printed_audits() -> tuple[Row, ...]:

@@ -199,14 +199,10 @@ def _choose_protocol(run: RunFolder, profile: str, metric: str) -> str | None:
 def _values(run: RunFolder, profile: str, key: str) -> dict[str, float]:
     """Return the values of a key by item, by the protocol of its metric that counts."""
     metric, _, name = key.partition(".")
-    values: dict[str, float] = {}
     chosen = _choose_protocol(run, profile, metric)
-    for (item, protocol), result in run.results(profile).items():
-        if _is_of(protocol, metric, chosen) and isinstance(result, Score):
-            value = result.values.get(name)
-            if value is not None:
-                values[item] = value
-    return values
+    results = ((item, one) for (item, by), one in run.results(profile).items() if _is_of(by, metric, chosen))
+    values = {item: one.values.get(name) for item, one in results if isinstance(one, Score)}
+    return {item: value for item, value in values.items() if value is not None}
 
 
 def _figures(run: RunFolder, profiles: Iterable[str], key: str) -> dict[str, float]:

@@ -5,6 +5,7 @@ podeval knows, on nearly every item; the preset says which these are. Of any oth
 run is of a paper's system if it has its name in `submissions/`.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,10 +18,22 @@ from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.aggregate import Aggregate, aggregate
 from podeval.metrics.declaration import Metric
+from podeval.metrics.description import read_table
 from podeval.models.registry import list_cards
 from podeval.runs.aggregate import NOT_MEASURED
 from podeval.runs.run_folder import RunFolder, run_folders
-from podeval.validation.agreement import Row
+from podeval.validation.agreement import (
+    TABLES,
+    Comparison,
+    KeyValues,
+    Output,
+    Row,
+    Validity,
+    compare_all,
+    compare_within,
+    has_direction,
+    to_badness,
+)
 from podeval.validation.papers import halve_last_digit, read_printed
 
 ITEMS_OF_VARIANT: Mapping[str, tuple[str, str]] = {
@@ -137,3 +150,72 @@ def _is_of_preset(content: Mapping[str, Any], metric: Metric, benchmark: Benchma
     return (content["version"], content["parameters"]) == (metric.version, stated) and all(
         by_job[job] == model for job, model in models.items()
     )
+
+
+# What is published of the agreement of metrics with people: public clips with a printed order, and papers' figures.
+#
+# Public clips are compared with a printed order: `paper_tables/podeval_subjective_metrics.csv` has the values, measured
+# here (98b7643, dialogue_naturalness and integrity 282a687; embedded profile, no scripts), of the 119 public clips of
+# PodEval's listening test: six systems and another set of real podcasts, 17 categories each. People's side is the order
+# of the six that the paper prints (section 7.2 and appendix A.5.2: 17 listeners; no marks are published). So there are
+# six human points, whatever the number of clips. `paper_tables/human_agreement.csv` has the agreement with people that
+# the papers print of metrics and judges, each with its n where the paper states one; `judges.csv` has their audits.
+
+ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
+"""PodEval's systems as its listeners order them by the naturalness of their dialogue, the best first."""
+MEASURE = "PodEval, dialogue naturalness, printed order"
+THIN = (
+    "The evidence is thin: six systems in the order of 17 listeners of one paper, without marks by item. With six "
+    "systems no correlation is more than a hint."
+)
+CV = "reverb_consistency.reverb_consistency_cv"
+
+
+def list_printed_agreements() -> list[dict[str, Any]]:
+    """Return the agreements with people that the papers print: paper, table, who, about, statistic, value and count."""
+    rows = read_table(TABLES / "human_agreement.csv")
+    return [{**row, "value": float(row["value"]), "count": int(row["n"]) if row["n"] else None} for row in rows]
+
+
+def recompute_agreement(comparison: Comparison | None = None) -> list[Validity]:
+    """Return the agreement of every key at hand with the printed order of PodEval's systems, the strongest first.
+
+    The interval of `within`, the mean over categories, is valid for new categories alone.
+
+    Args:
+        comparison: the comparison of one key, as `compare_all` takes it.
+    """
+    people = {system: float(len(ORDER) - number) for number, system in enumerate(ORDER)}
+    keys: list[KeyValues] = []
+    for name, values in _read_values().items():
+        metric, _, key_name = name.partition(".")
+        key = catalogue.get(metric).key(key_name)
+        # Never ranked, because it is easily won; by its formula 1 is what people reach.
+        key = replace(key, better="higher") if metric == "dialogue_naturalness" else key
+        if has_direction(key):
+            keys.append((metric, "embedded, no script", key, values))
+    outputs = sorted({output for *_, values in keys for output in values}, key=lambda output: ORDER.index(output[0]))
+    rows = compare_all(keys, {MEASURE: {output: people[output[0]] for output in outputs}}, comparison)
+    within = {
+        (metric, key.name): compare_within(
+            [item for _, item in values],
+            [to_badness(key, value) for value in values.values()],
+            [people[system] for system, _ in values],
+        )
+        for metric, _, key, values in keys
+    }
+    rows = [replace(row, within=within[row.metric, row.key]) for row in rows]
+    return sorted(rows, key=lambda row: -(row.systems.value or 0.0))
+
+
+def _read_values() -> dict[str, dict[Output, float]]:
+    """Read the values of the systems in the order by `metric.key`, then by system and category."""
+    columns: dict[str, dict[Output, float]] = defaultdict(dict)
+    for row in read_table(TABLES / "podeval_subjective_metrics.csv"):
+        for name, value in row.items():
+            if row["system"] in ORDER and "." in name and value:
+                columns[name][row["system"], row["category"]] = float(value)
+    # What ranks today did not exist when the clips were measured, and follows from what was.
+    spread, mean = columns["reverb_consistency.reverb_consistency"], columns["reverb_consistency.srmr"]
+    columns[CV] = {output: spread[output] / mean[output] for output in spread if mean.get(output)}
+    return columns

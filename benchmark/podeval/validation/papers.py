@@ -18,13 +18,14 @@ from statistics import fmean, stdev
 
 from podeval.hub_sources import locate_hub_source
 from podeval.metrics import catalogue
+from podeval.metrics.description import read_table
 from podeval.metrics.score import Score
 from podeval.stats.agreement import srcc
 from podeval.stats.bias import wilson
 from podeval.stats.mushra_scores import MushraRules, screen_by_shares
 from podeval.text.script import Script
 from podeval.text.yaml_text import read_yaml_file
-from podeval.validation.agreement import TABLES, Row, read_table
+from podeval.validation.agreement import TABLES, Row
 
 UNPUBLISHED = "rests on single items or votes, which the paper does not publish"
 EXAMPLE = "podeval_arts_19.json"

@@ -6,7 +6,7 @@ mean of the others (LFS-Bench, Table 6).
 """
 
 import itertools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -61,20 +61,18 @@ def compute_pseudo_agreements(one: Battles, other: Battles) -> dict[tuple[str, s
 def compare_arena_with_rubric(
     battles: Sequence[tuple[str, str, str, str, str]],
     totals: Mapping[tuple[str, str, str], float],
-    clusters: Sequence[Hashable] | None = None,
 ) -> tuple[Estimate, Estimate]:
     """Compare a rater's choices between two systems with the rater's own rubric totals (MTalk-Bench App. F.1).
 
     Args:
         battles: (rater, task, system A, system B, winner `a` or `b`).
         totals: sum of the rubric by (rater, task, system). Battles without both, or with equal totals, are left out.
-        clusters: the cluster of each battle.
 
     Returns:
         Cohen's kappa of explicit against implied winner, and the share that agrees.
     """
-    explicit, implied, kept = [], [], []
-    for number, (rater, task, a, b, winner) in enumerate(battles):
+    explicit, implied = [], []
+    for rater, task, a, b, winner in battles:
         one, two = totals.get((rater, task, a)), totals.get((rater, task, b))
         if one is None or two is None or one == two or winner not in ("a", "b"):
             continue
@@ -82,9 +80,8 @@ def compare_arena_with_rubric(
         chosen, better = (a if winner == "a" else b), (a if one > two else b)
         explicit.append("first" if chosen == min(a, b) else "second")
         implied.append("first" if better == min(a, b) else "second")
-        kept.append(clusters[number] if clusters is not None else number)
     agreed = sum(x == y for x, y in zip(explicit, implied, strict=True))
-    return cohen_kappa(explicit, implied, kept), wilson(agreed, len(explicit))
+    return cohen_kappa(explicit, implied), wilson(agreed, len(explicit))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from podeval.files import append_lines, read_lines
 from podeval.judges.trial_questions import make_tones
 from podeval.runs.judge_usage import FILE, sum_usage
 from podeval.runs.run_folder import RunFolder, RunSummary
-from podeval.stats.pilot import choose_pilot, project_half_width
+from podeval.stats.sequential import choose_pilot, project_half_width
 from tests.fakes.scripted_server import Answer, Call, ScriptedServer
 from tests.fakes.waiting import wait_until
 from tests.metrics.judged.test_script_quality import quality

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podeval.metrics.citations import list_missing, require_found
+from podeval.metrics.checklists import list_missing, require_found
 from podeval.text.script import Script
 
 SCRIPT = Script.parse(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput
-from podeval.systems.adapters import bark
+from podeval.systems.adapters import line_models
 
 TWO = {
     "id": "two",
@@ -31,9 +31,9 @@ def test_bark_speaks_in_the_voices_of_its_repo(run: Any, fetched: Any, heard: An
     assert len(made.turns) == 3
     other = tmp_path / "other"
     shutil.copytree(fetched("bark"), other)
-    paths = json.loads((other / bark.VOICES).read_text())
+    paths = json.loads((other / line_models.VOICES).read_text())
     paths["v2/en_speaker_0"], paths["v2/en_speaker_1"] = paths["v2/en_speaker_1"], paths["v2/en_speaker_0"]
-    (other / bark.VOICES).write_text(json.dumps(paths))
+    (other / line_models.VOICES).write_text(json.dumps(paths))
     swapped = heard(f"../swapped/{run('text-to-speech', other, [TWO], out_folder='swapped')['two'].audio}")
     assert first.shape != swapped.shape or not np.array_equal(first, swapped), "the preset decides who speaks"
 
@@ -52,19 +52,19 @@ def test_a_voice_of_bark_lies_in_its_folder(tmp_path: Path, name: str) -> None:
     np.save(tmp_path / "secret.npy", np.zeros(3, np.int64))
     paths = dict.fromkeys(("semantic_prompt", "coarse_prompt", "fine_prompt"), name)
     with pytest.raises(BadInput, match=r"not a file in the model's folder"):
-        bark.read_voice(tmp_path / "model", paths)
+        line_models.read_voice(tmp_path / "model", paths)
 
 
 def test_a_voice_of_bark_is_no_pickle_and_of_the_right_shape(tmp_path: Path) -> None:
     np.save(tmp_path / "objects.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     np.save(tmp_path / "flat.npy", np.zeros(3, np.int64))
     with pytest.raises(BadInput, match=r"objects.npy is not a readable array"):
-        bark.read_voice(tmp_path, {"semantic_prompt": "objects.npy"})
+        line_models.read_voice(tmp_path, {"semantic_prompt": "objects.npy"})
     with pytest.raises(BadInput, match=r"flat.npy is no coarse_prompt: integers in 2 dimensions"):
-        bark.read_voice(tmp_path, {"coarse_prompt": "flat.npy"})
-    (tmp_path / bark.VOICES).write_text('{"en_speaker_0": {"semantic_prompt": "flat.npy"}}')
+        line_models.read_voice(tmp_path, {"coarse_prompt": "flat.npy"})
+    (tmp_path / line_models.VOICES).write_text('{"en_speaker_0": {"semantic_prompt": "flat.npy"}}')
     with pytest.raises(BadInput, match="does not name the arrays"):
-        bark.list_voices(tmp_path)
+        line_models.list_voices(tmp_path)
 
 
 @pytest.mark.long

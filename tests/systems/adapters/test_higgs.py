@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podeval.errors import ModelMissing
-from podeval.systems.adapters import higgs
+from podeval.systems.adapters import line_models
 
 PROGRAM = """
 import json, sys
@@ -67,4 +67,4 @@ def test_it_keeps_a_voice_by_the_line_before(
 def test_without_torchaudio_it_says_what_brings_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "torchaudio", None)
     with pytest.raises(ModelMissing, match=r"needs torchaudio, .*`pip install 'podeval\[higgs\]'`"):
-        higgs.HiggsAudio(None, None, "cpu")  # type: ignore[arg-type]
+        line_models.HiggsAudio(None, None, "cpu")  # type: ignore[arg-type]

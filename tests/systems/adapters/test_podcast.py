@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from podeval.systems.adapters.text_to_speech import cut_script
-from podeval.systems.text_cleaning import estimate_seconds
+from podeval.systems.dialogue_reader import estimate_seconds
 from podeval.text.script import Script
 
 WORDS = "one two three four five six seven eight nine ten"  # 4 s at 150 words a minute

@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 from podeval.errors import BadInput
-from podeval.systems.adapters import presets, qwen_omni, speech_to_speech
+from podeval.systems.adapters import presets, speech_to_speech
 
 
 def asks(voice: Any, *seeds: int, name: str = "d1") -> dict[str, Any]:
@@ -41,7 +41,7 @@ def test_what_was_said_before_is_remembered(run: Any, fetched: Any, voice: Any) 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second of speech at most: an untrained talker does not come to an end."""
-    monkeypatch.setattr(qwen_omni, "LONGEST", 12)
+    monkeypatch.setattr(speech_to_speech, "LONGEST", 12)
     short = presets.Preset("brief", "", "", temperature=1.0, max_new_tokens=6)
     monkeypatch.setitem(presets.PRESETS, "brief", short)
 
@@ -64,7 +64,7 @@ def test_an_omni_model_hears_remembers_and_answers(
     assert len(samples) == pytest.approx(first.answers[1].seconds * 24_000)
     turns = first.details["by_turn"]
     # The second turn is asked with the first recording, 20 tokens for 1.5 s, and each letter of the first answer.
-    told = len(qwen_omni.Qwen25Omni.system) + 20 if omni == "omni25" else 0  # once, before the first turn
+    told = len(speech_to_speech.Qwen25Omni.system) + 20 if omni == "omni25" else 0  # once, before the first turn
     least = 2 * (turns["t1"]["prompt_tokens"] - told) + len(first.answers[0].text)
     assert turns["t2"]["prompt_tokens"] >= least
     assert turns["t2"]["prompt_tokens"] > turns["t1"]["prompt_tokens"]

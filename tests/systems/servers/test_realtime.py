@@ -29,7 +29,7 @@ from podeval.systems.servers.connection import (
     ServerRefused,
 )
 from podeval.systems.servers.realtime import RealtimeEndpoint
-from podeval.systems.servers.request_fields import read_fields
+from podeval.systems.servers.server_errors import read_fields
 from podeval.systems.speech import Ask, RecordedUserTurn, SpeechFailed, SpokenAnswers
 from tests.fakes.bounded_memory import bounded_memory
 from tests.fakes.loopback_realtime import RATE, PlannedAnswer, RealtimeServer, tone

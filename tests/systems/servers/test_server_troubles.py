@@ -8,7 +8,7 @@ import pytest
 from podeval.errors import BadInput
 from podeval.systems.servers.connection import ServerBusy, ServerConnection, ServerRefused
 from podeval.systems.servers.kinds import KINDS, find_kind
-from podeval.systems.servers.request_fields import read_fields
+from podeval.systems.servers.server_errors import read_fields
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
 from podeval.systems.speech import Ask, SpeechFailed
 from tests.fakes.loopback_kinds import PIPER, VOICES, answer, bodies, speak, whole

@@ -12,8 +12,8 @@ import soundfile
 from podeval.errors import BadInput
 from podeval.systems.servers import SERVERS, find_server
 from podeval.systems.servers.connection import ServerBusy, ServerConnection, ServerRefused
-from podeval.systems.servers.load import RequestPace
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
+from podeval.systems.servers.streaming import RequestPace
 from podeval.systems.speech import Ask, SpeechFailed
 from podeval.text.script import Turn
 from tests.fakes.bounded_memory import bounded_memory

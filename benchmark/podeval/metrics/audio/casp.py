@@ -21,7 +21,7 @@ from podeval.audio.windows import Span, count_seconds_inside
 from podeval.errors import CannotScore
 from podeval.metrics.audio.smr import measure_stem
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import PODEVAL_HARMONY, Reach
+from podeval.metrics.facts import PODEVAL_HARMONY, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models import registry
 from podeval.models.interfaces import Harmony, Samples

@@ -43,7 +43,7 @@ from podeval.audio.samples import BLOCK_FRAMES
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import DEMO, Reach
+from podeval.metrics.facts import DEMO, Reach
 from podeval.metrics.score import Score
 from podeval.recording import Recording
 from podeval.recording.defects import TimedDefect

@@ -18,7 +18,7 @@ from typing import Literal
 
 from podeval.audio import loudness as meter
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import CLIPS, Reach
+from podeval.metrics.facts import CLIPS, Reach
 from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.recording import Recording
 

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from podeval.audio.samples import resample
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import PAM_READERS, VARIANT, Reach
+from podeval.metrics.facts import PAM_READERS, VARIANT, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models.interfaces import Samples
 from podeval.recording import Recording

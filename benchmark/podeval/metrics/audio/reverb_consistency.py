@@ -33,14 +33,13 @@ from podeval.audio.srmr import compute_srmr_windows
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.parameters import Constraint
-from podeval.metrics.reach import CLIPS, NEW, Reach
+from podeval.metrics.facts import CLIPS, NEW, Constraint, Reach
 from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.metrics.speech.timbre_consistency import LFS_RATE
 from podeval.recording import Recording, speech_track
 from podeval.recording.predicted_windows import SpokenPart, cut_to_speech
 from podeval.recording.recording import MODEL_RATE
-from podeval.recording.speech_windows import find_sounding
+from podeval.recording.speech_track import find_sounding
 
 WINDOW, STRIDE = 3.0, 2.0
 """Length and stride of windows in seconds."""

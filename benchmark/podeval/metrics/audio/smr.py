@@ -30,7 +30,7 @@ from podeval.audio.samples import mix_to_mono, resample
 from podeval.audio.windows import Span, count_seconds_inside
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import PODEVAL_AUDIO, VARIANT, Reach
+from podeval.metrics.facts import PODEVAL_AUDIO, VARIANT, Reach
 from podeval.metrics.score import LOW_RATE, UNRANKED, Score, Timeline
 from podeval.models import registry
 from podeval.recording import Recording, speech_track

@@ -19,8 +19,8 @@ from functools import partial
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.facts import LFS, Reach
 from podeval.metrics.predicted_opinion import rate_speech
-from podeval.metrics.reach import LFS, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.speech.timbre_consistency import LFS_RATE
 from podeval.recording import Recording

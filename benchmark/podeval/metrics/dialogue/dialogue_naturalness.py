@@ -25,7 +25,7 @@ from podeval.metrics.score import Score
 from podeval.metrics.speech.pace import PAUSE, describe_speakers, join_speech
 from podeval.recording import Recording, speech_track
 from podeval.recording.speaker_turns import NEEDS, find_overlapping_turns
-from podeval.recording.speech_windows import require_speech
+from podeval.recording.speech_track import require_speech
 from podeval.stats.turn_taking import FloorEvents, follow_the_floor
 
 SHORTEST = 8.0

@@ -28,12 +28,12 @@ import numpy as np
 
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import DEMO, NEW, Reach
+from podeval.metrics.facts import DEMO, NEW, Reach
 from podeval.metrics.score import Score, Unscored, compute_share_by_minute
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import TimedDefect
 from podeval.recording.reference_voices import ReferenceVoices, match_names
-from podeval.recording.speech_windows import SHORTEST_VOICE
+from podeval.recording.speech_track import SHORTEST_VOICE
 from podeval.recording.spoken_script import align_recording, require_spoken
 from podeval.recording.voices_by_word import VoicedStretch, VoicedWords, count_words_by, find_voices
 from podeval.text.comparison.alignment import ScriptAlignment, join_words

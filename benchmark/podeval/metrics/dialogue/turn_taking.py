@@ -27,7 +27,7 @@ import numpy as np
 
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import PEOPLE_STRETCHES, PEOPLE_TURNS, Reach
+from podeval.metrics.facts import PEOPLE_STRETCHES, PEOPLE_TURNS, Reach
 from podeval.metrics.score import Score
 from podeval.recording import Recording, speech_track
 from podeval.recording.speaker_turns import NEEDS, find_overlapping_turns

@@ -15,7 +15,7 @@ from typing import Literal
 
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import PLACE
+from podeval.metrics.facts import PLACE
 from podeval.metrics.score import Score
 from podeval.stats.battles import Battles, elo
 from podeval.stats.bradley_terry import rate

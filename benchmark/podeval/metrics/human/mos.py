@@ -24,8 +24,8 @@ from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.facts import PART, PODEVAL_QUESTIONS, Reach
 from podeval.metrics.human_records import QuestionnaireAnswers
-from podeval.metrics.reach import PART, PODEVAL_QUESTIONS, Reach
 from podeval.metrics.score import Score
 from podeval.stats.questionnaire_scores import (
     MUSIC,

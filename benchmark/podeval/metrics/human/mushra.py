@@ -13,8 +13,7 @@ from typing import Annotated
 
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.parameters import Constraint
-from podeval.metrics.reach import RELATIVE
+from podeval.metrics.facts import RELATIVE, Constraint
 from podeval.metrics.score import Score
 from podeval.stats.intervals import mean_ci
 from podeval.stats.mushra_scores import HIGH, LOW, Mark, MushraRules, describe_screening, screen

@@ -21,8 +21,8 @@ from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.facts import MTALK, Reach
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.reach import MTALK, Reach
 from podeval.metrics.score import Result, Score
 from podeval.metrics.spoken_dialogue import SpokenDialogue, Transcripts
 from podeval.text.characters import HAN, keep_letters

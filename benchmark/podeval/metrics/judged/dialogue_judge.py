@@ -19,8 +19,8 @@ from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.facts import ZERO
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.reach import ZERO
 from podeval.metrics.score import Result, Score
 from podeval.text.script import Script
 

@@ -17,9 +17,8 @@ from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import AudioClip, HalfStep, JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.facts import LFS_JUDGED, Constraint, Reach
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.parameters import Constraint
-from podeval.metrics.reach import LFS_JUDGED, Reach
 from podeval.metrics.score import Result, Score, Timeline
 from podeval.recording import Recording
 from podeval.recording.recording import MODEL_RATE

@@ -21,10 +21,10 @@ from podeval.errors import CannotScore
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Grade, JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.citations import list_missing
+from podeval.metrics.checklists import list_missing
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.facts import NEW
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.reach import NEW
 from podeval.metrics.score import Result, Score
 from podeval.recording import Recording, speech_track
 from podeval.text.comparison.alignment import join_words

@@ -32,8 +32,8 @@ from podeval.metrics.checklists import (
     audit,
 )
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.facts import PART, PODBENCH, VARIANT, Reach
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.reach import PART, PODBENCH, VARIANT, Reach
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.text.podcast_request import STRICT_TOLERANCE, Counted, PodcastRequest, count_facts
 from podeval.text.script import Script

@@ -30,8 +30,8 @@ from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import AudioClip, JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.facts import MTALK_RUBRIC, PART, Reach
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.reach import MTALK_RUBRIC, PART, Reach
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.metrics.spoken_dialogue import (
     BRACKETS,

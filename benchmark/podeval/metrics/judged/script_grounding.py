@@ -17,9 +17,9 @@ from podeval.errors import CannotScore
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.facts import NEW
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.judged.grounding import LOOK_UP, PART_WORDS, Claims, compute_support, request_claims
-from podeval.metrics.reach import NEW
 from podeval.metrics.score import Result, Score
 from podeval.text.podcast_request import PodcastRequest
 from podeval.text.script import Script, Turn

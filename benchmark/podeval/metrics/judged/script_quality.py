@@ -21,11 +21,11 @@ from pydantic import AliasChoices, Field, model_validator
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.citations import require_found
+from podeval.metrics.checklists import require_found
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.facts import PODBENCH, Reach
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.judged.instruction_following import Variant, cut_script, get_sampling
-from podeval.metrics.reach import PODBENCH, Reach
 from podeval.metrics.score import Result, Score
 from podeval.text.script import Script
 

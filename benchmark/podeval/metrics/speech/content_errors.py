@@ -33,7 +33,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import DEMO, NEW, Reach
+from podeval.metrics.facts import DEMO, NEW, Reach
 from podeval.metrics.score import Score, compute_share_by_minute
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import Severity, TimedDefect

@@ -29,8 +29,8 @@ from typing import Literal
 import numpy as np
 
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.facts import CLIPS, Reach
 from podeval.metrics.predicted_opinion import rate_speech
-from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score
 from podeval.recording import Recording, speech_track
 

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.facts import CLIPS, Reach
 from podeval.metrics.predicted_opinion import note_cancelled
-from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models.interfaces import Samples
 from podeval.recording import Recording, speech_track

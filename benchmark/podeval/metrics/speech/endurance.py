@@ -36,8 +36,7 @@ from podeval.audio.windows import Clip, Span, count_seconds_inside, place_window
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, Metric, metric
 from podeval.metrics.dialogue.speaker_attribution import speaker_attribution
-from podeval.metrics.parameters import Constraint
-from podeval.metrics.reach import NEW
+from podeval.metrics.facts import NEW, Constraint
 from podeval.metrics.score import (
     CENSORED,
     LEFT_AFTER,
@@ -56,7 +55,7 @@ from podeval.metrics.speech.pace import LANGUAGES, STRIDE, WINDOW, count_rates, 
 from podeval.metrics.speech.timbre_consistency import find_turns
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording, speech_track
-from podeval.recording.speech_windows import find_sounding, require_speech
+from podeval.recording.speech_track import find_sounding, require_speech
 from podeval.stats.drift import Drift, drift, find_departure
 from podeval.text.script import Script
 

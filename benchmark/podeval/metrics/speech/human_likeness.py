@@ -35,7 +35,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
 from podeval.models import registry
 from podeval.recording import Recording, speech_track
-from podeval.recording.likeness_windows import METHOD, Features, describe_windows
+from podeval.recording.likeness_windows import DAMAGES, METHOD, Features, describe_windows
 from podeval.recording.recording import MODEL_RATE
 from podeval.recording.source import AudioSource
 
@@ -220,8 +220,6 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleRefer
 
 def _damage(recording: Recording, factor: str) -> Windows:
     """Return the features of a recording with the worst damage of a factor."""
-    from podeval.audio.planted_damages import DAMAGES
-
     if factor not in DAMAGES:
         return describe_windows(recording, MELODY)
     damage, amounts = DAMAGES[factor]

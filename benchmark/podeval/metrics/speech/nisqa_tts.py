@@ -27,8 +27,8 @@ speech, shown and not ranked; `source="stem"` separates every recording, and is 
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.facts import UNMEASURED
 from podeval.metrics.predicted_opinion import rate_speech
-from podeval.metrics.reach import UNMEASURED
 from podeval.metrics.score import Score
 from podeval.recording import Recording, speech_track
 

@@ -33,13 +33,13 @@ from podeval.audio.prosody import VoiceContour, compute_spread
 from podeval.audio.windows import Clip, Span, place_windows
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import NEW, READERS, Reach
+from podeval.metrics.facts import NEW, READERS, Reach
 from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.models.interfaces import SpeakerTurn, Transcript
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import find_long_pauses, find_pace_changes
 from podeval.recording.speaker_turns import find_speaker_turns
-from podeval.recording.speech_windows import require_speech
+from podeval.recording.speech_track import require_speech
 from podeval.stats.drift import drift
 from podeval.text.script import Script
 from podeval.text.syllables import count_syllables

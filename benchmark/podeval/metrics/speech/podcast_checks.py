@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import NEW
+from podeval.metrics.facts import NEW
 from podeval.metrics.score import Score, Unscored
 from podeval.models.interfaces import Word
 from podeval.recording import Recording, speech_track

@@ -20,7 +20,7 @@ import numpy as np
 
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import HARDWARE, LFS_SPEED, Reach
+from podeval.metrics.facts import HARDWARE, LFS_SPEED, Reach
 from podeval.metrics.score import Score, Unscored
 
 UNSTATED = "unstated"

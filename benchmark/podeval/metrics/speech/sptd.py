@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.parameters import Constraint
-from podeval.metrics.reach import CLIPS, Reach
+from podeval.metrics.facts import CLIPS, Constraint, Reach
 from podeval.metrics.score import Score
 from podeval.recording import Recording, speech_track
 from podeval.recording.speaker_turns import find_speaker_turns
-from podeval.recording.speech_windows import embed_segments, select_spoken_voices
+from podeval.recording.speech_track import embed_segments, select_spoken_voices
 from podeval.text.script import Script
 
 

@@ -28,13 +28,12 @@ from numpy.typing import NDArray
 
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.parameters import Constraint
-from podeval.metrics.reach import PART, STUDY, Reach
+from podeval.metrics.facts import PART, STUDY, Constraint, Reach
 from podeval.metrics.score import Result, Score, Timeline, Unscored
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording, speech_track
 from podeval.recording.speaker_turns import find_speaker_turns
-from podeval.recording.speech_windows import VOICE_STRIDE, VOICE_WINDOW, SpeakerVoice, find_sounding, require_speech
+from podeval.recording.speech_track import VOICE_STRIDE, VOICE_WINDOW, SpeakerVoice, find_sounding, require_speech
 from podeval.text.script import Script
 
 LFS_RATE = 24_000

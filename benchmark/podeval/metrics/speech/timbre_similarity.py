@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import PART, STUDY, Reach
+from podeval.metrics.facts import PART, STUDY, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.speech.timbre_consistency import LFS_RATE
 from podeval.metrics.voice_match import NEEDS, compare_voices

@@ -39,7 +39,7 @@ from typing import Any, Literal
 
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import DEMO, RAW, Reach
+from podeval.metrics.facts import DEMO, RAW, Reach
 from podeval.metrics.score import Score
 from podeval.recording import Recording, speech_track
 from podeval.text.comparison.accepted_readings import AcceptedReadings, ReadText

@@ -16,8 +16,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.parameters import Constraint
-from podeval.metrics.reach import STUDY, Reach
+from podeval.metrics.facts import STUDY, Constraint, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.voice_match import NEEDS, compare_voices
 from podeval.recording import Recording

@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.parameters import Constraint
-from podeval.metrics.reach import PODEVAL_TEXTS, Reach
+from podeval.metrics.facts import PODEVAL_TEXTS, Constraint, Reach
 from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.text import lexical_diversity
 from podeval.text.language import read_tokens

@@ -17,7 +17,7 @@ list.
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import LENGTH
+from podeval.metrics.facts import LENGTH
 from podeval.metrics.score import Score
 from podeval.metrics.text.distinct_n import write_token_notes
 from podeval.text.language import read_tokens

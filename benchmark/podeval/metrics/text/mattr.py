@@ -14,8 +14,7 @@ Differs from the public code in tokenising Chinese as Chinese.
 from typing import Annotated, Literal
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.parameters import Constraint
-from podeval.metrics.reach import PODEVAL_TEXTS, Reach
+from podeval.metrics.facts import PODEVAL_TEXTS, Constraint, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.text.distinct_n import make_token_timeline, write_token_notes
 from podeval.text import lexical_diversity

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import PODEVAL_TEXTS, Reach
+from podeval.metrics.facts import PODEVAL_TEXTS, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.recording.text_embeddings import EmbeddedText
 from podeval.text.language import read_tokens

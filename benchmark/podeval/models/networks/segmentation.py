@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from podeval import progress
-from podeval.models.device import choose_device
+from podeval.models.device import choose_device, limit_torch_to_one_thread
 from podeval.models.interfaces import Samples, Segmentation
 from podeval.models.pretrained import Weights, build_recurrent, read_tensors, select_part
-from podeval.models.threads import limit_torch_to_one_thread
 
 _WEIGHTS = "pytorch_model.bin"
 _RATE = 16_000

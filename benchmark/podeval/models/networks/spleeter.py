@@ -23,9 +23,9 @@ from torch import Tensor
 
 from podeval import progress
 from podeval.audio.samples import MEMORY_BYTES, SampleBuffer
+from podeval.models.device import limit_torch_to_one_thread
 from podeval.models.interfaces import Samples, Separator
 from podeval.models.pretrained import Weights
-from podeval.models.threads import limit_torch_to_one_thread
 
 RATE = 44_100
 """Sample rate at which the networks were trained, Hz."""

@@ -25,8 +25,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from podeval.audio.container import AUDIO_ENDINGS
 from podeval.audio.decode import DecodeLimits, decode
-from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
 from podeval.files import resolve_inside
 from podeval.systems.adapters.adapter import Adapter, Job, parse_json

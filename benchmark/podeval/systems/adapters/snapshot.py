@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from podeval.errors import BadInput
-from podeval.hub.safetensors_header import HEADER_MOST, parse_header
+from podeval.hub.repo_info import HEADER_MOST, parse_header, translate_errors
 from podeval.text.json_text import parse_json
 
 VOICES_FILE = "spk_dict.pt"
@@ -119,8 +119,6 @@ def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -
     """
     from huggingface_hub import hf_hub_download, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RemoteEntryNotFoundError
-
-    from podeval.hub.repo_info import translate_errors
 
     if not _COMMIT.fullmatch(revision):
         raise BadInput(f"{repo} is to be pinned to a full commit hash of 40 characters, not {revision!r}")

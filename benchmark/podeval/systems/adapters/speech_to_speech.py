@@ -10,15 +10,192 @@ from pathlib import Path
 from typing import Any
 
 from podeval.errors import BadInput
+from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading, text_to_speech
 from podeval.systems.adapters.adapter import Adapter, Job, ModelClass
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.qwen_omni import QwenOmni, require_speaking
 from podeval.systems.adapters.script_writer import LanguageModel, require_causal
 from podeval.systems.adapters.snapshot import check_files, read_config, require_type
-from podeval.systems.adapters.speech_model import open_model, read_mono
-from podeval.systems.speech import Ask, OneByOne, Samples, SpeechFailed, SpokenAnswer, SpokenAnswers
+from podeval.systems.adapters.speech_model import finish, open_model, read_mono
+from podeval.systems.speech import Ask, OneByOne, Samples, Speech, SpeechFailed, SpokenAnswer, SpokenAnswers
 from podeval.text.script import Turn
+
+# Qwen3-Omni and Qwen2.5-Omni of transformers hear a person's turns and answer in words and in a voice of their own.
+#
+# Their processors are not loaded, as those want libraries for pictures and films: the words go through the tokenizer
+# and its chat template, the sounds through the feature extractor, and each sound gets as many places as it is long.
+
+HEARS_AT, SPEAKS_AT = 16_000, 24_000
+"""Hz; the second is that of its code2wav, which no config tells."""
+
+LONGEST = 4_096
+"""Codes of the longest answer; at 12.5 a second five and a half minutes, as transformers has it."""
+
+
+class QwenOmni:
+    """A system that converses; one turn at a time, as its noise is drawn for a whole batch."""
+
+    network = "Qwen3OmniMoeForConditionalGeneration"
+    title = "Qwen3-Omni"
+    system = ""
+    """Instructions before a conversation."""
+    padding: bool | str = True
+
+    def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        folder = job.model_folder
+        self._tokenizer: Any = loading.load_reader("AutoTokenizer", folder)
+        self._extractor: Any = loading.load_reader("WhisperFeatureExtractor", folder)
+        self._model: Any = loading.load_model(self.network, folder, device)
+        self._preset = preset
+        # The preset's sampling is meant for the words; the voice keeps its own.
+        sampling = preset.sampling("temperature", "top_p", "max_new_tokens")
+        self._options = {f"thinker_{name}": value for name, value in sampling.items()}
+        voices = self._voices()
+        if not self._model.has_talker or not voices:
+            raise BadInput(f"this {self.title} has no talker or no voice and cannot speak; submit one that can")
+        self._voice = voices[0]
+
+    def begin(self, language: str) -> None:
+        """Begin a new conversation, which knows nothing of others."""
+        content = [{"type": "text", "text": self.system}]
+        self._messages: list[dict[str, Any]] = [{"role": "system", "content": content}] if self.system else []
+        self._recordings: list[Samples] = []
+
+    def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
+        """Hear what a person says next (16 kHz, shape (frames,)), answer, and keep both in mind.
+
+        Returns:
+            The answer, and what is worth keeping about it.
+
+        Raises:
+            SpeechFailed: no words or no sound came back.
+            BadInput: the conversation does not fit into the model's window.
+        """
+        self._recordings.append(recording)
+        self._messages.append({"role": "user", "content": [{"type": "audio", "audio": "heard"}]})
+        answer, about = self._answer(seed)
+        self._messages.append({"role": "assistant", "content": [{"type": "text", "text": answer.text}]})
+        return answer, about
+
+    def _answer(self, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
+        import torch
+
+        inputs = self._inputs()
+        prompt_length = int(inputs["input_ids"].shape[1])
+        window = self._model.config.thinker_config.text_config.max_position_embeddings
+        loading.require_room(inputs, window, "the conversation")
+        loading.set_seed(seed)
+        with torch.inference_mode(), silence_transformers():
+            sequences, waves = self._model.generate(
+                **{name: value.to(self._model.device) for name, value in inputs.items()},
+                speaker=self._voice,
+                talker_max_new_tokens=LONGEST,
+                **self._speaking(),
+                **self._options,
+            )
+        tokens = sequences[0, prompt_length:].tolist()
+        text = self._tokenizer.decode(tokens, skip_special_tokens=True).strip()
+        if not text:
+            raise SpeechFailed("the model answered without words")
+        samples, rate = finish(loading.read_wave(self._wave(waves), text), SPEAKS_AT, self._preset)
+        speech = Speech(samples, rate, turns=(), wall_seconds=0.0)  # the conversation is timed as a whole
+        return SpokenAnswer("", speech, text), {
+            "tokens": len(tokens),
+            "prompt_tokens": prompt_length,
+            "voice": self._voice,
+        }
+
+    def _inputs(self) -> dict[str, Any]:
+        """Render words and sounds as the model reads them."""
+        features = self._extractor(
+            self._recordings,
+            sampling_rate=HEARS_AT,
+            padding=self.padding,
+            truncation=False,
+            return_attention_mask=True,
+            return_tensors="pt",
+        )
+        lengths = self._places(features["attention_mask"].sum(-1))
+        mark = self._tokenizer.convert_ids_to_tokens(self._model.config.thinker_config.audio_token_id)
+        text = self._tokenizer.apply_chat_template(self._messages, tokenize=False, add_generation_prompt=True)
+        parts = text.split(mark)
+        if len(parts) != len(lengths) + 1:
+            raise SpeechFailed("the model's chat template does not give every recording its place")
+        text = parts[0] + "".join(mark * int(length) + part for length, part in zip(lengths, parts[1:], strict=True))
+        words = self._tokenizer(text, return_tensors="pt", add_special_tokens=False)
+        return {
+            "input_ids": words["input_ids"],
+            "attention_mask": words["attention_mask"],
+            "input_features": features["input_features"].to(self._model.dtype),
+            "feature_attention_mask": features["attention_mask"],
+        }
+
+    def _voices(self) -> list[str]:
+        """Return the names of its voices."""
+        return list(self._model.config.talker_config.speaker_id or {})
+
+    def _speaking(self) -> dict[str, Any]:
+        """Return what makes it answer in words and sound, and where an answer ends."""
+        return {"return_audio": True, "thinker_eos_token_id": self._model.config.im_end_token_id}
+
+    def _wave(self, waves: Any) -> Any:
+        """Return the sound of the only answer."""
+        return waves[0]
+
+    def _places(self, frames: Any) -> list[int]:
+        """Return how many tokens recordings of so many frames take up in the words."""
+        from transformers.models.qwen3_omni_moe.processing_qwen3_omni_moe import (
+            _get_feat_extract_output_lengths,
+        )
+
+        window = self._model.config.thinker_config.audio_config.n_window
+        return [int(length) for length in _get_feat_extract_output_lengths(frames, window)]
+
+
+class Qwen25Omni(QwenOmni):
+    """A system that converses, whose voices lie in `spk_dict.pt`; `snapshot` says what may be in it."""
+
+    network = "Qwen2_5OmniForConditionalGeneration"
+    title = "Qwen2.5-Omni"
+    # Its makers say that it speaks well only after these words, which are the name that they gave it.
+    system = (
+        "You are Qwen, a virtual human developed by the Qwen Team, Alibaba Group, capable of perceiving auditory and "
+        "visual inputs, as well as generating text and speech."
+    )
+    padding = "max_length"  # its encoder takes no other
+
+    def _voices(self) -> list[str]:
+        wanted = {"cond", "ref_mel", "bos_token"}
+        for name, parts in self._model.speaker_map.items():
+            if not isinstance(parts, dict) or not wanted <= set(parts):
+                raise BadInput(f"voice {name!r:.60} in spk_dict.pt does not have {', '.join(sorted(wanted))}")
+        return list(self._model.speaker_map)
+
+    def _speaking(self) -> dict[str, Any]:
+        talker = self._model.config.talker_config
+        return {
+            "thinker_eos_token_id": self._tokenizer.eos_token_id,
+            "talker_eos_token_id": [talker.tts_codec_pad_token_id, talker.tts_codec_end_token_id],
+        }
+
+    def _wave(self, waves: Any) -> Any:
+        return waves  # of a single conversation it gives the sound itself
+
+    def _places(self, frames: Any) -> list[int]:
+        from transformers.models.qwen2_5_omni.processing_qwen2_5_omni import _get_feat_extract_output_lengths
+
+        return [int(length) for length in _get_feat_extract_output_lengths(frames)]
+
+
+def require_speaking(folder: Path) -> None:
+    """Refuse an omni model that was saved without the part that speaks.
+
+    Raises:
+        BadInput: it was.
+    """
+    if not read_config(folder).get("enable_audio_output", True):
+        raise BadInput("this model was saved with enable_audio_output off and cannot speak")
+
 
 TASK = "speech-to-speech"
 
@@ -37,13 +214,13 @@ _OMNI = (
         "qwen3_omni_moe",
         "Qwen3-Omni",
         "hears and speaks by itself, in the first of its own voices",
-        "qwen_omni:QwenOmni",
+        "speech_to_speech:QwenOmni",
     ),
     ModelClass(
         "qwen2_5_omni",
         "Qwen2.5-Omni",
         "hears and speaks by itself, in the first of its own voices",
-        "qwen_omni:Qwen25Omni",
+        "speech_to_speech:Qwen25Omni",
     ),
 )
 _CASCADE = ModelClass("cascade", "Cascade", "transcriber, language model and voice, each in its folder of one repo")

@@ -23,16 +23,15 @@ from podeval.systems.adapters.adapter import Adapter, Job, ModelClass
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.snapshot import require_type
 from podeval.systems.adapters.speech_model import SpeechModel, finish, open_model, read_clips
-from podeval.systems.dialogue_reader import describe_chunks, join_lines, list_lines
+from podeval.systems.dialogue_reader import describe_chunks, estimate_seconds, join_lines, list_lines
 from podeval.systems.speech import Ask, OneByOne, Speech
-from podeval.systems.text_cleaning import estimate_seconds
 from podeval.text.script import Script, Turn
 
 LINE_CLASSES = (
-    ModelClass("vits", "VITS", "one voice, or numbered voices; MMS-TTS is of this class", "vits:Vits"),
-    ModelClass("dia", "Dia", "English; voices by reference recording, else drawn and kept", "dia:Dia"),
-    ModelClass("bark", "Bark", "the voice presets of its repo, by language", "bark:Bark"),
-    ModelClass("csm", "CSM", "English; voices by reference recording, else its first line's", "csm:Csm"),
+    ModelClass("vits", "VITS", "one voice, or numbered voices; MMS-TTS is of this class", "line_models:Vits"),
+    ModelClass("dia", "Dia", "English; voices by reference recording, else drawn and kept", "dialogue_models:Dia"),
+    ModelClass("bark", "Bark", "the voice presets of its repo, by language", "line_models:Bark"),
+    ModelClass("csm", "CSM", "English; voices by reference recording, else its first line's", "dialogue_models:Csm"),
     ModelClass(
         "pocket_tts", "Pocket TTS", "voices by reference recording, else its first line's", "pocket_tts:PocketTts"
     ),
@@ -40,20 +39,23 @@ LINE_CLASSES = (
         "gradium_phonon_tts", "Gradium Phonon", "the voices that its repo ships as latents", "pocket_tts:GradiumPhonon"
     ),
     ModelClass(
-        "higgs_audio_v2", "Higgs Audio v2", "voices by reference recording, else its first line's", "higgs:HiggsAudio"
+        "higgs_audio_v2",
+        "Higgs Audio v2",
+        "voices by reference recording, else its first line's",
+        "line_models:HiggsAudio",
     ),
 )
 """Classes of models that say a line in a voice."""
 
 
 DIALOGUE_CLASSES = (
-    ModelClass("dia", "Dia", "English, one or two speakers, about 15 s at once", "dia:Dia"),
-    ModelClass("csm", "CSM", "English, turn after turn with the turns before in mind", "csm:Csm"),
+    ModelClass("dia", "Dia", "English, one or two speakers, about 15 s at once", "dialogue_models:Dia"),
+    ModelClass("csm", "CSM", "English, turn after turn with the turns before in mind", "dialogue_models:Csm"),
     ModelClass(
         "vibevoice",
         "VibeVoice",
         "English and Chinese, up to four speakers, about 40 minutes at once",
-        "vibevoice:VibeVoice",
+        "dialogue_models:VibeVoice",
     ),
 )
 """Classes of models that perform a dialogue."""

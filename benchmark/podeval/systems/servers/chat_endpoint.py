@@ -17,9 +17,8 @@ from podeval.systems.servers.connection import (
     require_no_error,
 )
 from podeval.systems.servers.kinds import open_kind
-from podeval.systems.servers.reference_clip import encode_wav
-from podeval.systems.servers.request_fields import add_fields, read_fields
-from podeval.systems.servers.sound_reading import decode_base64, read_sound
+from podeval.systems.servers.server_errors import add_fields, read_fields
+from podeval.systems.servers.sound_reading import decode_base64, encode_wav, read_sound
 from podeval.systems.speech import (
     Ask,
     Product,

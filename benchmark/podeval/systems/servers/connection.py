@@ -20,7 +20,6 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 from podeval.errors import BadInput
 from podeval.models.downloading import DeadlineExceeded, end_after, end_reads, read_body, read_refusal
 from podeval.models.http_errors import HttpError, RefusedFields, find_error, leave_out, read_http_error
-from podeval.systems.servers.load import MOST_AT_ONCE, RequestPace
 from podeval.systems.servers.server_errors import (
     KEY,
     RequestRefused,
@@ -30,6 +29,7 @@ from podeval.systems.servers.server_errors import (
     ServerRefused,
     explain_error,
 )
+from podeval.systems.servers.streaming import MOST_AT_ONCE, RequestPace
 from podeval.systems.speech import OneByOne, Product, SpeechFailed
 from podeval.text.json_text import parse_json
 

@@ -28,7 +28,7 @@ from podeval.systems.servers.connection import (
     ServerSystem,
 )
 from podeval.systems.servers.live_conversation import MOST_BYTES, PAUSE, LiveConversation, Recordings
-from podeval.systems.servers.request_fields import read_fields
+from podeval.systems.servers.server_errors import read_fields
 from podeval.systems.speech import Ask, SpokenAnswers
 
 LONGEST_TURN = 600.0

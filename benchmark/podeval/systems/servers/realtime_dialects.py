@@ -17,7 +17,7 @@ from typing import Any
 
 from podeval.models.http_errors import HttpError, read_http_error
 from podeval.systems.servers.connection import ServerRefused
-from podeval.systems.servers.request_fields import add_fields
+from podeval.systems.servers.server_errors import add_fields
 
 _STATUS_OF = {
     **dict.fromkeys(("invalid_api_key", "authentication_error"), 401),

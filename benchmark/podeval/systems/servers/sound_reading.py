@@ -6,6 +6,8 @@ like those of a sound. The sampling rate is that of the file, or the one that a 
 """
 
 import base64
+import hashlib
+import io
 import re
 import tempfile
 from bisect import bisect_left
@@ -14,11 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from podeval.audio.decode import DecodeLimits
+from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.samples import mix_to_mono
 from podeval.audio.transcode import decode_apart
 from podeval.errors import BadInput
@@ -31,7 +33,7 @@ from podeval.systems.servers.connection import (
     require_no_error,
 )
 from podeval.systems.servers.streaming import StreamedChunk, StreamedPlayback, play
-from podeval.systems.speech import Samples, SpeechFailed
+from podeval.systems.speech import Reference, Samples, SpeechFailed
 from podeval.text.json_text import parse_json
 
 PCM_RATE = 24_000
@@ -334,3 +336,57 @@ def _lay_on_times(response: ServerResponse, offset: int, seconds: float) -> Sequ
     whole = sum(sizes)
     arrivals = zip(response.arrivals, sizes, strict=True)
     return [StreamedChunk(at, seconds * size / whole) for (at, _), size in arrivals if size]
+
+
+# Recordings in the form that every server takes, WAV of 16 bits, and the reference voice that is sent as one.
+
+
+def encode_wav(path: Path, *, mono: bool = False) -> tuple[bytes, float]:
+    """Return a recording as WAV of 16 bits, and its length in seconds.
+
+    Args:
+        path: the recording, in any format that podeval reads.
+        mono: whether its channels are mixed to one.
+    """
+    import soundfile
+
+    sound, file = decode(path), io.BytesIO()
+    samples = mix_to_mono(sound.samples) if mono else sound.samples
+    soundfile.write(file, samples, sound.rate, format="WAV", subtype="PCM_16")
+    return file.getvalue(), len(sound.samples) / sound.rate
+
+
+@dataclass(frozen=True)
+class ReferenceClip:
+    """A reference voice as it is sent to a server.
+
+    Attributes:
+        audio: a WAV of 16 bits and one channel.
+        words: the words that are said in it; empty if they are not known.
+        seconds: its length.
+    """
+
+    audio: bytes
+    words: str
+    seconds: float
+
+    @classmethod
+    def read(cls, reference: Reference) -> Self:
+        """Read the reference voice of an item."""
+        audio, seconds = encode_wav(Path(reference.audio), mono=True)
+        return cls(audio, (reference.text or "").strip(), seconds)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the sound, by which two voices are told apart."""
+        return hashlib.sha256(self.audio).hexdigest()
+
+    @property
+    def base64(self) -> str:
+        """The sound in base64."""
+        return base64.b64encode(self.audio).decode()
+
+    @property
+    def uri(self) -> str:
+        """The sound as a data URI."""
+        return f"data:audio/wav;base64,{self.base64}"

@@ -2,7 +2,7 @@
 
 What is sent, and in which form, is the kind's (`podeval.systems.servers.kinds`). Turns are asked for one after the
 other, so that what is timed is one listener's, unless several requests are kept in flight
-(`podeval.systems.servers.load`); they are joined as those of the built-in readers are
+(`podeval.systems.servers.streaming`); they are joined as those of the built-in readers are
 (`podeval.systems.dialogue_reader`). A whole dialogue is cut only where it is longer than a request may be.
 `podeval.systems.servers.sound_reading` reads the sound; where headers contradict it, it counts, and the log says so.
 """
@@ -33,9 +33,8 @@ from podeval.systems.servers.connection import (
 )
 from podeval.systems.servers.kinds import open_kind
 from podeval.systems.servers.kinds.kind import DialoguePart, ServerKind, SpeechRequest, Voice
-from podeval.systems.servers.reference_clip import ReferenceClip
-from podeval.systems.servers.request_fields import add_fields, read_fields
-from podeval.systems.servers.sound_reading import ServedSound
+from podeval.systems.servers.server_errors import add_fields, read_fields
+from podeval.systems.servers.sound_reading import ReferenceClip, ServedSound
 from podeval.systems.servers.streaming import summarise_playback
 from podeval.systems.speech import Ask, Samples, Speech, SpeechFailed, SpokenTurn
 from podeval.text.script import Script

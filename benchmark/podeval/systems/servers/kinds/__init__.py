@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 KINDS = {
     "openai": "openai:OpenAi",
-    "vllm-omni": "vllm_omni:VllmOmni",
-    "sglang-omni": "sglang_omni:SglangOmni",
+    "vllm-omni": "openai:VllmOmni",
+    "sglang-omni": "openai:SglangOmni",
     "elevenlabs": "elevenlabs:ElevenLabs",
     "gemini": "gemini:Gemini",
-    "openrouter": "openrouter:OpenRouter",
+    "openrouter": "openai:OpenRouter",
     "huggingface": "huggingface:HuggingFace",
     "piper": "piper:PiperServer",
 }

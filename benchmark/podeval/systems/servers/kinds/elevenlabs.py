@@ -11,8 +11,7 @@ from urllib.parse import quote
 
 from podeval.systems.servers.connection import ServerBroke, ServerResponse
 from podeval.systems.servers.kinds.kind import DialoguePart, ServerKind, SpeechRequest, Voice
-from podeval.systems.servers.reference_clip import ReferenceClip
-from podeval.systems.servers.sound_reading import ServedSound
+from podeval.systems.servers.sound_reading import ReferenceClip, ServedSound
 
 
 @dataclass(frozen=True)

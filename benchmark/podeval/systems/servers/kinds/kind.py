@@ -9,8 +9,7 @@ import httpx
 
 from podeval.errors import BadInput
 from podeval.systems.servers.connection import RequestRefused, Send, ServerConnection, ServerResponse
-from podeval.systems.servers.reference_clip import ReferenceClip
-from podeval.systems.servers.sound_reading import ServedSound, read_sound
+from podeval.systems.servers.sound_reading import ReferenceClip, ServedSound, read_sound
 
 Voice = str | ReferenceClip
 """The name of a voice of the server, or a reference voice that is sent to it; empty for the model's own choice."""

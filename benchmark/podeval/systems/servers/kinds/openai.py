@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import httpx
 
 from podeval.systems.servers.kinds.kind import DialoguePart, ServerKind, SpeechRequest, Voice
+from podeval.systems.servers.sound_reading import ReferenceClip
 
 
 @dataclass(frozen=True)
@@ -98,3 +99,118 @@ class OpenAi(ServerKind):
     def name_voices(self, voices: Sequence[Voice]) -> dict[str, Any]:
         """Return the fields of a request that name its voices, of which an API for one voice takes the first."""
         return {"voice": voices[0]} if voices and voices[0] else {}
+
+
+# OpenRouter, read from its SDK 1.3.84: OpenAI's route, with a list of turns in `input` for models that perform them.
+#
+# These are the models of Gemini, of two speakers, and of Fish Audio. Sound comes as samples or MP3; there is no seed. A
+# reference voice is a part of `input_references`, its words the part after it: one voice a request.
+
+
+@dataclass(frozen=True)
+class OpenRouter(ServerKind):
+    """The API of OpenRouter; see `ServerKind`."""
+
+    name: ClassVar[str] = "openrouter"
+    hosts: ClassVar[tuple[str, ...]] = ("openrouter.ai",)
+    base_path: ClassVar[str] = "/api/v1"
+    clones: ClassVar[bool] = True
+
+    @property
+    def performs(self) -> bool:
+        """See `ServerKind`."""
+        return any(name in self.model.lower() for name in ("gemini", "fish"))
+
+    def count_speakers(self, clone: bool) -> int:
+        """See `ServerKind`."""
+        return 1 if clone else 2 if "gemini" in self.model.lower() else 16
+
+    def write_turn(self, text: str, voice: Voice, seed: int, *, stream: bool = False) -> SpeechRequest:
+        """See `ServerKind`; the sound is always streamed."""
+        if not isinstance(voice, ReferenceClip):
+            return self._write(text, {"voice": voice})
+        audio = {"type": "input_audio", "input_audio": {"data": voice.base64, "format": "wav"}}
+        words = [{"type": "text", "text": voice.words}] if voice.words else []
+        return self._write(text, {"input_references": [audio, *words]})
+
+    def write_dialogue(
+        self, parts: Sequence[DialoguePart], voices: Mapping[str, Voice], seed: int, *, stream: bool = False
+    ) -> SpeechRequest:
+        """See `ServerKind`."""
+        return self._write([{"text": part.text, "voice": voices[part.speaker]} for part in parts], {})
+
+    def _write(self, content: Any, voice: Mapping[str, Any]) -> SpeechRequest:
+        body = {"model": self.model, "input": content, **voice, "response_format": "pcm"}
+        return SpeechRequest("audio/speech", body)
+
+
+# vLLM-Omni, read from its wheel 0.30.0: OpenAI's route with the reference voice in `ref_audio` and `ref_text`.
+#
+# MOSS-TTSD takes a second one in `ref_audio_2`, and the words of neither. Fish Speech and Audio8 read speaker tags,
+# with one reference voice at most. A reference has at most 30 seconds.
+
+
+@dataclass(frozen=True)
+class VllmOmni(OpenAi):
+    """A server of vLLM-Omni; see `ServerKind`."""
+
+    name: ClassVar[str] = "vllm-omni"
+    hosts: ClassVar[tuple[str, ...]] = ()
+    owners: ClassVar[tuple[str, ...]] = ("vllm",)
+    clones: ClassVar[bool] = True
+
+    @property
+    def performs(self) -> bool:
+        """See `ServerKind`."""
+        return self.is_bracketed or self.marks is TAGS
+
+    def count_speakers(self, clone: bool) -> int:
+        """See `ServerKind`."""
+        return 2 if clone and self.is_bracketed else super().count_speakers(clone)
+
+    def name_voices(self, voices: Sequence[Voice]) -> dict[str, Any]:
+        """See `OpenAi`."""
+        clips = [voice for voice in voices if isinstance(voice, ReferenceClip)]
+        if not clips:
+            return super().name_voices(voices)
+        if len(clips) > 1:
+            return {"ref_audio": clips[0].uri, "ref_audio_2": clips[1].uri}
+        return {"ref_audio": clips[0].uri, **({"ref_text": clips[0].words} if clips[0].words else {})}
+
+
+# SGLang-Omni, read from its wheel 0.1.9: OpenAI's route with reference voices in a list, `references`.
+#
+# A text has at most 4,096 characters for most models, and a reference between 1 and 30 seconds. Tags of speakers other
+# than the first are refused by its Drama 3 so far, and so is every other field that a model does not declare: whole
+# dialogues are asked for by `--dialogue whole` alone.
+
+
+@dataclass(frozen=True)
+class SglangOmni(OpenAi):
+    """A server of SGLang-Omni; see `ServerKind`."""
+
+    name: ClassVar[str] = "sglang-omni"
+    hosts: ClassVar[tuple[str, ...]] = ()
+    owners: ClassVar[tuple[str, ...]] = ("sglang",)
+    clones: ClassVar[bool] = True
+
+    def count_speakers(self, clone: bool) -> int:
+        """See `ServerKind`."""
+        return MOST_TAGS if self.marks is TAGS else super().count_speakers(clone)
+
+    def longest(self, whole: bool) -> int | None:
+        """See `ServerKind`."""
+        return 4096
+
+    def name_voices(self, voices: Sequence[Voice]) -> dict[str, Any]:
+        """See `OpenAi`; of several references each has the mark of its speaker."""
+        clips = [voice for voice in voices if isinstance(voice, ReferenceClip)]
+        if not clips:
+            return super().name_voices(voices)
+        words = [clip.words if len(clips) == 1 else self.marks.mark(n, clip.words) for n, clip in enumerate(clips)]
+        return {
+            "references": [
+                {"audio_path": clip.uri, **({"text": text} if clip.words else {})}
+                for clip, text in zip(clips, words, strict=True)
+            ]
+        }

@@ -1,10 +1,4 @@
-"""WavLM-Large with an ECAPA-TDNN head (256 dimensions): the speaker encoder of Seed-TTS's evaluation.
-
-LFS-Bench's section 4.1 names it in a footnote, by its repository UniSpeech; its appendices name x-vectors. The layers
-of WavLM-Large, combined with learned weights, pass through the head, whose attention weighs their mean and deviation
-over time. Each clip is normalised to mean 0 and variance 1. transformers' WavLM takes the weights of the checkpoint.
-Source: Chen et al., "WavLM", 2022; Desplanques et al., "ECAPA-TDNN", Interspeech 2020; microsoft/UniSpeech.
-"""
+"""Speaker encoders on WavLM: ECAPA-TDNN on WavLM-Large, and the x-vectors of LFS-Bench."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,10 +10,25 @@ import torch.nn.functional as nn
 from numpy.typing import NDArray
 
 from podeval.errors import ModelMissing
-from podeval.models.chunking import require_length, run_in_batches
+from podeval.models.chunking import RATE, require_length, run_in_batches
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, SpeakerEncoder
-from podeval.models.pretrained import Weights, read_tensors, rename_weights, select_part
+from podeval.models.pretrained import (
+    Weights,
+    load_from_folder,
+    load_pretrained,
+    read_tensors,
+    rename_weights,
+    select_part,
+)
+
+# WavLM-Large with an ECAPA-TDNN head (256 dimensions): the speaker encoder of Seed-TTS's evaluation.
+#
+# LFS-Bench's section 4.1 names it in a footnote, by its repository UniSpeech; its appendices name x-vectors. The layers
+# of WavLM-Large, combined with learned weights, pass through the head, whose attention weighs their mean and deviation
+# over time. Each clip is normalised to mean 0 and variance 1. transformers' WavLM takes the weights of the checkpoint.
+# Source: Chen et al., "WavLM", 2022; Desplanques et al., "ECAPA-TDNN", Interspeech 2020; microsoft/UniSpeech.
+
 
 FILE = "speaker_similarity/wavlm_large_finetune.pth"
 _SHORTEST = 720
@@ -152,3 +161,42 @@ def _normalise(x: Any, weights: Weights, name: str, *, relu: bool = True) -> Any
     """Normalise channels by their statistics in training, after rectifying them."""
     statistics = (weights[f"{name}.running_mean"], weights[f"{name}.running_var"])
     return nn.batch_norm(nn.relu(x) if relu else x, *statistics, weights[f"{name}.weight"], weights[f"{name}.bias"])
+
+
+# WavLM x-vectors (512 dimensions): the speaker encoder of LFS-Bench, through transformers.
+#
+# WavLM's layers, combined with learned weights, pass through a time-delay network whose mean and deviation over time
+# form the vector. The clip is prepared by the model's own feature extractor.
+# Source: Chen et al., "WavLM: Large-Scale Self-Supervised Pre-Training for Full Stack Speech Processing", 2022.
+
+_XVECTOR_SHORTEST = 5_600
+"""Minimum samples, 0.35 s: the time-delay network spans 15 frames of 20 ms, and a deviation needs two of them."""
+
+_XVECTOR_GPU_BATCH, _XVECTOR_CPU_BATCH = 64, 4
+
+
+class WavLMXVector(SpeakerEncoder):
+    """A speaker encoder with WavLM x-vectors.
+
+    Args:
+        files: the folder of the model, by its repo on the Hub.
+    """
+
+    def __init__(self, files: dict[str, Path]) -> None:
+        (folder,) = files.values()
+        self._extractor = load_from_folder("AutoFeatureExtractor", folder)
+        self._model = load_pretrained("WavLMForXVector", folder, dtype=torch.float32)
+        self._batch = _XVECTOR_CPU_BATCH if choose_device() == "cpu" else _XVECTOR_GPU_BATCH
+
+    def embed(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
+        """Return one embedding per clip, shape (clips, 512); clips of equal length share a batch.
+
+        Raises:
+            CannotScore: a clip is shorter than 0.35 s.
+        """
+        require_length(clips, _XVECTOR_SHORTEST)
+        return run_in_batches(clips, self._batch, self._embed_batch, "voices", (self._model.config.xvector_output_dim,))
+
+    def _embed_batch(self, clips: Any) -> Any:
+        values = self._extractor(list(clips.numpy()), sampling_rate=RATE, return_tensors="pt").input_values
+        return self._model(values.to(self._model.device)).embeddings

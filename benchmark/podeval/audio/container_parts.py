@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 Reader = Literal["soundfile", "av"]
 
+
+class ImpossibleCounts(ValueError):
+    """An index states more samples than the file has bytes; the message is the rest of a sentence."""
+
+
 # Files that may be joined in one: 33 minutes of a stream that has a header every 20 ms.
 MOST_PARTS = 100_000
 # Seconds that a file may lack of its stated length: it is read, and the shortfall is noted.

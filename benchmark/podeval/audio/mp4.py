@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from podeval.audio.formats.parts import Container, cut, read_at
+from podeval.audio.container_parts import Container, ImpossibleCounts, cut, read_at
 
 MOST_TRACKS = 8
 MOST_EDITS = 4
@@ -38,10 +38,6 @@ _SHORT = (b"iloc", b"iinf")
 _SAMPLES = (b"stsz", b"stz2", b"trun")
 _RUNS = {b"stts": 8, b"ctts": 8}
 """Tables of runs: each entry begins with how many samples it is for."""
-
-
-class ImpossibleCounts(ValueError):
-    """An index states more samples than the file has bytes; the message is the rest of a sentence."""
 
 
 def read_mp4(file: BinaryIO, start: int, size: int) -> Container:

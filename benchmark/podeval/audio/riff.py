@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import BinaryIO
 
-from podeval.audio.formats.parts import MOST_PARTS, Container, Part, find_marks, measure_rest, read_at
+from podeval.audio.container_parts import MOST_PARTS, Container, Part, find_marks, measure_rest, read_at
 from podeval.errors import BadAudio
 
 _MAX_CHUNKS = 1_000_000

@@ -1,11 +1,90 @@
-"""What must not be concluded from a metric's value: a sentence each, from the study of what moves it besides quality.
+"""Facts of a metric's declaration: what people and systems reach, what its values do not say, and its parameters."""
 
-The figures are those of `docs/studies/bias.csv` (21 voices that ship, the same sentences; a dialogue metric's are of
-pairs of these voices), differences from the plain clip of the same voice; those of tricks are in `docs/gaming.md`.
-A metric without a sentence here has `UNMEASURED`.
-"""
-
+import inspect
+import math
+import re
+import typing
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from podeval.errors import BadInput
+
+# What people and good systems reach on a metric: the values that a reader sets a score against, each with its source.
+#
+# They are facts of a metric's declaration, as `reach=Reach(...)` of a key. A range is the middle half of recordings
+# where recordings were measured one by one, their span where there are few, and that of the averages where a paper
+# prints such.
+
+CLIPS = (
+    "the middle half of 34 clips of real podcasts, and of 51 by NotebookLM, MOSS-TTSD and MoonCast "
+    "(clips of PodEval's listening test, about 17 s each), measured here"
+)
+STUDY = "the middle half of the undistorted clips of 20 s in docs/distortion-study.md, of people and of machines"
+PEOPLE_TURNS = "people in 411 broadcasts (VoxConverse) and 170 meetings (AMI), from their published turn times"
+READERS = "the middle half of ten readers of LibriTTS-R, whose clips podeval ships, measured here"
+LFS = "LFS-Bench, Tables 2 and 3: real speech and dialogue, and the averages of open and of closed systems"
+LFS_JUDGED = f"{LFS}, by the judges of the paper"
+PODEVAL_TEXTS = "PodEval, Tables 4 to 7: transcripts of real podcasts, and scripts by GPT-4, PodAgent and MoonCast"
+PODEVAL_AUDIO = "PodEval, Table 9: real podcasts, and the systems of the paper"
+PODBENCH = "PodBench, Table 1: Claude 4.5 Sonnet, GPT-5.1 and Gemini 3 Pro; no scripts by people"
+DEMO = (
+    "the span of nine dialogues by Hibari with Piper, and by Kokoro, of the six demo scripts of Real-Pod, measured here"
+)
+PEOPLE_STRETCHES = f"{PEOPLE_TURNS}, stretches of 15 and of 50 events"
+LFS_SPEED = "LFS-Bench, Table 9: ten open systems, one speaker"
+PODEVAL_HARMONY = "PodEval, Table 9, converted from 0…1 back to a cosine: real podcasts and PodAgent"
+PODEVAL_QUESTIONS = "PodEval, Table 10: real podcasts and NotebookLM, Q scores, the mean over the questions"
+PAM_READERS = "PAM, Table 6: StyleTTS, MQTTS and YourTTS reading LibriTTS"
+MTALK_RUBRIC = "MTalk-Bench, Table 2: all dialogues, by people and by three judges"
+MTALK = "MTalk-Bench, Table 4: the systems of the paper, and people"
+
+PART = "A component of the metric; no values of people or of systems have been published for it"
+RAW = "Depends on how a text is spelled, so values of other texts are no guide; use the normalised rate"
+NEW = "Defined by podeval; no recordings of people or of many systems have been measured with it yet"
+UNRUN = "Its real weights were not available here, and published values are for other material"
+UNMEASURED = "No clips of people or of systems have been measured with it here yet"
+VARIANT = "A variant of the metric; no values of people or of systems are known for it"
+PLACE = "Relative to the other systems in one arena; meaningless outside it"
+RELATIVE = "Relative to the other systems in one listening test; meaningless outside it"
+ZERO = "Relative to a reference script, which counts as 0, so there is no typical value"
+LENGTH = "Grows with the length of the text, so values of texts of other lengths are no guide"
+HARDWARE = "Depends on the machine; no paper reports it for the same one"
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What people and good systems reach, as ranges of a key's value.
+
+    Attributes:
+        source: source of the values.
+        people: recordings or scripts of people; None where nothing is known.
+        systems: good systems; None where nothing is known.
+        profile: name of the profile whose models measured the values; empty if they are valid for every profile.
+        version: version of the metric that measured them on recordings of the kind that podeval is for; empty for
+            printed values and other material, which a recording is not judged by.
+        n: number of those recordings.
+    """
+
+    source: str
+    people: tuple[float, float] | None = None
+    systems: tuple[float, float] | None = None
+    profile: str | None = None
+    version: str = ""
+    n: int = 0
+
+    @property
+    def usual(self) -> tuple[float, float]:
+        """The range that holds both."""
+        ranges = [span for span in (self.people, self.systems) if span]
+        return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+# What must not be concluded from a metric's value: a sentence each, from the study of what moves it besides quality.
+#
+# The figures are those of `docs/studies/bias.csv` (21 voices that ship, the same sentences; a dialogue metric's are of
+# pairs of these voices), differences from the plain clip of the same voice; those of tricks are in `docs/gaming.md`.
+# A metric without a sentence here has `UNWARNED`.
 
 _JUDGED = (
     "Judges have biases of their own; use `podeval judge check` and `podeval report judge` to find those of the judge "
@@ -20,7 +99,7 @@ _PEOPLE = (
     "which order, which `podeval report agreement` shows."
 )
 
-UNMEASURED = (
+UNWARNED = (
     "that the better of two values is a better recording in any other respect: what moves this metric besides what it "
     "measures has not been studied; `studies/bias.py run WORK` does."
 )
@@ -166,3 +245,75 @@ MISREADINGS: Mapping[str, str] = {
     "content_density": f"that a short answer is a helpful one. {_JUDGED}",
 }
 """End of the text that begins with "Do not conclude", by metric."""
+
+
+# The parameters of metrics: choices that change values, read from the keywords of a metric's function.
+
+_KINDS = {int: "a whole number", float: "a number", str: "a text"}
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Facts on a parameter that its type does not say, given as `Annotated[float, Constraint(…)]`.
+
+    Attributes:
+        least: smallest value of a number; None where any will do.
+        added: whether it came after values were published: protocols then state it only if it is not at its default.
+    """
+
+    least: float | None = None
+    added: bool = False
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A choice of a metric that changes its values."""
+
+    name: str
+    default: Any
+    choices: tuple[Any, ...]
+    kind: type
+    about: str
+    constraint: Constraint = Constraint()
+
+    def read(self, value: Any) -> Any:
+        """Read a value from text or data and check it.
+
+        Raises:
+            BadInput: the value is not one of the choices, or not of the parameter's kind.
+        """
+        if self.choices:
+            if value not in self.choices:
+                raise BadInput(f"{self.name} must be one of {', '.join(map(str, self.choices))}, not {value!r}")
+            return value
+        if self.kind is bool and isinstance(value, str):
+            if value.lower() not in ("true", "false"):
+                raise BadInput(f"{self.name} must be true or false, not {value!r}")
+            return value.lower() == "true"
+        try:
+            read = self.kind(value)
+        except (TypeError, ValueError, OverflowError):
+            read = None
+        if read is None or (isinstance(value, float) and read != value):
+            raise BadInput(f"{self.name} must be {_KINDS.get(self.kind, self.kind.__name__)}, not {value!r}")
+        if isinstance(read, float) and not math.isfinite(read):
+            raise BadInput(f"{self.name} must be a finite number, not {value!r}")
+        if self.constraint.least is not None and read < self.constraint.least:
+            raise BadInput(f"{self.name} must be {self.constraint.least:g} or more, not {value!r}")
+        return read
+
+
+def describe_parameter(parameter: inspect.Parameter, hint: Any, about: str) -> Parameter:
+    """Return the declaration of a keyword of a metric's function, by its type hint."""
+    hint, *constraints = typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
+    choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
+    kind = type(choices[0]) if choices else hint
+    return Parameter(parameter.name, parameter.default, choices, kind, about, *constraints)
+
+
+def read_arguments(docstring: str) -> dict[str, str]:
+    """Read the descriptions in a docstring's `Args` section, by argument."""
+    section = re.search(r"^Args:\n((?:[ ]+.*\n?|\n)+)", docstring, flags=re.MULTILINE)
+    lines = section.group(1) if section else ""
+    entries = re.findall(r"^ {4}(\w+): ((?:.*)(?:\n {8}.*)*)", lines, flags=re.MULTILINE)
+    return {name: re.sub(r"\s+", " ", text).strip() for name, text in entries}

@@ -15,12 +15,12 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from podeval.audio.formats.mp4 import ImpossibleCounts, read_mp4
-from podeval.audio.formats.parts import (
+from podeval.audio.container_parts import (
     MARKS,
     MOST_PARTS,
     NOTED_SHORTFALL,
     Container,
+    ImpossibleCounts,
     PartReader,
     Reader,
     cut,
@@ -31,7 +31,7 @@ from podeval.audio.formats.parts import (
     read_at,
     read_stated_seconds,
 )
-from podeval.audio.formats.riff import read_riff
+from podeval.audio.riff import read_riff
 from podeval.errors import BadAudio, find_address
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
@@ -224,6 +224,8 @@ def identify(file: BinaryIO, path: Path) -> Container:
     if name in ("wav", "aiff"):
         container = read_riff(file, size, name, path)
     else:
+        from podeval.audio.mp4 import read_mp4
+
         readers = {"ogg": _read_ogg, "matroska": _read_matroska, "mp4": read_mp4, "flac": _read_flac, "mp3": _read_mp3}
         try:
             container = readers.get(name, _read_aac)(file, start, size)

@@ -1,1 +1,0 @@
-"""Audio containers recognised by their own bytes: allowed formats, stated lengths, descriptions of refused files."""

@@ -1,0 +1,285 @@
+"""Models of transformers that say one line at a time: Bark, VITS and Higgs Audio v2."""
+
+import re
+from collections.abc import Sequence
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podeval.errors import BadInput, ModelMissing
+from podeval.systems.adapters import loading
+from podeval.systems.adapters.adapter import Job
+from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.snapshot import read_config
+from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
+from podeval.systems.speech import Samples, SpeechFailed
+
+# Bark of transformers speaks lines in the voices of its repo's presets.
+#
+# A voice is a preset of three arrays, named `<language>_speaker_<n>` in `speaker_embeddings_path.json`; without one,
+# Bark draws a voice with every line, so that no dialogue can be made of them. The arrays are read from the model's
+# folder alone, and without pickles.
+
+
+VOICES = "speaker_embeddings_path.json"
+_NAME = re.compile(r"(?:v2/)?([a-z]{2})_speaker_(\d+)")
+_PARTS = {"semantic_prompt": 1, "coarse_prompt": 2, "fine_prompt": 2}
+"""Arrays of a voice, with their dimensions."""
+
+_ARRAY_MOST = 16 * 2**20
+
+
+class Bark(SpeechModel):
+    """A `SpeechModel` that says lines."""
+
+    network = "BarkModel"
+    reader = "AutoTokenizer"
+    takes_references = False
+    laugh = "[laughs]"
+    longest_line = 200  # about thirteen seconds, which is what it says at once
+
+    def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        self._folder = job.model_folder
+        self._presets = list_voices(job.model_folder)
+        super().__init__(job, preset, device)
+        if preset.temperature is not None:
+            self._options = {"semantic_temperature": preset.temperature, "coarse_temperature": preset.temperature}
+
+    @property
+    def rate(self) -> int:
+        """The sampling rate that its settings of generation say, Hz."""
+        return int(self._model.generation_config.sample_rate)
+
+    def voices(self, language: str) -> int | None:
+        """Return how many presets its repo has for the language.
+
+        Raises:
+            BadInput: it has none.
+        """
+        count = len(self._presets.get(language, ()))
+        if not count:
+            languages = ", ".join(sorted(self._presets)) or "none"
+            raise BadInput(
+                f"this Bark has no voice preset for {language} ({VOICES}; there are: {languages}); add some to it"
+            )
+        self._language = language
+        return count
+
+    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
+        """Say a line in the voice of this number, shape (frames,).
+
+        Raises:
+            SpeechFailed: the model stopped immediately.
+            BadInput: the voice's arrays are not there, or not what a voice is.
+        """
+        import torch
+
+        arrays = read_voice(self._folder, self._presets[self._language][voice])
+        device = self._model.device
+        history = {name: torch.as_tensor(array).long().to(device) for name, array in arrays.items()}
+        inputs = self._processor(
+            text,
+            return_tensors="pt",
+            padding="max_length",
+            truncation=True,
+            max_length=256,
+            add_special_tokens=False,
+            return_token_type_ids=False,
+        )
+        with loading.draw_sound(text, seed):
+            wave = self._model.generate(**inputs.to(device), history_prompt=history, **self._options)
+        return np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
+
+
+def list_voices(folder: Path) -> dict[str, list[dict[str, str]]]:
+    """List the voices by language, in the order of their numbers; those of `v2/` where there are some.
+
+    Raises:
+        BadInput: the file that names them is not as it should be.
+    """
+    if not (folder / VOICES).is_file():
+        return {}
+    presets = read_config(folder, VOICES)
+    names = [match for name in presets if (match := _NAME.fullmatch(name))]
+    newer = [match for match in names if match[0].startswith("v2/")]
+    voices: dict[str, list[dict[str, str]]] = {}
+    for match in sorted(newer or names, key=lambda match: int(match[2])):
+        paths = presets[match[0]]
+        if not isinstance(paths, dict) or not all(isinstance(paths.get(part), str) for part in _PARTS):
+            raise BadInput(f"{VOICES} does not name the arrays {', '.join(_PARTS)} of {match[0]}")
+        voices.setdefault(match[1], []).append({part: paths[part] for part in _PARTS})
+    return voices
+
+
+def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any, Any]"]:
+    """Read the arrays of a voice.
+
+    Raises:
+        BadInput: one leads out of the folder, is not there, or is no array of the right shape.
+    """
+    arrays = {}
+    for part, name in paths.items():
+        path = folder / name
+        if Path(name).is_absolute() or ".." in Path(name).parts or path.is_symlink() or not path.is_file():
+            raise BadInput(f"{VOICES} leads to {name!r}, which is not a file in the model's folder")
+        if path.stat().st_size > _ARRAY_MOST:
+            raise BadInput(f"{name} is {path.stat().st_size} bytes; an array of a voice has at most {_ARRAY_MOST}")
+        try:
+            array = np.load(path, allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise BadInput(f"{name} is not a readable array ({error})") from None
+        if not isinstance(array, np.ndarray) or array.ndim != _PARTS[part] or array.dtype.kind not in "iu":
+            raise BadInput(f"{name} is no {part}: integers in {_PARTS[part]} dimensions")
+        arrays[part] = array.astype(np.int64)
+    return arrays
+
+
+# VITS of transformers (MMS-TTS and its like) has one voice or numbered voices, and speaks one line at a time.
+#
+# Its noise is drawn for a whole padded batch, so that lines are said one by one, each from a seed of its own.
+
+
+class Vits(SpeechModel):
+    """A `SpeechModel` that says lines."""
+
+    network = "VitsModel"
+    reader = "VitsTokenizer"
+    takes_references = False
+    longest_line = 300  # its attention grows with the square of a line
+
+    def open_processor(self, job: Job, device: str) -> Any:
+        """Open its tokenizer.
+
+        Raises:
+            BadInput: the tokenizer reads texts through a package that is not installed.
+        """
+        tokenizer = super().open_processor(job, device)
+        for flag, package in (("phonemize", "phonemizer"), ("is_uroman", "uroman")):
+            if getattr(tokenizer, flag, False) and util.find_spec(package) is None:
+                raise BadInput(f"this VITS model reads its text through {package}, which is not installed here")
+        return tokenizer
+
+    @property
+    def rate(self) -> int:
+        """The sampling rate that its config says, Hz."""
+        return int(self._model.config.sampling_rate)
+
+    def voices(self, language: str) -> int | None:
+        """Return how many its config says; a model speaks the language it was trained on, which it does not tell."""
+        return max(1, int(self._model.config.num_speakers))
+
+    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
+        """Say a line in the voice of this number, shape (frames,).
+
+        Raises:
+            SpeechFailed: none of the line's characters is known to the model.
+        """
+        import torch
+
+        inputs = self._processor(text, return_tensors="pt")
+        blank = 1 if self._processor.add_blank else 0
+        if inputs["input_ids"].shape[-1] <= blank:
+            raise SpeechFailed(f"the model knows no character of the line {text[:80]!r}")
+        speaker = {"speaker_id": voice} if int(self._model.config.num_speakers) > 1 else {}
+        loading.set_seed(seed)
+        with torch.inference_mode():
+            wave = self._model(**inputs.to(self._model.device), **speaker).waveform
+        return np.asarray(wave.float().cpu().numpy()[0], np.float32)
+
+
+# Higgs Audio v2 of transformers says lines as codes of eight books, which a codec of its own makes sound.
+#
+# A voice is kept by what was said before: a line of the voice with its recording stands before the line to be said. The
+# codec lies under `audio_tokenizer/` in the model's folder, or is given as the base. transformers imports torchaudio
+# for it, which resamples the recordings of voices; the extra `podeval[higgs]` brings it.
+
+_LONGEST_LINE_SECONDS = 60.0
+_INSTRUCTION, _SCENE = "Generate audio following instruction.", "Audio is recorded from a quiet room."
+
+
+class HiggsAudio(SpeechModel):
+    """A `SpeechModel` that says lines."""
+
+    network = "HiggsAudioV2ForConditionalGeneration"
+    sampling = ("temperature", "top_p")
+    title = "Higgs Audio"
+    longest_line = 300
+    prompt_seconds = 20.0
+
+    def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        _require_torchaudio()
+        super().__init__(job, preset, device)
+        frames = self._processor.audio_tokenizer.config.frame_rate
+        self._options["max_new_tokens"] = preset.max_new_tokens or round(_LONGEST_LINE_SECONDS * frames)
+
+    def open_processor(self, job: Job, device: str) -> Any:
+        """Put the processor together by hand: its own loader follows a repo name that its config holds."""
+        from transformers import HiggsAudioV2Processor
+
+        folder, codec = job.model_folder, loading.open_codec(job, "Higgs Audio v2", "higgs_audio_v2_tokenizer")
+        template = folder / "chat_template.jinja"
+        if not template.is_file():
+            raise BadInput("Higgs Audio v2 needs its chat template as chat_template.jinja")
+        with loading.translate_errors(folder):
+            config = loading.load_reader("HiggsAudioV2Config", folder)
+            return HiggsAudioV2Processor(
+                loading.load_reader("DacFeatureExtractor", codec),
+                loading.load_reader("AutoTokenizer", folder),
+                audio_tokenizer=loading.load_model("HiggsAudioV2TokenizerModel", codec, device),
+                chat_template=template.read_text(encoding="utf-8"),
+                audio_stream_bos_id=config.audio_stream_bos_id,
+                audio_stream_eos_id=config.audio_stream_eos_id,
+            )
+
+    @property
+    def rate(self) -> int:
+        """The sampling rate of the codec, Hz."""
+        return int(self._processor.audio_tokenizer.config.sample_rate)
+
+    def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
+        """Say a line after another of the same voice, shape (frames,).
+
+        Raises:
+            SpeechFailed: nothing that can be decoded came back.
+            BadInput: the lines before do not fit into the model's window.
+        """
+        messages = [_message("system", _INSTRUCTION), _message("scene", _SCENE)]
+        if prompt is not None:
+            messages += [_message("user", prompt.text or ""), {"role": "assistant", "content": [{"type": "audio"}]}]
+        messages.append(_message("user", text))
+        with loading.draw_sound(text, seed):
+            inputs = self._inputs(messages, [prompt.samples] if prompt else [])
+            loading.require_room(inputs, self._model.config.max_position_embeddings, "a line with its voice")
+            codes = self._model.generate(**inputs.to(self._model.device), **self._options)
+            wave = self._processor.decode(codes)
+        return loading.read_wave(wave, text)
+
+    def _inputs(self, messages: list[dict[str, Any]], recordings: Sequence[Samples]) -> Any:
+        processor = self._processor
+        rendered = processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        # What is to be said begins where sound begins; a template may leave that mark to its reader.
+        if not rendered.rstrip().endswith(processor.audio_bos_token):
+            rendered += processor.audio_bos_token
+        return processor(text=[rendered], return_tensors="pt", **self.pack_recordings(recordings))
+
+
+def _message(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "content": [{"type": "text", "text": text}]}
+
+
+def _require_torchaudio() -> None:
+    """Check that torchaudio loads beside this build of torch.
+
+    Raises:
+        ModelMissing: it does not; with the reason.
+    """
+    try:
+        import torchaudio  # noqa: F401
+    except (ImportError, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ModelMissing(
+            f"the codec of Higgs Audio v2 needs torchaudio, which does not load here ({reason}); install it with "
+            "`pip install 'podeval[higgs]'`, in a build that goes with torch"
+        ) from None
