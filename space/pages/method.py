@@ -11,7 +11,6 @@ from sqlalchemy import func, select
 from website import Site
 
 from podeval import benchmarks
-from podeval.arena.ratings import rate_by_heard
 from podeval.board.changes import Change, list_changes
 from podeval.board.columns import get_column
 from podeval.listening.session_results import read_marks_by_test
@@ -69,7 +68,7 @@ class MethodPage:
     def method(self, request: Request) -> Response:
         """Show how the board comes about, how far metrics agree with people, and what changed."""
         self.site.limit(request, "60/minute")
-        agreements, language, arena = self._agreement(), self.site.language(request), self.site.services.arena
+        agreements, language = self._agreement(), self.site.language(request)
         published = compute_published()
         history = self._history()
         return self.site.render(
@@ -82,7 +81,7 @@ class MethodPage:
             published=[_validity_row(row, language) for row in published],
             published_search=_searches(published),
             printed=list_printed_agreements(),
-            heard=self.folder.remember("heard", (), arena.counts().votes, lambda: rate_by_heard(arena.battles())),
+            heard=self.site.services.rankings.current().heard,
             titles=self._titles(),
             changes=history[:NEWEST],
             more=max(0, len(history) - NEWEST),

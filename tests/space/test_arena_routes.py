@@ -21,7 +21,7 @@ from sqlalchemy import select
 
 from podeval.arena import Arena, ArenaSettings
 from podeval.arena.battle_audio import BattleAudio
-from podeval.arena.ratings import rate_by_heard
+from podeval.arena.ranking import Rankings
 from podeval.arena.voter_stats import Personals
 from podeval.audio import loudness
 from podeval.recording.playback import Playback, find_sound
@@ -541,7 +541,7 @@ def test_a_judges_battles_stand_beside_peoples_votes_on_the_page_and_newcomers_a
     # By how much was heard before a vote, on the page of methods: a system with one vote is called provisional there.
     site = Site(Services(tmp_path, as_person.arena.database, as_person.arena, None, None), SignIn("local"))
     heard = site._templates.get_template("arena_heard.html")
-    text = heard.render(t=site.texts["en"], heard=rate_by_heard(as_person.arena.battles()), titles={})
+    text = heard.render(t=site.texts["en"], heard=Rankings(as_person.arena).current().heard, titles={})
     assert text.count("provisional: ") == 2
 
 
