@@ -18,7 +18,6 @@ from podeval.metrics import catalogue
 from podeval.runs.board_tables import BOARD, ITEMS
 from podeval.stats.agreement import format_estimate
 from podeval.store.submission_tables import SubmissionHistory
-from podeval.store.tables import ArenaSystem
 from podeval.validation.agreement import (
     ENOUGH_SYSTEMS,
     FEWEST,
@@ -61,16 +60,12 @@ class MethodPage:
             "changes", (BOARD,), steps, lambda: list_changes(self.folder.board(), runs, database)
         )
 
-    def _titles(self) -> dict[str, str]:
-        with self.site.services.database.reading() as session:
-            return {id: title for id, title in session.execute(select(ArenaSystem.id, ArenaSystem.title))}
-
     def method(self, request: Request) -> Response:
         """Show how the board comes about, how far metrics agree with people, and what changed."""
         self.site.limit(request, "60/minute")
         agreements, language = self._agreement(), self.site.language(request)
         published = compute_published()
-        history = self._history()
+        history, ranking = self._history(), self.site.services.rankings.current()
         return self.site.render(
             request,
             "method.html",
@@ -81,8 +76,8 @@ class MethodPage:
             published=[_validity_row(row, language) for row in published],
             published_search=_searches(published),
             printed=list_printed_agreements(),
-            heard=self.site.services.rankings.current().heard,
-            titles=self._titles(),
+            heard=ranking.heard,
+            titles={system: known.title for system, known in ranking.systems.items()},
             changes=history[:NEWEST],
             more=max(0, len(history) - NEWEST),
             benchmarks=[benchmarks.get(name) for name in benchmarks.list_benchmarks()],
