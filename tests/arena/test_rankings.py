@@ -73,6 +73,8 @@ def test_the_last_ranking_is_served_after_a_restart_until_the_new_one_is_there(
     shown = restarted.current()
     assert shown.document() == last.document()
     assert shown.table().equals(last.table())
+    assert shown.heard == last.heard
+    assert sum(group.votes for part in shown.heard for group in part.groups) == 32, "all votes but skips"
     part, before = (next(iter(each.protocols["excerpts"].values())) for each in (shown, last))
     assert np.array_equal(part.ratings.errors, before.ratings.errors, equal_nan=True)
     assert part.ratings.apart.dtype == np.bool_
