@@ -37,6 +37,8 @@ METHODS = ("get", "post")
 RATE = "120/minute"
 MOST_ROWS = 5_000
 MOST_NUMBER = 2**53
+MOST_SKIPPED = 100_000
+"""Votes that an offset leaves out, because the database counts them; `after` finds its place at once."""
 Families = dict[str, tuple[str, Mapping[str, float]]]
 """Counts by their name, each with its kind and its samples by their labels."""
 _DONE = {"backup": operator_settings.BACKED_UP, "sweep": operator_settings.SWEPT}
@@ -116,7 +118,7 @@ class ApiRoutes:
         request: Request,
         dimension: str | None = None,
         after: Annotated[int, Query(ge=0, le=MOST_NUMBER, description="votes with a higher number alone")] = 0,
-        offset: Annotated[int, Query(ge=0, le=MOST_NUMBER)] = 0,
+        offset: Annotated[int, Query(ge=0, le=MOST_SKIPPED, description="go on by `after` beyond")] = 0,
         limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
     ) -> BoardPage:
         """The votes that count, in the order they were recorded; voters appear as salted pseudonyms. The lengths and

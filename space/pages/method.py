@@ -11,7 +11,6 @@ from sqlalchemy import func, select
 from website import Site
 
 from podeval import benchmarks
-from podeval.arena.ratings import rate_by_heard
 from podeval.board.changes import Change, list_changes
 from podeval.board.columns import get_column
 from podeval.listening.session_results import read_marks_by_test
@@ -19,7 +18,6 @@ from podeval.metrics import catalogue
 from podeval.runs.board_tables import BOARD, ITEMS
 from podeval.stats.agreement import format_estimate
 from podeval.store.submission_tables import SubmissionHistory
-from podeval.store.tables import ArenaSystem
 from podeval.validation.agreement import (
     ENOUGH_SYSTEMS,
     FEWEST,
@@ -62,16 +60,12 @@ class MethodPage:
             "changes", (BOARD,), steps, lambda: list_changes(self.folder.board(), runs, database)
         )
 
-    def _titles(self) -> dict[str, str]:
-        with self.site.services.database.reading() as session:
-            return {id: title for id, title in session.execute(select(ArenaSystem.id, ArenaSystem.title))}
-
     def method(self, request: Request) -> Response:
         """Show how the board comes about, how far metrics agree with people, and what changed."""
         self.site.limit(request, "60/minute")
-        agreements, language, arena = self._agreement(), self.site.language(request), self.site.services.arena
+        agreements, language = self._agreement(), self.site.language(request)
         published = compute_published()
-        history = self._history()
+        history, ranking = self._history(), self.site.services.rankings.current()
         return self.site.render(
             request,
             "method.html",
@@ -82,8 +76,8 @@ class MethodPage:
             published=[_validity_row(row, language) for row in published],
             published_search=_searches(published),
             printed=list_printed_agreements(),
-            heard=self.folder.remember("heard", (), arena.counts().votes, lambda: rate_by_heard(arena.battles())),
-            titles=self._titles(),
+            heard=ranking.heard,
+            titles={system: known.title for system, known in ranking.systems.items()},
             changes=history[:NEWEST],
             more=max(0, len(history) - NEWEST),
             benchmarks=[benchmarks.get(name) for name in benchmarks.list_benchmarks()],

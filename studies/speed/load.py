@@ -1,11 +1,12 @@
 """Many listeners at once: the real site in a process of its own, asked over HTTP as a browser asks it.
 
-    python studies/speed/load.py [--listeners 200] [--seconds 300] [--period 15] [--postgresql] [--profile FILE]
+    python studies/speed/load.py [--listeners 200] [--seconds 300] [--period 15] [--postgresql] [--votes 100000]
 
 Every listener signs in with a provider on loopback (the real code flow), takes a battle, fetches both sounds and their
 peaks, listens to both at the speed at which they were spoken, votes, and asks who it was and how many they judged: a
 vote every `--period` seconds. One vote in twenty is sent twice at the same moment, as a page does that hears no answer.
-Meanwhile a reader opens the board every two seconds: its page, its rows for programs, and the arena's ratings.
+Meanwhile a reader opens the board every two seconds: its page, its rows for programs, and the arena's ratings. With
+`--votes`, there are 300 systems, 100 items and so many votes by 20,000 people already.
 
 The listeners are another process, which tells how busy it was itself. Times at the server are from the moment a request
 was read to the last byte of its answer, taken around the whole site; times at the listener hold the generator's own
@@ -35,12 +36,16 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-CHECKOUT = Path(__file__).parents[2]
-SPACE = CHECKOUT / "space"
-sys.path.insert(0, str(CHECKOUT))
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from sqlalchemy import insert, select, text
+
+from podeval.store.database import Database
+from podeval.store.tables import TableBase
+from studies.speed.arena import make
+
+SPACE = Path(__file__).parents[2] / "space"
 RATE = 24_000
-SETTLE = 5.0
-"""Seconds before the first battle, in which sign-ins end."""
 
 
 def prepare(runs: Path, database: str, systems: int, items: int, seconds: float) -> None:
@@ -49,7 +54,6 @@ def prepare(runs: Path, database: str, systems: int, items: int, seconds: float)
     import soundfile
 
     from podeval.arena.manifest import ItemEntry, Manifest, OutputEntry, SystemEntry, add
-    from podeval.store.database import Database
     from tests.space.fixture_runs import write_runs
 
     write_runs(runs)
@@ -70,7 +74,34 @@ def prepare(runs: Path, database: str, systems: int, items: int, seconds: float)
         add(opened, Manifest(systems=listed, items=entries, outputs=outputs))
 
 
-def serve(runs: Path, port: int, database: str, told: Path, profile: str) -> None:
+_SHARED = """
+update outputs set (audio, sha256, loudness) = (
+    select had.audio, had.sha256, had.loudness from outputs had
+    where had.system = 's' || substr(outputs.system, -3) % :systems
+        and had.item = 'i' || substr(outputs.item, -3) % :items
+), seconds = :seconds where system like 'system-%'
+"""
+
+
+def fill(file: str, systems: int, items: int, seconds: float, votes: int) -> None:
+    """More systems and items with so many votes, which share the recordings of those that there are."""
+    make(file, votes)
+    with Database(file) as opened, opened.writing() as session:
+        session.execute(text(_SHARED), {"systems": systems, "items": items, "seconds": seconds})
+        session.execute(text("update systems set active = false where id not like 'system-%'"))
+
+
+def copy(file: str, address: str) -> None:
+    """Every row of a database in another one, which has none."""
+    with Database(file) as source, Database(address) as target, source.reading() as read, target.writing() as write:
+        for table in TableBase.metadata.sorted_tables:
+            rows = read.execute(select(table).execution_options(yield_per=5_000)).mappings()
+            for part in rows.partitions():
+                write.execute(insert(table), [dict(row) for row in part])
+        write.execute(text("select setval(pg_get_serial_sequence('votes', 'number'), max(number)) from votes"))
+
+
+def serve(runs: Path, port: int, database: str, told: Path) -> None:
     """The site of `space/app.py`, with a watch around it that writes what it saw when it is stopped."""
     sys.path.insert(0, str(SPACE))
     import app as site
@@ -98,20 +129,7 @@ def serve(runs: Path, port: int, database: str, told: Path, profile: str) -> Non
     server = SiteServer(build_configuration(watched, "127.0.0.1", port))
     # uvicorn sends itself the signal again when it has ended: there is something left to tell then.
     signal.signal(signal.SIGTERM, lambda *_: None)
-    profiler = None
-    if profile:
-        import yappi
-
-        yappi.set_clock_type("cpu")
-        profiler = yappi
-        yappi.start()
     server.run()
-    if profiler is not None:
-        profiler.stop()
-        with open(profile, "w", encoding="utf-8") as file:
-            profiler.get_func_stats().sort("tsub").print_all(
-                out=file, columns={0: ("name", 110), 1: ("ncall", 9), 2: ("tsub", 8), 3: ("ttot", 8), 4: ("tavg", 8)}
-            )
     used = resource.getrusage(resource.RUSAGE_SELF)
     seen = {
         "times": times,
@@ -284,9 +302,7 @@ def generate(address: str, cookies: Path, told: Path, seconds: float, period: fl
 
 
 @contextmanager
-def site(
-    folder: Path, own: Path, database: str, provider: str, profile: str = ""
-) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+def site(folder: Path, own: Path, database: str, provider: str) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
     """A site's process and its address; stopped at the end, so that it tells what it saw in a folder of its own."""
     own.mkdir()
     with socket.socket() as free:
@@ -312,7 +328,7 @@ def site(
         str(own / "site.json"),
     ]
     with (own / "site.log").open("wb") as log:
-        process = subprocess.Popen([*command, profile], env=environment, stdout=log, stderr=log)
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
         deadline = time.monotonic() + 120
         while True:
@@ -330,8 +346,8 @@ def site(
 
 
 def votes_in(database: str) -> list[tuple[str, str, str]]:
-    """Id, battle and outcome of every vote, asked of the database itself."""
-    query = "SELECT id, battle, outcome FROM votes"
+    """Id, battle and outcome of every vote of a listener, asked of the database itself."""
+    query = "SELECT id, battle, outcome FROM votes WHERE id NOT LIKE 'vote-%'"
     if database.startswith("postgresql"):
         import psycopg
 
@@ -359,7 +375,7 @@ def load(
     seconds: float,
     period: float,
     sound: float,
-    profile: str = "",
+    votes: int = 0,
     sites: int = 1,
     rehearsed: bool = False,
     systems: int = 12,
@@ -368,12 +384,18 @@ def load(
     """Let listeners vote and compare what they were told with what is there; figures by name."""
     from tests.fakes import loopback_provider
 
-    prepare(folder / "runs", database, systems, items, sound)
+    on_server = database.startswith("postgresql")
+    file = str(folder / "votes.db") if on_server else database
+    prepare(folder / "runs", file, systems, items, sound)
+    if votes:
+        fill(file, systems, items, sound, votes)
+    if on_server:
+        copy(file, database)
     with ExitStack() as open_:
         provider = open_.enter_context(loopback_provider.LoopbackProvider())
         told = [folder / f"site{number}" for number in range(sites)]
         with ExitStack() as served:
-            started = [served.enter_context(site(folder, place, database, provider.url, profile)) for place in told]
+            started = [served.enter_context(site(folder, place, database, provider.url)) for place in told]
             addresses = ",".join(address for address, _ in started)
             cookies = signed_in(started[0][0], provider, listeners)
             (folder / "cookies.json").write_text(json.dumps(cookies))
@@ -434,7 +456,7 @@ def main() -> None:
     asked.add_argument("--postgresql", action="store_true")
     asked.add_argument("--sites", type=int, default=1, help="processes of the site on one database")
     asked.add_argument("--rehearsed", action="store_true", help="let everybody play a pair before the time begins")
-    asked.add_argument("--profile", default="", help="write a profile of the site's processor time (needs yappi)")
+    asked.add_argument("--votes", type=int, default=0, help="votes that there are before, on 300 systems")
     given = asked.parse_args()
     busy_before = os.getloadavg()[0]
     with ExitStack() as open_:
@@ -448,7 +470,7 @@ def main() -> None:
             database = open_.enter_context(server.running(binaries)) + "/postgres"
         found = load(
             folder, database, listeners=given.listeners, seconds=given.seconds, period=given.period, sound=given.sound,
-            profile=given.profile, sites=given.sites, rehearsed=given.rehearsed,
+            votes=given.votes, sites=given.sites, rehearsed=given.rehearsed,
         )  # fmt: skip
     kind = "PostgreSQL" if given.postgresql else "SQLite"
     print(
@@ -478,7 +500,7 @@ def main() -> None:
 if __name__ == "__main__":
     match sys.argv[1:2]:
         case ["--serve"]:
-            serve(Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4], Path(sys.argv[5]), sys.argv[6])
+            serve(Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4], Path(sys.argv[5]))
         case ["--generate"]:
             generate(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), float(sys.argv[5]), float(sys.argv[6]))
         case _:

@@ -5,6 +5,7 @@ python studies/speed/ratings.py [VOTES] [SYSTEMS] [VOTERS]
 
 import sys
 import time
+from functools import partial
 
 import numpy as np
 
@@ -39,20 +40,16 @@ def main() -> None:
     rate(Battles.of(["a"], ["b"], ["tie"]))  # imports evalica once
     columns = votes(count, systems, voters)
     print(f"{count:,} votes of {voters:,} voters on {systems} systems")
-    times = [time.perf_counter()]
     battles = Battles.of(**columns)
-    times.append(time.perf_counter())
-    rate(battles)
-    times.append(time.perf_counter())
-    rate(battles, position=True)
-    times.append(time.perf_counter())
-    elo(battles)
-    times.append(time.perf_counter())
-    took = np.diff(times)
-    said = ("read the columns", "rate, voter-clustered intervals", "the same with position", "Elo")
-    for name, seconds in zip(said, took, strict=True):
-        print(f"  {name:32s} {seconds:6.2f} s")
-    print(f"  columns to ratings with intervals: {took[0] + took[1]:.2f} s")
+    for name, step in (
+        ("read the columns", partial(Battles.of, **columns)),
+        ("rate, voter-clustered intervals", partial(rate, battles)),
+        ("the same with position", partial(rate, battles, position=True)),
+        ("Elo", partial(elo, battles)),
+    ):
+        began = time.perf_counter()
+        step()
+        print(f"  {name:32s} {time.perf_counter() - began:6.2f} s")
 
 
 if __name__ == "__main__":

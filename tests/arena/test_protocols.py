@@ -7,7 +7,6 @@ from sqlalchemy import select
 
 from podeval.arena import ArenaRefused
 from podeval.arena.ranking import Rankings
-from podeval.arena.ratings import rate_by_heard
 from podeval.arena.voter_stats import Personals
 from podeval.store.tables import ArenaItem, ArenaOutput, Battle, Vote
 from tests.fakes.databases import ON_SQLITE, Make
@@ -167,7 +166,7 @@ def test_votes_are_rated_by_how_much_was_heard(small_arena: Make) -> None:
     ):
         for _ in range(3):
             small.prefer(voter, likes, played_a=[(0.0, seconds)], played_b=[(0.0, 30.0)])
-    (part,) = rate_by_heard(small.arena.battles())
+    (part,) = Rankings(small.arena).current().heard
     assert [group.votes for group in part.groups] == [6, 0, 6]
     little, _, much = part.groups
     assert little.ratings["s0"].rating > 1000 > much.ratings["s0"].rating

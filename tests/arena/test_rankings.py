@@ -42,10 +42,14 @@ def test_votes_are_read_as_numbers_as_they_are_in_the_table(small_arena: Make) -
     with small.database.reading() as session:
         read, table = read_battles(session), build_rating_table(session)
     assert list(read) == ["excerpts", "whole"]
-    for protocol, (battles, dimensions) in read.items():
-        part = table[table["protocol"] == protocol]
+    for protocol, votes in read.items():
+        part, battles = table[table["protocol"] == protocol], votes.battles
         expected = make_battles(part)
-        assert dimensions == list(part["dimension"])
+        assert votes.dimensions == list(part["dimension"])
+        sides = [
+            part[f"heard_seconds_{side}"] / (part[f"seconds_{side}"] if protocol == "whole" else 1) for side in "ab"
+        ]
+        assert votes.heard == pytest.approx(np.minimum(*sides).to_numpy())
         for name in ("first", "second", "voter"):
             names = expected.voters if name == "voter" else expected.systems
             texts = battles.voters if name == "voter" else battles.systems
@@ -69,6 +73,8 @@ def test_the_last_ranking_is_served_after_a_restart_until_the_new_one_is_there(
     shown = restarted.current()
     assert shown.document() == last.document()
     assert shown.table().equals(last.table())
+    assert shown.heard == last.heard
+    assert sum(group.votes for part in shown.heard for group in part.groups) == 32, "all votes but skips"
     part, before = (next(iter(each.protocols["excerpts"].values())) for each in (shown, last))
     assert np.array_equal(part.ratings.errors, before.ratings.errors, equal_nan=True)
     assert part.ratings.apart.dtype == np.bool_

@@ -21,7 +21,7 @@ from sqlalchemy import select
 
 from podeval.arena import Arena, ArenaSettings
 from podeval.arena.battle_audio import BattleAudio
-from podeval.arena.ratings import rate_by_heard
+from podeval.arena.ranking import Rankings
 from podeval.arena.voter_stats import Personals
 from podeval.audio import loudness
 from podeval.recording.playback import Playback, find_sound
@@ -204,12 +204,9 @@ def test_ten_votes_of_many_cost_as_much_as_ten(tmp_path: Path) -> None:
         assert numbers == sorted(numbers)
         assert all(number > query.get("after", 0) for number in numbers)
         assert page["total"] == {None: 30_000, "ambient": 10_000, "no": 0}[query.get("dimension")]
-    assert [len(ask(**query)[1]["rows"]) for query in ({"offset": 29_995}, {"after": 29_998}, {"offset": 2**53})] == [
-        5,
-        2,
-        0,
-    ]
-    assert ask(offset=2**60)[1]["reason"] == "invalid"
+    ends = {"offset": 29_995}, {"after": 29_998}, {"after": 2**53}, {"offset": api.MOST_SKIPPED}
+    assert [len(ask(**query)[1]["rows"]) for query in ends] == [5, 2, 0, 0]
+    assert ask(offset=api.MOST_SKIPPED + 1)[1]["reason"] == "invalid", "an offset costs more the longer it is"
 
 
 def test_no_excerpt_is_answered_before_both_copies_are_there(
@@ -541,7 +538,7 @@ def test_a_judges_battles_stand_beside_peoples_votes_on_the_page_and_newcomers_a
     # By how much was heard before a vote, on the page of methods: a system with one vote is called provisional there.
     site = Site(Services(tmp_path, as_person.arena.database, as_person.arena, None, None), SignIn("local"))
     heard = site._templates.get_template("arena_heard.html")
-    text = heard.render(t=site.texts["en"], heard=rate_by_heard(as_person.arena.battles()), titles={})
+    text = heard.render(t=site.texts["en"], heard=Rankings(as_person.arena).current().heard, titles={})
     assert text.count("provisional: ") == 2
 
 

@@ -1,6 +1,7 @@
 """Elo equals the paper's formula; Bradley–Terry finds the truth and does not pretend to more than the voters tell."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -120,6 +121,30 @@ def test_information_is_the_derivative_of_the_score() -> None:
         for shift in np.eye(at.size) * step
     ]
     assert -np.stack(moved) == pytest.approx(davidson.information_matrix(rows, at, 0.5), abs=1e-5)
+
+
+@pytest.mark.parametrize("position", [False, True])
+def test_a_voters_leverage_is_that_of_the_whole_information(position: bool) -> None:
+    """Most voters have one vote and much leverage; H^-1 (I - H_g H^-1)^-1 u_g, with the matrices as they are."""
+    few, many = simulated(3, voters=40, each=1, systems=12), simulated(4, voters=5, each=60, systems=12)
+    columns = [
+        [of.systems[code] for of in (few, many) for code in getattr(of, side).tolist()] for side in ("first", "second")
+    ]
+    outcomes = [("a", "b", "tie")[code] for of in (few, many) for code in of.outcome.tolist()]
+    voters = [f"{name}{code}" for name, of in (("few", few), ("many", many)) for code in of.voter.tolist()]
+    rows = davidson.group_into_rows(Battles.of(*columns, outcomes, voters), position)
+    fitted = davidson.fit(rows)
+    inverse = davidson.naive_covariance(rows, fitted)
+    half, pulls = np.linalg.cholesky(inverse), []
+    for voter in range(rows.voters):
+        kept = rows.voter == voter
+        fields = {name: getattr(rows, name)[kept] for name in ("a", "b", "outcome", "x", "weight")}
+        own = replace(rows, **fields, voter=np.zeros(kept.sum(), dtype=np.intp), voters=1)
+        values, vectors = np.linalg.eigh(half.T @ davidson.information_matrix(own, fitted, 0.0) @ half)
+        stretch = 1 / (1 - np.minimum(values, 0.95)) if values.sum() > 0.1 else 1.0
+        pulls.append(vectors @ (stretch * (vectors.T @ (half.T @ davidson.gradient(own, fitted, 0.0)))))
+    expected = half @ np.transpose(pulls) @ np.array(pulls) @ half.T
+    assert davidson.covariance(rows, fitted) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.long

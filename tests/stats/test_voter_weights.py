@@ -49,6 +49,34 @@ def test_a_ring_that_spreads_like_honest_voters_moves_a_rating_less_than_its_sha
     assert alike > bound > public_moves
 
 
+BEFORE = {
+    "voters": (
+        [977.1012754, 915.2659926, 843.3749539, 1114.813035, 1144.1220639, 1197.9834457, 1013.104721, 1081.6327196,
+         924.9831388, 787.6186541],
+        [("s1", "votes", 64, 0.079687313, 8.85615927), ("s1", "votes", 121, 0.180558591, 5.883434597),
+         ("s4", "arrival", 39, 0.790794293, -2.811306815), ("s2", "votes", 21, 0.909228352, 2.621823935)],
+    ),
+    "honest": (
+        [976.3909005, 925.9099723, 841.3726308, 1117.2607471, 1135.1605131, 1207.8194247, 1010.0161116, 1073.9743024,
+         929.1178882, 782.9775091],
+        [("s4", "arrival", 40, 0.746543154, -2.893427135), ("s5", "votes", 17, 0.913005037, -2.616395671),
+         ("s1", "fans", 24, 0.214196452, 2.566148905)],
+    ),
+}  # fmt: skip
+"""Ratings and lowered groups by commit a8910442, which summed votes in tables of all voters and systems."""
+
+
+@pytest.mark.parametrize("numbers", BEFORE)
+def test_weights_are_those_of_tables_of_all_voters_and_systems(numbers: str) -> None:
+    _, together, _ = simulate(1, 400, Ring(60, 7, **({"numbers": "honest"} if numbers == "honest" else {})))
+    public = rate(together, robust=True)
+    ratings, lowered = BEFORE[numbers]
+    assert points(public) == pytest.approx(ratings, abs=1e-6)
+    for group, (system, grouped_by, voters, *numbers_of_group) in zip(public.lowered, lowered, strict=True):
+        assert (group.system, group.grouped_by, group.voters) == (system, grouped_by, voters)
+        assert [group.weight, group.z] == pytest.approx(numbers_of_group, abs=1e-8)
+
+
 def test_opponents_are_treated_as_fans_are() -> None:
     """With every outcome the other way round, every rating is mirrored about the mean."""
     _, together, _ = simulate(0, 400, Ring(60, 7, numbers="honest"))

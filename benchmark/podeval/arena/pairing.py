@@ -16,6 +16,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -123,9 +124,9 @@ class PairingPool:
     def spread(self, counts: Mapping[Pair, int]) -> NDArray[np.int64]:
         """Return the counts of pairs by their positions; those that cannot meet are left out."""
         values = np.zeros(len(self.low), dtype=np.int64)
-        for met, count in counts.items():
-            if (position := self.find(met)) is not None:
-                values[position] = count
+        low, high = (np.array([self.number.get(met[side], -1) for met in counts], dtype=np.intp) for side in (0, 1))
+        position = np.where((low < 0) | (high < 0), -1, self._position[low, high])
+        values[position[position >= 0]] = np.fromiter(counts.values(), np.int64, len(counts))[position >= 0]
         return values
 
     def find_open(self, before: MetBefore) -> Mask:
@@ -172,8 +173,9 @@ class PairingField:
         self.pool, self.ratings = pool, ratings
         self.votes, self.served = pool.spread(votes), pool.spread(served)
         by_system: Counter[str] = Counter()
-        for met, count in votes.items():
-            by_system.update(dict.fromkeys(met, count))
+        for (low, high), count in votes.items():
+            by_system[low] += count
+            by_system[high] += count
         # Which systems are new, and the pairs with one of them.
         self.new = {
             system
@@ -196,6 +198,15 @@ class PairingField:
         """Count one more battle of a pair."""
         if (position := self.pool.find(met)) is not None:
             self.served[position] += 1
+
+    @cached_property
+    def closest(self) -> Positions:
+        """The closest pairs of settled systems, as they are for a voter to whom all are open."""
+        return self.find_closest(self.settled)
+
+    def find_closest(self, settled: Positions) -> Positions:
+        """Return those of some pairs, sorted by their difference, that count as the closest."""
+        return self.find_nearest(settled, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(settled))))
 
     def find_nearest(self, positions: Positions, count: int) -> Positions:
         """Return the closest of some pairs, which are sorted by their difference, and all as close as the last."""
@@ -266,7 +277,7 @@ def _draw_of_three(field: PairingField, candidates: Positions, chance: random.Ra
 
 
 def _draw_closest(field: PairingField, is_open: Mask, chance: random.Random, deal: Deal) -> int:
-    settled = field.settled[is_open[field.settled]]
+    settled = field.settled if is_open.all() else field.settled[is_open[field.settled]]
     # A new system's battle is the same until the voter has voted.
     turn = random.Random(f"{deal.voter}:{len(deal.pairs_of_voter)}").random()  # noqa: S311 - reproducible, no secret
     if len(field.with_new) and (turn < NEWCOMERS_SHARE or not len(settled)):
@@ -275,7 +286,7 @@ def _draw_closest(field: PairingField, is_open: Mask, chance: random.Random, dea
             return dealt
         if not len(settled):
             return _draw_least(np.flatnonzero(is_open), field.votes, chance)
-    near = field.find_nearest(settled, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(settled))))
+    near = field.closest if settled is field.settled else field.find_closest(settled)
     return _draw_least(near, field.served, chance)
 
 

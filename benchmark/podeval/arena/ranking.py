@@ -18,9 +18,11 @@ from podeval.arena.kept_ranking import find_file, read_ranking, write_ranking
 from podeval.arena.matchmaking import count_between
 from podeval.arena.ratings import (
     POOLED,
+    HeardRatings,
     Standings,
     compute_standings,
     compute_standings_by_dimension,
+    rate_by_heard,
     read_battles,
 )
 from podeval.arena.service import Arena
@@ -77,6 +79,8 @@ class Ranking:
     made_at: datetime
     newest: tuple[int, str]
     """Number and battle of the newest vote that it rests on."""
+    heard: tuple[HeardRatings, ...]
+    """Ratings by how much was heard, of each protocol of `PROTOCOLS` that has votes."""
 
     @property
     def excluded_share(self) -> float:
@@ -300,8 +304,11 @@ class Rankings:
 
     def _make(self, session: Session) -> Ranking:
         newest = session.execute(select(Vote.number, Vote.battle).order_by(Vote.number.desc()).limit(1)).one_or_none()
-        status, battles = report_status(session, self._arena.settings), read_battles(session)
-        protocols = {protocol: rate_dimensions(*part) for protocol, part in battles.items()}
+        status, votes = report_status(session, self._arena.settings), read_battles(session)
+        protocols = {name: rate_dimensions(part.battles, part.dimensions) for name, part in votes.items()}
+        heard = tuple(
+            rate_by_heard(name, part, next(iter(protocols[name].values())).ratings) for name, part in votes.items()
+        )
         try:
             protocols |= rate_judges(self._runs) if self._runs else {}
         except BadInput as refusal:
@@ -309,7 +316,8 @@ class Rankings:
         rated = (row.system for parts in protocols.values() for part in parts.values() for row in part.ratings.systems)
         systems = {name: Known(name, "system") for name in rated}
         systems |= {row.id: Known(row.title, row.kind) for row in session.scalars(select(ArenaSystem))}
-        return Ranking(protocols, systems, status, datetime.now(UTC), (newest[0], newest[1]) if newest else (0, ""))
+        basis = (newest[0], newest[1]) if newest else (0, "")
+        return Ranking(protocols, systems, status, datetime.now(UTC), basis, heard)
 
 
 def rate_dimensions(battles: Battles, dimensions: Sequence[str]) -> dict[str, Standings]:

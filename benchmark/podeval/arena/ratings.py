@@ -5,12 +5,14 @@ and Bradley–Terry with ties and voter-clustered intervals as the ranking.
 """
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sqlalchemy import Select, bindparam, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
@@ -37,7 +39,7 @@ there is none; `preference`: `clear`, `slight` or empty."""
 PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "heard_seconds_", "loudness_")))
 """Columns that are public while people vote; exact lengths are not, because they identify the output."""
 
-_ROWS = 20_000
+_ROWS = 2_000
 """Votes that are read at once."""
 
 POOLED = "pooled"
@@ -153,33 +155,32 @@ class HeardRatings:
     groups: tuple[HeardGroup, ...]
 
 
-def rate_by_heard(votes: pd.DataFrame) -> list[HeardRatings]:
-    """Rate the systems by the votes of each protocol, grouped by how much was heard; one without votes is left out.
+@dataclass(frozen=True)
+class RatedVotes:
+    """The rated votes of one protocol in the order in which they were recorded, and the dimension of each.
 
-    A vote belongs to the group of the side of which less was heard: in seconds of an excerpt, in shares of a whole.
+    `heard` is how much was heard of the side of which less was: seconds of an excerpt, the share of a whole.
+    """
+
+    battles: Battles
+    dimensions: list[str]
+    heard: NDArray[np.float64]
+
+
+def rate_by_heard(protocol: str, votes: RatedVotes, ranked: Ratings) -> HeardRatings:
+    """Rate the systems by the votes of one protocol, grouped by how much was heard.
 
     Args:
-        votes: table of votes with the columns of `build_rating_table`.
+        protocol: the protocol.
+        votes: its votes.
+        ranked: the ratings by all of them.
     """
-    rated = []
-    for protocol in PROTOCOLS:
-        part = votes[votes["protocol"] == protocol]
-        if part.empty:
-            continue
-        seconds = part[["heard_seconds_a", "heard_seconds_b"]]
-        if protocol == EXCERPTS:
-            measure, bounds = seconds.min(axis=1), SECONDS
-        else:
-            lengths = part[["seconds_a", "seconds_b"]].clip(lower=1e-9).to_numpy()
-            measure, bounds = (seconds / lengths).min(axis=1), SHARES
-        groups = []
-        for least, most in bounds:
-            group = part[(measure >= least) & (measure < most)]
-            ratings = {} if group.empty else {row.system: row for row in rate(make_battles(group)).systems}
-            groups.append(HeardGroup(least, most, len(group), ratings))
-        order = tuple(row.system for row in rate(make_battles(part)).systems)
-        rated.append(HeardRatings(protocol, order, tuple(groups)))
-    return rated
+    groups = []
+    for least, most in SECONDS if protocol == EXCERPTS else SHARES:
+        group = votes.battles.only((votes.heard >= least) & (votes.heard < most))
+        ratings = {row.system: row for row in rate(group).systems} if len(group) else {}
+        groups.append(HeardGroup(least, most, len(group), ratings))
+    return HeardRatings(protocol, tuple(row.system for row in ranked.systems), tuple(groups))
 
 
 def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] | None = None) -> Battles:
@@ -193,55 +194,75 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
     return Battles.of(a, b, outcome, voter, covariates, list(votes["preference"] == "slight"))
 
 
-class _Codes(dict[str, int]):
-    """Numbers of texts, in the order in which they come."""
+def read_battles(session: Session) -> dict[str, RatedVotes]:
+    """Return the rated votes by protocol: those of `build_rating_table`, read as numbers a part at a time.
 
-    def __missing__(self, text: str) -> int:
-        self[text] = len(self)
-        return self[text]
-
-
-def read_battles(session: Session) -> dict[str, tuple[Battles, list[str]]]:
-    """Return, by protocol, the rated votes in the order in which they were recorded, and the dimension of each.
-
-    They are those of `build_rating_table`, read as numbers a part at a time, so that a million of them fit anywhere.
+    Battles and votes are read one after the other: a join in the database takes twice as long.
 
     Args:
         session: session of the database.
     """
-    columns = (Battle.protocol, Battle.dimension, Battle.output_a, Battle.output_b, Vote.voter, Vote.outcome)
-    query = select(*columns, Vote.preference).join(Battle, Vote.battle == Battle.id).where(*RATED).order_by(Vote.number)
-    codes = [_Codes() for _ in range(len(columns) + 1)]
-    parts = []
-    for rows in session.execute(query.execution_options(yield_per=_ROWS)).partitions():
-        texts = zip(codes, zip(*rows, strict=True), strict=True)
-        parts.append([np.fromiter(map(code.__getitem__, column), np.int32, len(rows)) for code, column in texts])
-    if not parts:
-        return {}
-    protocol, dimension, a, b, voter, outcome, preference = (np.concatenate(part) for part in zip(*parts, strict=True))
-    protocols, dimensions, outputs_a, outputs_b, voters, outcomes, preferences = codes
+    of_battle, *of_vote = RATED
+    ids, protocols, dimensions, outputs, voters, outcomes, preferences = (_number_texts() for _ in range(7))
+    rated = select(Battle.id, Battle.protocol, Battle.dimension, Battle.output_a, Battle.output_b).where(of_battle)
+    _, protocol, dimension, *sides = _read_columns(session, rated, (ids, protocols, dimensions, outputs, outputs))
+    judged = select(Vote.battle, Vote.voter, Vote.outcome, Vote.preference, Vote.heard_seconds_a, Vote.heard_seconds_b)
+    votes = judged.where(*of_vote).order_by(Vote.number)
+    columns = _read_columns(session, votes, (ids, voters, outcomes, preferences, None, None))
+    # Battles that were not read repeat others.
+    battle, voter, outcome, preference, *heard = (column[columns[0] < len(protocol)] for column in columns)
     # Systems and voters as codes in the order of their names.
-    of_output = {id: system for id, system in session.execute(select(ArenaOutput.id, ArenaOutput.system))}
-    systems = sorted({of_output[output] for output in (*outputs_a, *outputs_b)})
+    of_output = {
+        row.id: row for row in session.execute(select(ArenaOutput.id, ArenaOutput.system, ArenaOutput.seconds))
+    }
+    systems = sorted({of_output[output].system for output in outputs})
     place = {system: number for number, system in enumerate(systems)}
-    first, second = (
-        np.array([place[of_output[output]] for output in outputs], dtype=np.intp)[side]
-        for outputs, side in ((outputs_a, a), (outputs_b, b))
-    )
-    by_name = np.argsort(np.argsort(np.array(list(voters), dtype=object)))
+    system = np.array([place[of_output[output].system] for output in outputs], dtype=np.intp)
+    seconds = np.array([of_output[output].seconds for output in outputs], dtype=np.float64)
     battles = Battles(
         systems=tuple(systems),
         voters=tuple(sorted(voters)),
-        first=first,
-        second=second,
+        first=system[sides[0]][battle],
+        second=system[sides[1]][battle],
         outcome=np.array([OUTCOMES.index(text) for text in outcomes], dtype=np.intp)[outcome],
-        voter=by_name[voter],
+        voter=np.argsort(np.argsort(np.array(list(voters), dtype=object)))[voter],
         covariates={},
         slight=np.array([text == "slight" for text in preferences], dtype=np.bool_)[preference],
     )
-    names = np.array(list(dimensions), dtype=object)[dimension]
-    masks = {name: protocol == protocols[name] for name in PROTOCOLS if name in protocols}
-    return {name: (battles.only(mask), names[mask].tolist()) for name, mask in masks.items()}
+    # How much of both sides was heard, in seconds or shares.
+    whole = protocol != protocols[EXCERPTS]
+    units = (np.where(whole, np.maximum(seconds[side], 1e-9), 1.0)[battle] for side in sides)
+    least = np.min([amount / unit for amount, unit in zip(heard, units, strict=True)], axis=0)
+    names = np.array(list(dimensions), dtype=object)[dimension[battle]]
+    masks = {name: protocol[battle] == protocols[name] for name in PROTOCOLS}
+    return {
+        name: RatedVotes(battles.only(mask), names[mask].tolist(), least[mask])
+        for name, mask in masks.items()
+        if mask.any()
+    }
+
+
+def _number_texts() -> defaultdict[str, int]:
+    """Return a dictionary that numbers texts in the order in which they come."""
+    return defaultdict(itertools.count().__next__)
+
+
+def _read_columns(
+    session: Session, query: Select[Any], numbers: Sequence[Mapping[str, int] | None]
+) -> list[NDArray[Any]]:
+    """Return the columns of a query as arrays: texts by their numbers; where there are none, the values are floats.
+
+    The driver's cursor is asked, because SQLAlchemy takes as long again to make its rows of those of the driver.
+    """
+    statement = query.compile(session.get_bind(), compile_kwargs={"literal_binds": True})
+    parts: list[list[NDArray[Any]]] = [[np.zeros(0, float if texts is None else np.int32)] for texts in numbers]
+    cursor = session.connection().connection.cursor()
+    cursor.execute(str(statement))
+    while rows := cursor.fetchmany(_ROWS):
+        for part, texts, column in zip(parts, numbers, zip(*rows, strict=True), strict=True):
+            values = column if texts is None else map(texts.__getitem__, column)
+            part.append(np.fromiter(values, part[0].dtype, len(rows)))
+    return [np.concatenate(part) for part in parts]
 
 
 def build_rating_table(session: Session, dimension: str | None = None) -> pd.DataFrame:

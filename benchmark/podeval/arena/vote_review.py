@@ -27,6 +27,8 @@ AT_ONCE = 20
 """Most votes that one writer changes: voters wait for it, at most some hundredths of a second."""
 
 _OTHER_SIDE = {"a": "b", "b": "a"}
+_IS_RATING = select(Battle.id).where(Battle.id == Vote.battle, vote_counts.RATED[0]).exists()
+"""Condition on a vote that its battle repeats no other; a join would begin with all battles."""
 
 
 @dataclass(frozen=True)
@@ -256,16 +258,12 @@ def report_status(session: Session, settings: ArenaSettings) -> Status:
     """Return the counts, and the current alarms."""
     counted = count_votes(session)
     # Of those that could count: which are excluded, and by whom; the others are counted already.
-    excluded = (
-        select(Vote.recorded_at, Vote.standing_by)
-        .join(Battle, Vote.battle == Battle.id)
-        .where(Battle.purpose == "rating", Vote.outcome != "skip", Vote.standing == "excluded")
-    )
-    out = session.execute(excluded).all()
+    excluded = select(Vote.recorded_at, Vote.standing_by).where(Vote.outcome != "skip", Vote.standing == "excluded")
+    out = session.execute(excluded.where(_IS_RATING)).all()
     newest = session.scalar(select(func.max(Vote.recorded_at)).where(Vote.outcome != "skip"))
     last_day = newest - timedelta(days=1) if newest else None
-    rated = select(func.count()).select_from(Vote).join(Battle, Vote.battle == Battle.id)
-    of_day = session.scalar(rated.where(*vote_counts.RATED, Vote.recorded_at > last_day)) if last_day else 0
+    rated = select(func.count()).where(*vote_counts.RATED[1:], _IS_RATING, Vote.recorded_at > last_day)
+    of_day = session.scalar(rated) if last_day else 0
     out_of_day = sum(row.recorded_at > last_day for row in out) if last_day else 0
     counts = (len(out), vote_counts.count_rated(session) + len(out)), (out_of_day, (of_day or 0) + out_of_day)
     return Status(

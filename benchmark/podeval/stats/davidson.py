@@ -154,11 +154,15 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     half = np.linalg.cholesky(inverse)
     pulls = scores @ half
     for voter in np.flatnonzero(_leverage(rows, fitted, inverse, free) > _HEAVY).tolist():
-        # For voters with much leverage: exactly, with the leverage capped.
-        information = information_matrix(_select_voter(rows, voter), fitted, 0.0)[np.ix_(free, free)]
-        values, vectors = np.linalg.eigh(half.T @ information @ half)
-        stretch = 1 / (1 - np.minimum(values, _MOST_LEVERAGE))
-        pulls[voter] = vectors @ (stretch * (vectors.T @ pulls[voter]))
+        # For voters with much leverage: exactly, with the leverage capped, in the space of what they judged.
+        theirs, parameters = _select_voter(rows, fitted, voter)
+        judged = parameters[: np.count_nonzero(parameters < len(free))]
+        information = information_matrix(theirs, fitted[parameters], 0.0)[: len(judged), : len(judged)]
+        space, inner = np.linalg.qr(half[judged].T)
+        values, vectors = np.linalg.eigh(inner @ information @ inner.T)
+        axes = space @ vectors
+        stretch = 1 / (1 - np.minimum(values, _MOST_LEVERAGE)) - 1
+        pulls[voter] += axes @ (stretch * (axes.T @ pulls[voter]))
     full = np.zeros((fitted.size, fitted.size))
     full[np.ix_(free, free)] = half @ (pulls.T @ pulls) @ half.T
     return full
@@ -298,7 +302,17 @@ def _leverage(rows: Rows, fitted: Array, inverse: Array, free: NDArray[np.intp])
     return by_voter
 
 
-def _select_voter(rows: Rows, voter: int) -> Rows:
+def _select_voter(rows: Rows, fitted: Array, voter: int) -> tuple[Rows, NDArray[np.intp]]:
+    """Return the rows of one voter as if there were no other systems, and the places of the parameters that are left.
+
+    Args:
+        rows: the rows.
+        fitted: all parameters.
+        voter: the voter.
+    """
     kept = rows.voter == voter
-    fields = {name: getattr(rows, name)[kept] for name in ("a", "b", "outcome", "x", "weight")}
-    return replace(rows, **fields, voter=np.zeros(int(kept.sum()), dtype=np.intp), voters=1)
+    fields = {name: getattr(rows, name)[kept] for name in ("outcome", "x", "weight")}
+    systems, sides = number_present(np.concatenate([rows.a[kept], rows.b[kept]]))
+    a, b = np.split(sides, 2)
+    theirs = replace(rows, **fields, a=a, b=b, systems=rows.systems[systems], voter=np.zeros_like(a), voters=1)
+    return theirs, np.append(systems, np.arange(len(rows.systems), fitted.size))

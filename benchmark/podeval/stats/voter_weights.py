@@ -29,6 +29,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from podeval.stats.battles import number_present
 from podeval.stats.davidson import Array, Rows, score_rows
 
 FAR = 2.5
@@ -87,6 +88,22 @@ class LoweredVotes:
         )
 
 
+@dataclass(frozen=True)
+class _JudgedSystems:
+    """Which voter judged which system: a cell for each such pair, the cells of one system in a row.
+
+    `voter` and `system` are codes, shape (cells,); `of_rows` is the cell of each row's A, then that of each row's B.
+    """
+
+    voter: NDArray[np.intp]
+    system: NDArray[np.intp]
+    of_rows: NDArray[np.intp]
+
+    def sum_by_cell(self, at_a: Array, at_b: Array) -> Array:
+        """Return the sum of what the rows say of their systems A and B, shape (cells,)."""
+        return _sum_by(self.of_rows, np.concatenate([at_a, at_b]), len(self.voter))
+
+
 def weigh_votes(
     rows: Rows, fitted: Array, names: list[str], arrival: NDArray[np.intp]
 ) -> tuple[Rows, tuple[LoweredVotes, ...]]:
@@ -99,6 +116,8 @@ def weigh_votes(
         arrival: the place of each voter in the order of their first votes, from 0.
     """
     # By voter and system: score, information, and how much likelier the votes are if a fan or an opponent gave them.
+    cells, of_rows = number_present(np.concatenate([rows.a, rows.b]) * rows.voters + np.tile(rows.voter, 2))
+    judged = _JudgedSystems(cells % rows.voters, cells // rows.voters, of_rows)
     pull, information, chances = score_rows(rows, fitted)
     won, lost = ((rows.outcome == outcome).astype(np.float64) for outcome in (0, 1))
     of_a, of_b = np.maximum(chances[:, :2], _HAIR).T
@@ -107,25 +126,31 @@ def weigh_votes(
         for preferred, chance in ((won, of_a), (lost, of_b))
     )
     pairs = ((pull, -pull), (information, information), (for_a, for_b), (for_b, for_a))
-    scores, fisher, *sides = (_sum_by_voter(rows, *pair) for pair in pairs)
-    counted, of_cohorts = _weigh_cohorts(scores, fisher, names, np.bincount(rows.voter, rows.weight), arrival)
+    scores, fisher, *sides = (judged.sum_by_cell(*pair) for pair in pairs)
+    votes = np.bincount(rows.voter, rows.weight)
+    counted, of_cohorts = _weigh_cohorts(judged, scores, fisher, names, votes, arrival)
     # Among fans, voters count by the chance that they order the systems as everyone does, not the other way round.
     turned = np.bincount(rows.voter, rows.weight * (won - lost) * np.log(of_b / of_a))
     straight = 1 / (1 + CONTRARY / (1 - CONTRARY) * np.exp(np.minimum(_MOST_LOG_ODDS, turned)))
-    by_fans, of_fans = _weigh_fans(scores, fisher, np.stack(sides), counted * straight[:, None], names)
-    weights = counted * by_fans
+    by_fans, of_fans = _weigh_fans(judged, scores, fisher, np.stack(sides), counted * straight[judged.voter], names)
     # Of the weights of a vote's two systems, the less counts.
-    of_rows = np.minimum(weights[rows.voter, rows.a], weights[rows.voter, rows.b])
-    return replace(rows, weight=rows.weight * of_rows), (*of_cohorts, *of_fans)
+    lower = (counted * by_fans)[of_rows].reshape(2, -1).min(axis=0)
+    return replace(rows, weight=rows.weight * lower), (*of_cohorts, *of_fans)
 
 
 def _weigh_cohorts(
-    scores: Array, fisher: Array, names: list[str], votes: NDArray[Any], arrival: NDArray[np.intp]
+    judged: _JudgedSystems,
+    scores: Array,
+    fisher: Array,
+    names: list[str],
+    votes: NDArray[Any],
+    arrival: NDArray[np.intp],
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
     """Return the weight of each voter's votes on each system, the least of those of their cohorts, and what is lowered.
 
     Args:
-        scores: the score of each voter's votes about each system's strength.
+        judged: the cells.
+        scores: the score of each cell's votes about the system's strength.
         fisher: their Fisher information about it.
         names: the names of the systems.
         votes: the number of votes of each voter.
@@ -139,44 +164,46 @@ def _weigh_cohorts(
     )
     weights, lowered = np.ones_like(scores), {}
     for grouped_by, cohort, position in groupings:
-        weight, z, judged = _compare(scores, fisher, cohort)
-        weights = np.minimum(weights, weight[cohort])
+        of_cells = cohort[judged.voter] * len(names) + judged.system
+        weight, z, people = _compare(scores, fisher, of_cells, (int(cohort.max()) + 1, len(names)))
+        weights = np.minimum(weights, weight.ravel()[of_cells])
         for number, system in zip(*np.nonzero(weight < 1), strict=True):
             least, most = (round(end(position[cohort == number])) for end in (np.min, np.max))
             lowered[names[system], grouped_by, least, most] = LoweredVotes(
-                names[system], grouped_by, least, most, int(judged[number, system]),
+                names[system], grouped_by, least, most, int(people[number, system]),
                 float(weight[number, system]), float(z[number, system]),
             )  # fmt: skip
     return weights, tuple(sorted(lowered.values(), key=lambda one: one.weight))
 
 
 def _weigh_fans(
-    scores: Array, fisher: Array, sides: Array, counted: Array, names: list[str]
+    judged: _JudgedSystems, scores: Array, fisher: Array, sides: Array, counted: Array, names: list[str]
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
     """Return the weights of voters on systems by the chance that they are fans in excess, and what is lowered.
 
     Args:
-        scores: the score of each voter's votes about each system's strength.
+        judged: the cells.
+        scores: the score of each cell's votes about the system's strength.
         fisher: their Fisher information about it.
         sides: the logarithm of their likelihood if a fan, or an opponent, gave them, over that if everyone votes alike.
-        counted: the weight that each voter has already.
+        counted: the weight that each cell has already.
         names: the names of the systems.
     """
     size = len(names)
-    weights = np.ones_like(scores)
     if size < SYSTEMS:
-        return weights, ()
+        return np.ones_like(scores), ()
     # The variance of the voters' tastes, as in the median system.
-    beyond = (counted * (scores**2 - fisher)).sum(axis=0) / np.maximum(_HAIR, (counted * fisher**2).sum(axis=0))
-    taste = max(0.0, float(np.median(beyond)))
+    beyond, information = (_sum_by(judged.system, counted * values, size) for values in (scores**2 - fisher, fisher**2))
+    taste = max(0.0, float(np.median(beyond / np.maximum(_HAIR, information))))
     # The shares of fans and of opponents, and what exceeds the usual.
-    shares, errors, chance = np.ones((2, size)), np.ones((2, size)), np.zeros((2, *scores.shape))
-    for system in range(size):
-        met = np.flatnonzero(fisher[:, system])
-        columns = (table[..., met, system] for table in (scores, fisher, sides, counted))
-        shares[:, system], errors[:, system], chance[:, met, system] = _estimate_fans(taste, *columns)
+    shares, errors, chance = np.ones((2, size)), np.ones((2, size)), np.zeros((2, len(scores)))
+    people = np.bincount(judged.system, minlength=size)
+    for system, end in enumerate(np.cumsum(people)):
+        of_system = slice(end - people[system], end)
+        columns = (table[..., of_system] for table in (scores, fisher, sides, counted))
+        shares[:, system], errors[:, system], chance[:, of_system] = _estimate_fans(taste, *columns)
     excess = np.maximum(0.0, shares - np.maximum(np.quantile(shares, 0.75, method="lower"), shares[::-1]))
-    z, number = excess / errors, excess * np.count_nonzero(fisher, axis=0)
+    z, number = excess / errors, excess * people
     lowering = np.where(number >= FEWEST, np.clip(2 * (z - 1), 0, 1), 0) * excess / np.maximum(shares, _HAIR)
     lowered = (
         LoweredVotes(
@@ -186,7 +213,8 @@ def _weigh_fans(
         for side, grouped_by in enumerate(_SIDES)
         for system in np.flatnonzero(lowering[side])
     )  # fmt: skip
-    return weights - (lowering[:, None] * chance).sum(axis=0), tuple(sorted(lowered, key=lambda one: one.weight))
+    weights = 1 - (lowering[:, judged.system] * chance).sum(axis=0)
+    return weights, tuple(sorted(lowered, key=lambda one: one.weight))
 
 
 def _estimate_fans(
@@ -217,21 +245,30 @@ def _estimate_fans(
     return shares[:, 0], np.maximum(LEAST_ERROR, 1 / np.sqrt(np.maximum(_HAIR, information))), chance
 
 
-def _sum_by_voter(rows: Rows, at_a: Array, at_b: Array) -> Array:
-    """Return the sums of what a row says of its systems, by voter and system, shape (voters, systems)."""
-    size = len(rows.systems)
-    sides = ((rows.a, at_a), (rows.b, at_b))
-    sums = [np.bincount(rows.voter * size + side, values, rows.voters * size) for side, values in sides]
-    return np.asarray(sums[0] + sums[1], dtype=np.float64).reshape(rows.voters, size)
+def _sum_by(group: NDArray[np.intp], values: NDArray[Any], groups: int) -> Array:
+    """Return the sum of the values of each group, shape (groups,)."""
+    return np.bincount(group, values, groups).astype(np.float64)
 
 
-def _compare(scores: Array, fisher: Array, cohort: NDArray[np.intp]) -> tuple[Array, Array, Array]:
-    """Return, by cohort and system, the weight of the votes, z, and the number of voters."""
-    member = np.eye(int(cohort.max()) + 1)[:, cohort]
-    pulled, information, judged = member @ scores, member @ fisher, member @ (fisher > 0)
+def _compare(
+    scores: Array, fisher: Array, of_cells: NDArray[np.intp], shape: tuple[int, int]
+) -> tuple[Array, Array, Array]:
+    """Return, by cohort and system, the weight of the votes, z, and the number of voters.
+
+    Args:
+        scores: the scores of the cells.
+        fisher: their Fisher information.
+        of_cells: the cohort and system of each cell as one number.
+        shape: the numbers of cohorts and of systems.
+    """
+
+    def total(values: NDArray[Any]) -> Array:
+        return _sum_by(of_cells, values, shape[0] * shape[1]).reshape(shape)
+
+    pulled, information, judged = total(scores), total(fisher), total(fisher > 0)
     apart = pulled / np.maximum(information, _HAIR)
     # The variance of the score: no less than if all votes were independent.
-    by_voter = member @ (scores - apart[cohort] * fisher) ** 2
+    by_voter = total((scores - apart.ravel()[of_cells] * fisher) ** 2)
     spread = np.maximum(by_voter * judged / np.maximum(1, judged - 1), information)
     weight, z = np.ones_like(apart), np.zeros_like(apart)
     examined = (judged >= FEWEST) & (2 * information <= information.sum(axis=0))

@@ -79,20 +79,14 @@ _WINNER = case(
 )
 """The column of `PAIR_COUNTS` in which a rated vote counts."""
 
-_VOTES = (
-    select(Vote.number, Vote.voter, *_PAIR, _WINNER.label("winner"))
-    .join(Battle, Vote.battle == Battle.id)
-    .join(ArenaOutput, Battle.output_a == ArenaOutput.id)
-    .where(*RATED)
-)
+_PAIR_VOTES = select(Vote.number, Vote.voter, *_PAIR).join(Battle, Vote.battle == Battle.id).where(*RATED)
+_VOTES = _PAIR_VOTES.add_columns(_WINNER.label("winner")).join(ArenaOutput, Battle.output_a == ArenaOutput.id)
 
 
 _SYSTEMS: BindParameter[Any] = bindparam("systems", expanding=True)
-_JUDGED = (
-    select(Vote.number, Vote.voter, *_PAIR)
-    .join(Battle, Vote.battle == Battle.id)
-    .where(Vote.voter.in_(bindparam("voters", expanding=True)), *RATED)
-    .where(or_(Battle.low.in_(_SYSTEMS), Battle.high.in_(_SYSTEMS)))
+_JUDGED = _PAIR_VOTES.where(
+    Vote.voter.in_(bindparam("voters", expanding=True)),
+    or_(Battle.low.in_(_SYSTEMS), Battle.high.in_(_SYSTEMS)),
 )
 """The rated votes of some voters on some systems."""
 
@@ -194,24 +188,28 @@ def recount(session: Session) -> None:
     """Make all counts anew from the battles and votes, however many there are."""
     for table in COUNTS:
         session.execute(delete(table))
-    votes = _VOTES.subquery()
-    by_pair = select(*_PAIR, func.count().label("served")).where(Battle.purpose == "rating").group_by(*_PAIR).subquery()
-    pair = [votes.c[column.name] for column in _PAIR]
-    outcomes = ("low_won", "high_won", "neither")
-    by_outcome = (
-        select(*pair, *(func.sum(case((votes.c.winner == name, 1), else_=0)).label(name) for name in outcomes))
-        .group_by(*pair)
-        .subquery()
+    rated_battle, *rated_vote = RATED
+    battles = select(*_PAIR).where(rated_battle)
+    outcomes = (
+        func.sum(case((and_(Vote.number.is_not(None), name == _WINNER), 1), else_=0))
+        for name in ("low_won", "high_won", "neither")
     )
-    same = and_(*(by_pair.c[column.name] == by_outcome.c[column.name] for column in _PAIR))
-    numbers = (func.coalesce(by_outcome.c[name], 0) for name in outcomes)
+    pairs = (
+        battles.add_columns(func.count(), *outcomes)
+        .outerjoin(Vote, and_(Vote.battle == Battle.id, *rated_vote))
+        .outerjoin(ArenaOutput, Battle.output_a == ArenaOutput.id)
+    )
+    items = battles.add_columns(Battle.item, func.count()).group_by(*_PAIR, Battle.item)
+    votes = _PAIR_VOTES.subquery()
     sides = union_all(
-        *(select(votes.c.protocol, votes.c.dimension, side.label("system"), votes.c.voter) for side in pair[2:])
+        *(
+            select(votes.c.protocol, votes.c.dimension, side.label("system"), votes.c.voter)
+            for side in (votes.c.low, votes.c.high)
+        )
     ).subquery()
     system = sides.c.protocol, sides.c.dimension, sides.c.system
-    items = select(*_PAIR, Battle.item, func.count()).where(Battle.purpose == "rating").group_by(*_PAIR, Battle.item)
     for table, rows in (
-        (PAIR_COUNTS, select(*by_pair.c, *numbers).outerjoin_from(by_pair, by_outcome, same)),
+        (PAIR_COUNTS, pairs.group_by(*_PAIR)),
         (ITEM_COUNTS, items),
         (SYSTEM_COUNTS, select(*system, func.count(), func.count(distinct(sides.c.voter))).group_by(*system)),
         (RATED_VOTES, select(votes.c.dimension, votes.c.number)),
