@@ -327,7 +327,7 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
                 readings = [way for way in figure[at].readings if () in following or way[:1] in heads]
             states += [(at + 1, way, reached, right) for way in readings]
         elif left and reached < len(others):
-            readings = (way for way in others[reached].readings if way[:1] in ((), left[:1]))
+            readings = [way for way in others[reached].readings if way[:1] in ((), left[:1])]
             states += [(at, left, reached + 1, way) for way in readings]
         elif (
             not left
