@@ -88,3 +88,14 @@ def test_runs_that_cannot_be_compared_fail_without_an_outcome(tmp_path: Path) ->
     assert status not in (0, 3)
     assert "there is no run in" in printed
     assert files["GITHUB_OUTPUT"] == ""
+
+
+@pytest.mark.parametrize("missing", [{"before": ""}, {"after": ""}, {"watch": ""}, {"watch": "\n  \n"}])
+def test_a_required_input_that_is_missing_does_not_pass(
+    written: Callable[..., Path], tmp_path: Path, missing: dict[str, str]
+) -> None:
+    a = written("a", {0: BEFORE})
+    status, printed, files = run_action(tmp_path, **{"before": str(a), "after": str(a), "watch": "wer"} | missing)
+    assert status == 2
+    assert "there is no run in" in printed or "watch names no metric" in printed
+    assert files["GITHUB_OUTPUT"] == ""

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 _MOST_BLOCKS = 20
 _FEWEST_BLOCKS = 3
-_MEMORIES = np.linspace(0, 0.95, 20)
-"""Correlations of neighbouring blocks, all as probable before anything is measured."""
+_MEMORIES = 1 - np.geomspace(1, 1 / 30, 20)
+"""Correlations of neighbouring blocks: memories of 1 to 30 blocks, as probable on a logarithmic scale."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,12 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
     Neighbouring windows overlap and resemble each other, so windows are not independent evidence of a trend. They
     are averaged in at most 20 blocks of equal length, none shorter than a window. Blocks remember too (a topic lasts
     minutes), and a few of them do not show how much: the interval is of the slope's variance over all correlations of
-    neighbours from 0 to 0.95, each as probable as the residuals make it (restricted likelihood of a first-order
-    autoregression), and at least as wide as that of independent blocks. Of 20 blocks without a trend 1 % seem to drift
-    where they are independent or neighbours correlate by 0.3, 2 % by 0.6 and 9 % by 0.8; of ten 0, 1, 4 and 11 %; of
-    six 1, 2, 7 and 9 %. Its price: ten independent blocks have an interval twice as wide as if they were known to be.
+    neighbours from 0 to 0.97, each as probable as the residuals make it (restricted likelihood of a first-order
+    autoregression), and at least as wide as that of independent blocks. Before anything is measured, all lengths of the
+    memory, 1 / (1 - correlation), are as probable on a logarithmic scale. Of 20 blocks without a trend 1 % seem to
+    drift where neighbours correlate by 0.6, 3 % by 0.8 and 9 % by 0.9; of ten 1, 4 and 8 %; of six 3, 5 and 7 %. Its
+    price: ten independent blocks have an interval three times as wide as if they were known to be; one that held at
+    0.8 by a larger critical value alone would be 2.6 times as wide.
 
     Args:
         starts: start of each window, in order.

@@ -138,8 +138,7 @@ def read_word(word: str) -> tuple[Words, ...]:
 @lru_cache(maxsize=8_192)
 def list_readings(kind: str, text: str) -> tuple[Words, ...]:
     """Return the readings of a figure, sign or abbreviation of a kind (`_READERS`), as words."""
-    ways = [way.replace("-", " ").split() for way in _READERS[kind](text)]
-    return tuple(dict.fromkeys(tuple(way) for way in ways))
+    return tuple(dict.fromkeys([tuple(way.split()) for way in _READERS[kind](text)]))
 
 
 @lru_cache(maxsize=8_192)

@@ -10,7 +10,8 @@ words only are left as they are.
 
 import re
 import string
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
@@ -29,6 +30,9 @@ from podeval.text.comparison.english_readings import (
 _AROUND = 2
 """Equal words before and after a difference that may belong to a figure: "5 km" and "5 kilometres"."""
 
+_WORDS_PER_ERROR = 10
+"""Words of a text for one that differs, as a hint where the search for the alignment starts."""
+
 _STEPS = sorted(range(-8, 9), key=abs)
 """Pieces from a figure's place in the other text at which its reading may begin."""
 
@@ -45,6 +49,9 @@ _STRIPPED = string.punctuation + "…“”‘’—–"
 _ABBREVIATED = frozenset(ABBREVIATIONS) - {"no"}
 _STATES = 300
 """Open paths for each piece of a figure; in the pairs of the tests there are at most sixty."""
+
+_AHEAD = 4
+"""Pieces of the other text by which readings are chosen before they are walked."""
 
 _COINS = [f"{coin}{many}" for coin in ("dollar", "cent", "euro", "pound") for many in ("", "s")]
 """The words that end no reading before them: OpenAI's normaliser drops them next to a sign."""
@@ -80,17 +87,26 @@ class _Match(NamedTuple):
 
 
 def _any(words: Iterable[str]) -> str:
-    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+    """Return a pattern of any of the words, of two with the same beginning the longer; searched letter by letter."""
+    endings: dict[str, list[str]] = {}
+    for word in sorted(words, key=len, reverse=True):
+        endings.setdefault(word[0], []).append(re.escape(word[1:]))
+    return "|".join(f"{first}(?:{'|'.join(rest)})" for first, rest in endings.items())
 
 
 _MONTH = rf"(?:{_any([*MONTHS, *(month[:3] for month in MONTHS), 'sept'])})"
 _UNIT = rf"(?:{_any(UNITS)})"
-_PIECE = re.compile(
-    # Plain words and the spaces after words, which are most, are seen at once.
+_PLAIN = (
     rf"\b(?=[A-Za-z])(?!(?:{_any([*NO_DOT, *MONTHS, 'no', 'double', 'triple'])})\b)(?:"
     r"(?P<plain>(?-i:(?:[A-Z]?[a-z]+|I)(?:['’][a-z]+)?))(?:[,;!?]?\s+|(?-i:-(?=[a-z]+(?:[\s,;!?]|\.?$|\.\s)))|(?=[,;!?]|$))"
     rf"|(?!(?:{_any(ABBREVIATIONS)})\.)(?P<end>(?-i:[A-Z]?[a-z]+(?:['’][a-z]+)?))\.(?:\s+|$))"
-    r"|(?P<space>(?<=[A-Za-z.,;!?])\s+)"
+)
+"""A word that is no figure by itself, and the space after it."""
+
+_PLAIN_WORD = re.compile(_PLAIN, re.IGNORECASE)
+_PIECE = re.compile(
+    # Plain words and the spaces after words, which are most, are seen at once.
+    _PLAIN + r"|(?P<space>(?<=[A-Za-z.,;!?])\s+)"
     r"|(?P<web>(?:https?://|www\.)[\w./@-]*\w|[\w.-]+@[\w-]+(?:\.[\w-]+)+"
     r"|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|uk|ai|app|dev|info|tv|jp|de|cn)\b(?:/[\w./-]*\w)?)"
     rf"|(?P<date>\b{_MONTH}\b\.?\s\d{{1,2}}(?:st|nd|rd|th)?\b(?![:.]\d)(?:,?\s\d{{4}}\b)?"
@@ -121,7 +137,6 @@ _PIECE = re.compile(
 
 _WEB_PART = r"[^\W\d_]+|\d+|[^\w\s]|_"
 _MARKS = frozenset(",.;:!?")
-_HARD_SPACE = re.compile(r"[^\S \t\r\n]")
 
 
 def write_as_in_script(script: str, transcript: str) -> str:
@@ -143,7 +158,8 @@ def write_as_in_script(script: str, transcript: str) -> str:
 
 def cut_at_spaces(text: str) -> list[str]:
     """Cut a text into words with their punctuation; a narrow or unbreakable space parts thousands, not words."""
-    return re.findall(r"[^ \t\r\n]+", text) if _HARD_SPACE.search(text) else text.split()
+    words = text.split()
+    return words if " ".join(words) == text else re.findall(r"[^ \t\r\n]+", text)
 
 
 def fold_word(word: str) -> str:
@@ -154,8 +170,17 @@ def fold_word(word: str) -> str:
 def _cut_into_pieces(text: str) -> list[Piece]:
     """Cut a text into its words, figures and signs, each with its readings; other characters are left out."""
     pieces: list[Piece] = []
-    end = 0
-    for match in _PIECE.finditer(text):
+    begin = end = 0
+    # Plain words up to the first figure.
+    for word in text.split(" "):
+        if not (plain := _read_plain_word(word)):
+            break
+        lower, readings = plain
+        end = begin + len(lower)
+        pieces.append(Piece(lower, begin, end, readings, False, False))
+        begin += len(word) + 1
+    # Figures, and plain words behind them.
+    for match in _PIECE.finditer(text, begin):
         kind = match.lastgroup or "word"
         if kind in ("plain", "end"):
             lower = match[kind].lower()
@@ -171,12 +196,20 @@ def _cut_into_pieces(text: str) -> list[Piece]:
     return pieces
 
 
+@lru_cache(maxsize=8_192)
+def _read_plain_word(word: str) -> tuple[str, tuple[Words, ...]] | None:
+    """Return a plain word in lower case, without the mark behind it, and its readings; None for anything else."""
+    match = _PLAIN_WORD.fullmatch(f"{word} ")
+    lower = match[match.lastgroup or 0].lower() if match else ""
+    return (lower, read_word(lower)) if lower else None
+
+
 def _find_differences(written: Sequence[str], spoken: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
     """Yield the words, from and to, that differ and have a figure, with the equal words around them."""
     folded = {word: fold_word(word) for word in {*written, *spoken}}
     one, other = ([folded[word] for word in words] for words in (written, spoken))
     stretches: list[list[int]] = []
-    for edit in Levenshtein.opcodes(one, other):
+    for edit in Levenshtein.opcodes(one, other, score_hint=len(one) // _WORDS_PER_ERROR):
         if edit.tag == "equal":
             continue
         first, last, start, stop = edit.src_start, edit.src_end, edit.dest_start, edit.dest_end
@@ -211,11 +244,12 @@ def _rewrite(script: str, transcript: str) -> str:
 
 def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterator[_Match]:
     """Yield matches in order, none of which overlaps another."""
-    partners: dict[int, int] = {}
-    blocks = Levenshtein.opcodes([each.text for each in written], [each.text for each in spoken]).as_matching_blocks()
-    for edit in blocks:
-        partners.update(zip(range(edit.a, edit.a + edit.size), range(edit.b, edit.b + edit.size), strict=True))
-    inverse = {second: first for first, second in partners.items()}
+    partners: list[int | None] = [None] * len(written)
+    inverse: list[int | None] = [None] * len(spoken)
+    for edit in Levenshtein.opcodes([each.text for each in written], [each.text for each in spoken]):
+        if edit.tag == "equal":
+            partners[edit.src_start : edit.src_end] = range(edit.dest_start, edit.dest_end)
+            inverse[edit.dest_start : edit.dest_end] = range(edit.src_start, edit.src_end)
     matches = [_Match(*match) for match in _find_figures(written, spoken, partners, inverse)]
     figures = _find_figures(spoken, written, inverse, partners)
     matches += [_Match(here, end, first, last) for first, last, here, end in figures]
@@ -227,33 +261,34 @@ def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterat
 
 
 def _find_figures(
-    pieces: Sequence[Piece], others: Sequence[Piece], partners: Mapping[int, int], inverse: Mapping[int, int]
+    pieces: Sequence[Piece], others: Sequence[Piece], partners: Sequence[int | None], inverse: Sequence[int | None]
 ) -> Iterator[tuple[int, int, int, int]]:
     """Yield the figures of one text, from and to, and where the other has a reading of theirs.
 
     Args:
         pieces: the pieces of the text.
         others: those of the other text.
-        partners: equal piece of the other text by piece of this one.
-        inverse: the same pairs by piece of the other text.
+        partners: for each piece of the text the equal piece of the other, None if it has none.
+        inverse: the same pairs for each piece of the other text.
     """
-    if not any(piece.figure for piece in pieces):
-        return
-    first = shift = 0
-    while first < len(pieces):
-        shift = partners.get(first, first + shift) - first
-        last = first
-        while last < len(pieces) and pieces[last].figure and (last == first or not pieces[last].parted):
+    last = shift = 0
+    for first in [number for number, piece in enumerate(pieces) if piece.figure]:
+        if first < last:
+            continue
+        pairs = ((at, partners[at]) for at in range(first, last - 1, -1))
+        shift = next((partner - at for at, partner in pairs if partner is not None), shift)
+        last = first + 1
+        while last < len(pieces) and pieces[last].figure and not pieces[last].parted:
             last += 1
         # All of a run of figures, as near to its place in the other text as possible: a part of a number is another.
-        if last > first and not all(each in partners for each in range(first, last)):
-            place = first + shift
-            for start in (place + steps for steps in _STEPS if 0 <= place + steps < len(others)):
-                end = _find_end(pieces[first:last], others, start)
-                if end and any(inverse.get(each, first) in range(first, last) for each in range(start, end)):
-                    yield first, last, start, end
-                    break
-        first = max(last, first + 1)
+        if None not in partners[first:last]:
+            continue
+        place = first + shift
+        for start in (place + steps for steps in _STEPS if 0 <= place + steps < len(others)):
+            end = _find_end(pieces[first:last], others, start)
+            if end and any(each is None or first <= each < last for each in inverse[start:end]):
+                yield first, last, start, end
+                break
 
 
 def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> int | None:
@@ -270,10 +305,11 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
     most = _STATES * (len(figure) + 1)
     while states:
         at, left, reached, right = states.pop()
-        same = min(len(left), len(right))
-        if left[:same] != right[:same]:
-            continue
-        left, right = left[same:], right[same:]
+        if left and right:
+            same = min(len(left), len(right))
+            if left[:same] != right[:same]:
+                continue
+            left, right = left[same:], right[same:]
         # Paths of different readings meet again.
         if (state := (at, left, reached, right)) in walked:
             continue
@@ -281,13 +317,17 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
         if len(walked) > most:
             return None
         if not left and at < len(figure):
-            # Only readings that begin as the other text goes on.
-            following = [right] if right else [way for each in others[reached : reached + 1] for way in each.readings]
-            heads = {way[:1] for way in following} | {()}
-            readings = (way for way in figure[at].readings if () in following or way[:1] in heads)
+            # Only readings that go on as the other text does.
+            ahead = right + _list_certain_words(others, reached)
+            if ahead:
+                readings = [way for way in figure[at].readings if way[: len(ahead)] == ahead[: len(way)]]
+            else:
+                following = [way for each in others[reached : reached + 1] for way in each.readings]
+                heads = {way[:1] for way in following} | {()}
+                readings = [way for way in figure[at].readings if () in following or way[:1] in heads]
             states += [(at + 1, way, reached, right) for way in readings]
         elif left and reached < len(others):
-            readings = (way for way in others[reached].readings if way[:1] in ((), left[:1]))
+            readings = [way for way in others[reached].readings if way[:1] in ((), left[:1])]
             states += [(at, left, reached + 1, way) for way in readings]
         elif (
             not left
@@ -297,3 +337,13 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
         ):
             end = max(reached, end or 0)
     return end
+
+
+def _list_certain_words(pieces: Sequence[Piece], first: int) -> Words:
+    """Return the words of the next pieces up to the first that has several readings, or none."""
+    words: Words = ()
+    for piece in pieces[first : first + _AHEAD]:
+        if len(piece.readings) != 1:
+            break
+        words += piece.readings[0]
+    return words
