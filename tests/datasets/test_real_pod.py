@@ -88,12 +88,13 @@ def test_scripts_and_voices_are_what_the_voice_track_speaks(whole: Path, streami
 
 def test_spontaneous_shows_are_rows_that_say_which_turns_begin_early(whole: Path) -> None:
     for config in ("spontaneous", "zh_spontaneous"):
-        for row, item in zip(read(whole, config), BENCHMARK.items(config), strict=True):
+        rows = list(read(whole, config))
+        for row, item in zip(rows, BENCHMARK.items(config), strict=True):
             assert Script.parse([(turn["speaker"], turn["text"]) for turn in row["turns"]]) == item.script
             assert (row["id"], row["voices"]) == (item.id, item.voices)
             for last, turn in pairwise(row["turns"]):
                 assert last["text"].endswith(turn["overlap"])
-        assert any(turn["overlap"] for turn in row["turns"])
+        assert sum(bool(turn["overlap"]) for row in rows for turn in row["turns"]) > 0.8 * len(rows)
 
 
 def test_what_scripts_claim_has_its_sources_in_a_config_apart(whole: Path) -> None:
