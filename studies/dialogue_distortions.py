@@ -101,7 +101,7 @@ def speed_up(samples: Samples) -> Samples:
 
 def make_versions(topic: str, seed: int) -> dict[str, Samples]:
     """Return the recordings of one topic, by what was done."""
-    script = read_scripts(real_pod.SCRIPTS)[topic].script("written")
+    script = read_scripts(real_pod.SCRIPTS)[topic].script
     speech = registry.get("hibari_piper").speak(script)
     whole = resample(mix_to_mono(speech.samples.reshape(len(speech.samples), -1)), speech.rate, RATE)
     turns = [whole[round(turn.start * RATE) : round(turn.end * RATE)] for turn in speech.turns]

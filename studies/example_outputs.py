@@ -26,7 +26,7 @@ from podeval.audio.decode import decode
 from podeval.audio.samples import resample
 from podeval.benchmarks.item import read_scripts, read_voices
 from podeval.benchmarks.real_pod import SCRIPTS
-from podeval.benchmarks.real_pod_splits import VOICES
+from podeval.benchmarks.records import PinnedFile
 from podeval.measuring.compute import compute
 from podeval.measuring.inputs import MetricInputs
 from podeval.measuring.space_files import get_example_texts
@@ -37,6 +37,10 @@ from podeval.metrics.judge_use import JudgeConfig
 from podeval.systems import registry
 from studies import example_stand_ins as stand_ins
 
+VOICES = PinnedFile(
+    file="real_pod_long_voices.json",
+    revision="sha256:e047a6ebc6bafd3d2f94c4518c78c9c12c70eaf4317573621550116ee3040243",
+)
 LONGER = ("turn_taking", "pace", "dialogue_naturalness")
 """Metrics that need more turns, or more speech, than the dialogue of the tutorials has."""
 TOPIC, READER = "Sports_27", "drawn_gaps"
@@ -88,7 +92,7 @@ def sources_of(metric: Metric) -> dict[str, Any]:
 @functools.cache
 def read_longer_dialogue() -> Path:
     """Read a script of Real-Pod aloud, with gaps and overlaps as people have them; the file lasts as long as we do."""
-    speech = registry.get(READER).speak(read_scripts(SCRIPTS)[TOPIC].script("written"))
+    speech = registry.get(READER).speak(read_scripts(SCRIPTS)[TOPIC].script)
     folder = Path(tempfile.mkdtemp(prefix="podeval-example-"))
     atexit.register(shutil.rmtree, folder)
     soundfile.write(folder / "dialogue.wav", speech.samples, speech.rate)

@@ -98,7 +98,7 @@ def _speak_all(engines: Sequence[str], scripts: int) -> Iterator[tuple[tuple[str
     """Yield what each engine makes of each script: engine, item, and the first excerpts' worth of sound."""
     chosen = {item.category: item for item in reversed(benchmarks.get("real_pod").items("spontaneous"))}
     for item in list(chosen.values())[:scripts]:
-        script = item.spontaneous or item.script
+        script = item.script
         assert script
         for engine in engines:
             turns, length = [], 0.0

@@ -108,7 +108,7 @@ def show_meetings(folder: Path, against: Path | None) -> None:
 def list_dialogues(topics: int, one_voice: bool) -> Iterator[tuple[str, np.ndarray, list[Turn], Script]]:
     """Dialogues laid out as people do, with who speaks when; the lines of both by one voice where that is asked for."""
     chosen = [
-        (name, script.script("written"))
+        (name, script.script)
         for name, script in read_scripts(real_pod.SCRIPTS).items()
         if len(script.speakers) == 2 and len(script.turns) >= 24
     ]

@@ -138,7 +138,7 @@ def belongings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     voices = {
         voice.id: voice for item in benchmarks.get("real_pod").items("long") for voice in item.reference_voices.values()
     }
-    pair = {"HOST": voices["libritts_r_6215"], "GUEST": voices["libritts_r_294"]}
+    pair = {"HOST": voices["libritts_r_1923"], "GUEST": voices["libritts_r_4280"]}
     sounds = []
     for speaker, voice in pair.items():
         samples, rate = soundfile.read(voice.recording(), dtype="float32")

@@ -325,6 +325,7 @@ REASONS: Mapping[str, str] = {
     "0-was-no": "{0} was in no battle",
     "no-answer-0": "no answer in {0} calls; the last: {1}",
     "not-ranked-wer": "not ranked: its WER is not known",
+    "not-ranked-split": "not ranked: the {0} items of its split are too few for ranks",
     "not-ranked-guard-unknown": "not ranked: nobody knows which of its items pass {0}",
     "not-ranked-guard": "not ranked: {0} of its items pass {1}, and {2} are needed",
     "not-ranked-low-rate": "its sampling rate is below what the models need, so what was not recorded is missing",

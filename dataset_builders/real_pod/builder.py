@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import datasets
 from podeval import progress
 from podeval.benchmarks.item import read_voices
-from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, VOICES
-from podeval.benchmarks.real_pod_splits import SPLITS
+from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS
+from podeval.benchmarks.real_pod_splits import SPLITS, VOICES
 from podeval.datasets.builder import Builder, DatasetTable
 from podeval.datasets.data_files import read_object_lines, read_objects
 from podeval.datasets.dataset_record import Config, DatasetRecord, Source
@@ -47,7 +47,7 @@ from podeval.errors import BadInput
 
 TOPICS, SPEECHES, CLAIMS, READERS, DEMO, EPISODES = "topics", "scripts", "sources", "voices", "demo", "episodes"
 
-_TABLES = {split.name: split for split in SPLITS if split.version == "written"}
+_TABLES = {split.name: split for split in (BENCHMARK.split("spontaneous"), *SPLITS)}
 _FILES = {
     TOPICS: BENCHMARK.split(TOPICS).file,
     SPEECHES: SCRIPTS.file,
@@ -61,13 +61,17 @@ _HASHES = {
         (SCRIPTS.file, SCRIPTS.revision),
         (VOICES.file, VOICES.revision),
         (SOURCES.file, SOURCES.revision),
-        *((split.file, split.revision) for split in SPLITS),
-        *((split.scripts.file, split.scripts.revision) for split in SPLITS if split.scripts),
+        *((split.file, split.revision) for split in _TABLES.values()),
+        *((split.scripts.file, split.scripts.revision) for split in _TABLES.values() if split.scripts),
     )
 } | {voice.file: voice.sha256 for voice in read_voices(VOICES).values()}
 _OWN = tuple(_FILES[name] for name in (TOPICS, SPEECHES, DEMO))
 _TEXTS = ("paper", "own", "sample")
-_SPOKEN = (BENCHMARK.split(TOPICS), BENCHMARK.split(DEMO), *_TABLES.values())
+_SOURCED = (
+    BENCHMARK.split(TOPICS),
+    BENCHMARK.split(DEMO),
+    *(split for split in _TABLES.values() if not split.for_listening),
+)
 """The splits whose scripts have a row of their own in the table of claims."""
 
 GENDERS = ("female", "male")
@@ -96,10 +100,10 @@ class RealPod(Builder):
         name="real_pod",
         title="Real-Pod",
         summary=(
-            "51 podcast topics in 17 categories, each with a published episode, a script to be spoken in two versions, "
-            "and the voices to speak it with."
+            "Scripted conversation, written by a language model: 51 podcast topics in 17 categories, each with a "
+            "published episode, a script to be spoken, a show in spontaneous speech, and the voices to speak them with."
         ),
-        version="2.2.0",
+        version="3.0.0",
         paper=BENCHMARK.paper,
         citation=BENCHMARK.citation,
         licence="other",
@@ -126,9 +130,8 @@ class RealPod(Builder):
                 name=SPEECHES,
                 rows=len(BENCHMARK.items(TOPICS)),
                 description=(
-                    "One script per row, one for each topic, for two to four speakers and about three minutes: every "
-                    "turn as written and as people would say it (`spontaneous`, for listening tests), and the voice "
-                    "of each speaker."
+                    "One script per row, one for each topic, for two to four speakers and about three minutes, with "
+                    "the voice of each speaker."
                 ),
                 splits=("test",),
                 sources=_TEXTS,
@@ -214,7 +217,7 @@ class RealPod(Builder):
                 name="sample",
                 kind="package",
                 location="sample",
-                revision="3",
+                revision="4",
                 files=dict.fromkeys(_OWN, ""),
                 licence="MIT (topics), CC BY 4.0 (scripts)",
                 redistributable=True,
@@ -246,9 +249,8 @@ class RealPod(Builder):
                     **_COMMON,
                     "topic_id": _COUNT,
                     "speakers": datasets.List({"name": _TEXT, "role": _TEXT, "voice": _TEXT}),
-                    "turns": datasets.List({"speaker": _TEXT, "text": _TEXT, "spontaneous": _TEXT}),
+                    "turns": datasets.List({"speaker": _TEXT, "text": _TEXT}),
                     "words": _COUNT,
-                    "spontaneous_words": _COUNT,
                 }
             ),
             lambda: (
@@ -264,7 +266,7 @@ class RealPod(Builder):
         CLAIMS: DatasetTable(
             list_claim_features(),
             lambda: (require_text("id", "topic"), require_present("turns"), RowRule("sources", find_unsourced_claim)),
-            lambda split, folder: make_claims_rows(folder, _SPOKEN),
+            lambda split, folder: make_claims_rows(folder, _SOURCED),
         ),
         READERS: DatasetTable(
             datasets.Features(
@@ -353,14 +355,13 @@ def _make_script(item: Mapping[str, Any]) -> Row:
 
 def _make_speech(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, Any]]) -> Row:
     """Make the row of a script with the facts of its topic; what does not match is left to the rules."""
-    turns = read_parts(script.get("turns"), "speaker", "text", "spontaneous")
+    turns = read_parts(script.get("turns"), "speaker", "text")
     whole = all(isinstance(value, str) for turn in turns for value in turn.values())
     return _copy_common({**topics.get(script.get("id"), {}), "id": script.get("id")}) | {
         "topic_id": read_topic_id(script),
         "speakers": read_parts(script.get("speakers"), "name", "role", "voice"),
         "turns": turns,
-        "words": count_words(turns, "text") if whole else None,
-        "spontaneous_words": count_words(turns, "spontaneous") if whole else None,
+        "words": count_words(turns) if whole else None,
     }
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
-from podeval.benchmarks.real_pod_splits import TAG_BREAKDOWN, TAGS
+from podeval.benchmarks.item import read_scripts, read_voices
+from podeval.benchmarks.real_pod_splits import TAG_BREAKDOWN, TAGS, VOICES
 from podeval.runs.item_inputs import write_prompt
 
 REAL_POD = benchmarks.get("real_pod")
@@ -61,6 +62,7 @@ def test_long_episodes_in_english_have_a_voice_for_each_speaker_and_both_same_se
     for item in REAL_POD.items("long"):
         voices = [voice.id for voice in item.reference_voices.values()]
         assert len(set(voices)) == item.voices
+        assert all(6 <= voice.seconds <= 10 for voice in item.reference_voices.values())
         if item.voices == 2:
             pairs.add("".join(sorted(voice.gender[0] for voice in item.reference_voices.values())))
     assert {"ff", "mm", "fm"} <= pairs
@@ -68,11 +70,25 @@ def test_long_episodes_in_english_have_a_voice_for_each_speaker_and_both_same_se
     assert not any(item.reference_voices for split in ("zh", "demo_zh", "long_zh") for item in REAL_POD.items(split))
 
 
-def test_seventeen_chinese_topics_have_a_script_in_two_versions() -> None:
+def test_long_voices_are_of_the_speakers_sex_and_in_one_age_each() -> None:
+    scripts = REAL_POD.split("long").scripts
+    assert scripts
+    ages: dict[str, set[str]] = {}
+    for script in read_scripts(scripts).values():
+        for speaker in script.speakers:
+            assert read_voices(VOICES)[speaker.voice].gender == speaker.gender
+            ages.setdefault(speaker.voice, set()).add(speaker.manner.partition(",")[0])
+    assert {voice: shared for voice, shared in ages.items() if len(shared) > 1} == {
+        "libritts_r_1923": {"forties", "forty-four"},
+        "libritts_r_6954": {"early thirties", "twenty-nine"},
+        "libritts_r_1341": {"fifties", "thirty-eight"},
+    }
+
+
+def test_seventeen_chinese_topics_have_a_script_and_a_show() -> None:
     items = REAL_POD.items("zh")
     assert len({item.category for item in items}) == len(items) == 17
-    for item, spontaneous in zip(items, REAL_POD.items("zh_spontaneous"), strict=True):
-        assert spontaneous.script == item.spontaneous != item.script
+    assert [item.id for item in REAL_POD.items("zh_spontaneous")] == [item.id for item in items]
     assert len(REAL_POD.items("demo_zh")) == 6
     assert write_prompt(items[0]).startswith("请为")
 

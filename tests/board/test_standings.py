@@ -278,6 +278,17 @@ def test_partial_runs_do_not_push_the_only_whole_one_out(tmp_path: Path) -> None
     assert list(reasons(rows["few"])) == [LACKING.format("its own")]
 
 
+def test_seven_long_episodes_rank_nobody_and_the_board_says_why(tmp_path: Path) -> None:
+    for system, value in APART.items():
+        write_run(tmp_path, system, value, benchmark=REAL_POD, split="long")
+    rows = column(tmp_path)
+    assert ranks(rows) == dict.fromkeys(APART)
+    assert {reason for row in rows.values() for reason in reasons(row)} == {
+        f"{NOT_RANKED}: the 7 items of its split are too few for ranks"
+    }
+    assert not any(row["rankable"] for row in rows.values())
+
+
 def test_values_that_a_metric_calls_unranked_are_in_no_rank(tmp_path: Path) -> None:
     few = {number: quality(4.9, number, unranked={"ovrl": "it is short"}) for number in range(2)}
     many = {number: quality(None, number, unranked={"ovrl": "it is short"}) for number in range(3)}

@@ -1,6 +1,7 @@
 """Real-Pod: the benchmark's own topics, scripts and voices as a dataset, and rows of what is said in recordings."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -64,7 +65,8 @@ def test_the_benchmarks_items_are_rows(whole: Path, streaming: bool) -> None:
         True,
         [
             *("topics", "scripts", "sources", "voices", "demo"),
-            *(split.name for split in SPLITS if split.version == "written"),
+            "spontaneous",
+            *(split.name for split in SPLITS),
         ],
     )
 
@@ -78,11 +80,21 @@ def test_scripts_and_voices_are_what_the_voice_track_speaks(whole: Path, streami
     for row, item in zip(scripts, BENCHMARK.items("topics"), strict=True):
         assert (row["id"], row["topic"], row["voices"]) == (item.id, item.topic, item.voices)
         assert Script.parse([(turn["speaker"], turn["text"]) for turn in row["turns"]]) == item.script
-        assert Script.parse([(turn["speaker"], turn["spontaneous"]) for turn in row["turns"]]) == item.spontaneous
         given = {speaker["name"]: recordings[speaker["voice"]] for speaker in row["speakers"]}
         assert given == {name: voice.recording().read_bytes() for name, voice in item.reference_voices.items()}
         assert item.script
         assert row["words"] == len(item.script.text.split())
+
+
+def test_spontaneous_shows_are_rows_that_say_which_turns_begin_early(whole: Path) -> None:
+    for config in ("spontaneous", "zh_spontaneous"):
+        rows = list(read(whole, config))
+        for row, item in zip(rows, BENCHMARK.items(config), strict=True):
+            assert Script.parse([(turn["speaker"], turn["text"]) for turn in row["turns"]]) == item.script
+            assert (row["id"], row["voices"]) == (item.id, item.voices)
+            for last, turn in pairwise(row["turns"]):
+                assert last["text"].endswith(turn["overlap"])
+        assert sum(bool(turn["overlap"]) for row in rows for turn in row["turns"]) > 0.8 * len(rows)
 
 
 def test_what_scripts_claim_has_its_sources_in_a_config_apart(whole: Path) -> None:
@@ -162,18 +174,8 @@ def swapped(script: dict[str, Any], **changes: str) -> dict[str, Any]:
         (lambda s: s | {"turns": s["turns"][:7]}, "turns", "7 turns, not 8 to 44"),
         (lambda s: with_turn(s, 1, speaker="Dee"), "turns", "turns 1 and 2 are both of Dee"),
         (lambda s: with_turn(s, 0, text="Yes. " * 101), "length", "turn 1 has 101 words, not 1 to 100"),
-        (lambda s: with_turn(s, 2, text="In 1973, true."), "readable", "turn 3 (text) has '1'; write it out"),
-        (
-            lambda s: with_turn(s, 2, spontaneous="So [laughs]"),
-            "readable",
-            "turn 3 (spontaneous) has '['; write it out",
-        ),
-        (
-            lambda s: with_turn(s, 0, spontaneous="Something else is said here, um, altogether."),
-            "versions",
-            "turn 1 says something else in the spontaneous version",
-        ),
-        (lambda s: with_turn(s, 18, spontaneous=""), "turns.words", "turn 19 lacks its speaker or its words"),
+        (lambda s: with_turn(s, 2, text="In 1973, true."), "readable", "turn 3 has '1'; write it out"),
+        (lambda s: with_turn(s, 18, text=""), "turns.words", "turn 19 lacks its speaker or its words"),
     ],
 )
 def test_a_script_that_breaks_a_rule_is_told_by_it(tmp_path: Path, broken: Any, rule: str, told: str) -> None:

@@ -3,7 +3,8 @@
 from collections import Counter
 
 from podeval.benchmarks.item import read_scripts, read_voices
-from podeval.benchmarks.real_pod import SCRIPTS, VOICES
+from podeval.benchmarks.real_pod import SCRIPTS
+from podeval.benchmarks.real_pod_splits import VOICES
 
 
 def test_voices_and_pairs_of_the_benchmark_are_balanced() -> None:

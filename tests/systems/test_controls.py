@@ -122,7 +122,7 @@ def test_the_pace_goes_up_and_down_within_a_minute_and_turn_taking_stays(
 
 
 def test_the_demo_shows_a_control_of_rhythm_on_a_script_that_has_turns_enough() -> None:
-    script = read_scripts(SCRIPTS)[RHYTHM_TOPIC].script("written")
+    script = read_scripts(SCRIPTS)[RHYTHM_TOPIC].script
     changes = sum(one.speaker != other.speaker for one, other in pairwise(script.turns))
     # Short turns are heard as backchannels, so that some are lost: half of the changes are still enough.
     assert changes >= 2 * FEWEST_EVENTS
@@ -155,7 +155,7 @@ def test_controls_of_rhythm_move_what_they_must_and_nothing_else(loaded_neural: 
         for job in catalogue.get(metric).needs:
             if missing := models.get_card(job, "embedded").missing():
                 pytest.skip(missing)
-    script = read_scripts(SCRIPTS)["Sports_27"].script("written")
+    script = read_scripts(SCRIPTS)["Sports_27"].script
     plain = measure(loaded_neural, script)
     drawn, uneven = (measure(control(loaded_neural), script) for control in (DrawnGaps, UnevenPace))
     # The reader's pauses are equal: people's are drawn, and the distance falls; nobody talks steadily on a wave.

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from podeval.benchmarks import real_pod
-from podeval.benchmarks.item import read_scripts
 from podeval.text.language import get_language_name, identify_language, read_as
 from podeval.text.tokens import HAN, KANA, detect_language
 
@@ -43,10 +42,9 @@ def test_english_and_chinese_paragraphs_are_in_theirs() -> None:
 
 
 def test_every_script_of_real_pod_is_english() -> None:
-    both = read_scripts(real_pod.SCRIPTS).values()
-    scripts = [each.script(version) for each in both for version in ("written", "spontaneous")]
-    assert len(scripts) > 50
-    found = [identify_language(script.text) for script in scripts]
+    scripts = [item.script for split in ("topics", "spontaneous") for item in real_pod.BENCHMARK.items(split)]
+    assert len(scripts) == 102
+    found = [identify_language(script.text) for script in scripts if script]
     assert {(each.code, tuple(each.noted)) for each in found} == {("en", ())}
 
 

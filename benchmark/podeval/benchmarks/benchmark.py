@@ -90,9 +90,10 @@ class Split(FactSheet):
     on request; not open to entries if there are others). `revision` pins the content; it is None
     for rows that could not be looked up here, in which case every protocol names their content instead.
 
-    Items of a file may come with `scripts` to be spoken, in one of their versions, and `voices` to speak them with,
-    each from a pinned file. The spontaneous version is for listening tests and not open to entries. With `readings`,
-    its items say how their lines may be read, and protocols of metrics that compare with the text name that.
+    Items of a file may come with `scripts` to be spoken and `voices` to speak them with, each from a pinned file.
+    Scripts in spontaneous speech, which may have fewer speakers, are for listening tests and not open to entries. With
+    `readings`, its items say how their lines may be read, and protocols of metrics that compare with the text name
+    that. A split that is not `ranked` has too few items for that, and the board shows its values alone.
     """
 
     name: Name
@@ -108,6 +109,7 @@ class Split(FactSheet):
     voices: PinnedFile | None = None
     version: Version = "written"
     readings: bool = False
+    ranked: bool = True
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
@@ -329,19 +331,14 @@ def _add_script(item: Item, split: Split) -> Item:
     assert split.scripts
     voices = read_voices(split.voices) if split.voices else {}
     try:
-        script = read_scripts(split.scripts)[item.id]
-        reference_voices = {speaker.name: voices[speaker.voice] for speaker in script.speakers} if split.voices else {}
+        spoken = read_scripts(split.scripts)[item.id]
+        reference_voices = {speaker.name: voices[speaker.voice] for speaker in spoken.speakers} if split.voices else {}
     except KeyError as missing:
         raise PodevalError(f"{item.id} of the split {split.name} has no script or no voice {missing}") from None
-    if len(script.speakers) != item.voices:
-        raise PodevalError(f"{item.id} asks for {item.voices} voices, its script has {len(script.speakers)} speakers")
-    return item.model_copy(
-        update={
-            "script": script.script(split.version),
-            "spontaneous": script.script("spontaneous") if "spontaneous" in script.versions else None,
-            "reference_voices": reference_voices,
-        }
-    )
+    count = len(spoken.speakers)
+    if count != item.voices and not split.for_listening:
+        raise PodevalError(f"{item.id} asks for {item.voices} voices, its script has {count} speakers")
+    return item.model_copy(update={"script": spoken.script, "voices": count, "reference_voices": reference_voices})
 
 
 def keep_metrics(benchmark: Benchmark, names: Collection[str], track: str) -> Benchmark:

@@ -1,9 +1,9 @@
 """One task for a system: its script, sources or questions, the voices to speak with, and how it may be read.
 
 A file of scripts holds JSON lines: `id` of the topic, `speakers` (name, role, id of the voice) and `turns`, each with
-its `text` as written and `spontaneous`, the same turn as spontaneous speech. Its `sources` say where the claims of a
-turn come from; they are for readers who check, and no system is given them. A file of voices lists short recordings
-with their transcripts and SHA-256.
+its `text`. A turn that begins before the last one has ended names the words that it is spoken over as its `overlap`.
+`sources` say where the claims of a turn come from; they are for readers who check. No system is given either. A file of
+voices lists short recordings with their transcripts and SHA-256.
 """
 
 import hashlib
@@ -53,11 +53,11 @@ class ScriptSpeaker(FactSheet):
 
 
 class ScriptedTurn(FactSheet):
-    """A turn as written and, in scripts of two versions, as spontaneous speech."""
+    """A turn, and the end of the last one over which it is spoken; empty if nobody is interrupted."""
 
     speaker: str
     text: str = Field(min_length=1)
-    spontaneous: str | None = Field(default=None, min_length=1)
+    overlap: str = ""
 
 
 class ClaimSource(FactSheet):
@@ -69,7 +69,7 @@ class ClaimSource(FactSheet):
 
 
 class SpokenScript(FactSheet):
-    """The script of a topic in one version or both, which have the same turns."""
+    """The script of a topic."""
 
     id: str
     speakers: tuple[ScriptSpeaker, ...] = Field(min_length=1)
@@ -81,19 +81,15 @@ class SpokenScript(FactSheet):
         names, speaking = [speaker.name for speaker in self.speakers], {turn.speaker for turn in self.turns}
         if len(set(names)) < len(names) or set(names) != speaking:
             raise ValueError(f"{self.id} names {', '.join(names)}, and {', '.join(sorted(speaking))} speak")
+        texts = ["", *(turn.text for turn in self.turns)]
+        if stray := [turn for turn, last in zip(self.turns, texts, strict=False) if not last.endswith(turn.overlap)]:
+            raise ValueError(f"{self.id} has a turn over {stray[0].overlap!r}, which does not end the one before it")
         return self
 
     @property
-    def versions(self) -> tuple[Version, ...]:
-        """The versions it has: `spontaneous` where every turn has one."""
-        return ("written", "spontaneous") if all(turn.spontaneous for turn in self.turns) else ("written",)
-
-    def script(self, version: Version) -> Script:
-        """Return the script in one of its versions."""
-        texts = [turn.spontaneous if version == "spontaneous" else turn.text for turn in self.turns]
-        return Script(
-            tuple(Turn(turn.speaker, text or turn.text) for turn, text in zip(self.turns, texts, strict=True))
-        )
+    def script(self) -> Script:
+        """The words of each speaker."""
+        return Script(tuple(Turn(turn.speaker, turn.text) for turn in self.turns))
 
 
 @cache
@@ -173,11 +169,10 @@ class HardLine(FactSheet):
 class Item(FactSheet):
     """One task for a system.
 
-    The task is to speak `script`, with its speakers in their `reference_voices` if there are any (`spontaneous` is the
-    same script in spontaneous speech); or to write a script, on a topic or as the `instruction` says, from its
-    `sources`; or to answer the `user` turn by turn. `properties` are what scores are broken down by, beside category
-    and language. `lines`, one a turn, say how the script may be read, and `claims` where its facts are from: no system
-    is shown either.
+    The task is to speak `script`, with its speakers in their `reference_voices` if there are any; or to write a script,
+    on a topic or as the `instruction` says, from its `sources`; or to answer the `user` turn by turn. `properties` are
+    what scores are broken down by, beside category and language. `lines`, one a turn, say how the script may be read,
+    and `claims` where its facts are from: no system is shown either.
     """
 
     id: str = Field(pattern=r"^[A-Za-z0-9_-]+$")
@@ -190,7 +185,6 @@ class Item(FactSheet):
     instruction: str | None = None
     sources: tuple[str, ...] = ()
     user: tuple[UserTurn, ...] = ()
-    spontaneous: Annotated[Script, BeforeValidator(Script.parse)] | None = None
     reference_voices: dict[str, ReferenceVoice] = Field(default_factory=dict)
     properties: dict[str, str] = Field(default_factory=dict)
     lines: tuple[HardLine, ...] = ()
@@ -212,7 +206,6 @@ class Item(FactSheet):
         """Return the item as what a finished podcast is asked for: its topic, without words or voices to keep to."""
         nothing: dict[str, Any] = {
             "script": None,
-            "spontaneous": None,
             "reference_voices": {},
             "lines": (),
             "voices": None,

@@ -2,7 +2,8 @@
 
 The topics, categories, titles and links are the paper's. The scripts are podeval's own, one for each topic: the voice
 track speaks them, in reference voices that are the same for every system, and a judge compares written scripts with
-them as the zero of its scale. In the split `spontaneous` they are worded as spontaneous speech, for listening tests.
+them as the zero of its scale. The split `spontaneous` has the same topics as shows in spontaneous speech, for
+listening tests.
 Further splits are podeval's own: `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous`, `long_zh`.
 Finished podcasts, which the paper compares, are the track `podcast`: one recording for each topic, with its own words.
 No script and no ceiling of errors applies to them; `podcast_checks` guards their ranks.
@@ -20,7 +21,7 @@ from podeval.benchmarks.benchmark import (
     Track,
 )
 from podeval.benchmarks.real_pod_podcast import PODCAST_DIMENSIONS
-from podeval.benchmarks.real_pod_splits import MINUTES_BREAKDOWN, SPLITS, TAG_BREAKDOWN
+from podeval.benchmarks.real_pod_splits import MINUTES_BREAKDOWN, SPLITS, TAG_BREAKDOWN, VOICES
 from podeval.benchmarks.records import PinnedFile
 
 CATEGORIES = (
@@ -45,15 +46,9 @@ CATEGORIES = (
 
 SCRIPTS = PinnedFile(
     file="real_pod_scripts.jsonl",
-    revision="sha256:544bf02a52a4f2e9b99c33d3cbff3ecbb4b53abb8220b990e40f9195eadc7b3d",
+    revision="sha256:13316eebc18529350156f8966649913a00c035c92ee63d10f1b280c27df45694",
 )
-"""A script for each topic, in two versions."""
-
-VOICES = PinnedFile(
-    file="real_pod_voices.json",
-    revision="sha256:fd89662ae2f1fd42da998f40c5affcf725b798b3628da90c8d733abe361f5f98",
-)
-"""The reference voices to speak them with."""
+"""A script for each topic."""
 
 BENCHMARK = Benchmark(
     name="real_pod",
@@ -119,10 +114,16 @@ BENCHMARK = Benchmark(
         ),
         Split(
             name="spontaneous",
-            description="The 51 scripts as people would say them, with fillers and restarts; for listening tests.",
+            description=(
+                "The 51 topics as shows for one to four speakers who interrupt, correct themselves and trail off; for "
+                "listening tests."
+            ),
             file="real_pod_topics.json",
             revision="sha256:217848e9aca0d8c9519c951b60964078e38e85b42659846272de339617ae20ea",
-            scripts=SCRIPTS,
+            scripts=PinnedFile(
+                file="real_pod_spontaneous_scripts.jsonl",
+                revision="sha256:705692823ba041c5a5a085f76866cd4646faec85e3349d4539975da1fff5fdc8",
+            ),
             voices=VOICES,
             version="spontaneous",
             tracks=("voice",),

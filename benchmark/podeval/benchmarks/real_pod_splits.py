@@ -46,25 +46,26 @@ HARD = Split(
 )
 
 VOICES = PinnedFile(
-    file="real_pod_long_voices.json",
-    revision="sha256:e047a6ebc6bafd3d2f94c4518c78c9c12c70eaf4317573621550116ee3040243",
+    file="real_pod_voices.json",
+    revision="sha256:fd89662ae2f1fd42da998f40c5affcf725b798b3628da90c8d733abe361f5f98",
 )
-"""The ten voices in which long episodes in English are spoken."""
+"""The reference voices to speak scripts in English with."""
 
 LONG = Split(
     name="long",
     description=(
         "Long episodes in English: four of 10 minutes, two of 30 and one of 60, two to four speakers, each written as "
-        "one, with a reference voice for every speaker."
+        "one, with a reference voice for every speaker. Seven episodes are too few for ranks."
     ),
     file="real_pod_long.json",
     revision="sha256:1b37d837996e6f29ed2a75e9969425377f4bf5f559ad01adbe9d65b903adcb95",
     scripts=PinnedFile(
         file="real_pod_long_scripts.jsonl",
-        revision="sha256:49c2fbd812b3b2c009b695a2444b71819932471221d793ff6199ab5985ae0fb7",
+        revision="sha256:cdf3f47a92a88a2de29657af8522497deb605d93a9b01e8a66c8e5d494c63cce",
     ),
     voices=VOICES,
     trial=True,
+    ranked=False,
     tracks=("voice",),
     licence="CC-BY-4.0",
 )
@@ -73,7 +74,7 @@ LONG_ZH = Split(
     name="long_zh",
     description=(
         "Long episodes in Chinese: four of 10 minutes, two of 30 and one of 60, two to four speakers, each written as "
-        "one; without reference voices."
+        "one; without reference voices. Seven episodes are too few for ranks."
     ),
     file="real_pod_long_zh.json",
     revision="sha256:02ccec6ce792cdf6e90738908a8bb5085ddff62c6a7605ee94dad146db1cfab7",
@@ -82,6 +83,7 @@ LONG_ZH = Split(
         revision="sha256:ff43bbee27c93086b205cc6da276bac2fe1f7b61e7736bc739fc7f8f8498d2a5",
     ),
     trial=True,
+    ranked=False,
     tracks=("voice",),
     licence="CC-BY-4.0",
 )
@@ -100,17 +102,16 @@ _ZH_FILE = PinnedFile(
     file="real_pod_zh.json",
     revision="sha256:5c07686a4115d601017f1bcc82e925e7f14ca334d84b67e44d31d06527be256b",
 )
-_ZH_SCRIPTS = PinnedFile(
-    file="real_pod_zh_scripts.jsonl",
-    revision="sha256:2980aaf1c1d349360ed7e10ef545601d8eda79c2d5a8867846278d124a0bed7a",
-)
 
 ZH = Split(
     name="zh",
     description="A topic in Chinese from each of the 17 categories, with a script; without reference voices.",
     file=_ZH_FILE.file,
     revision=_ZH_FILE.revision,
-    scripts=_ZH_SCRIPTS,
+    scripts=PinnedFile(
+        file="real_pod_zh_scripts.jsonl",
+        revision="sha256:1fc9dd7469fac2796978df535f2496167067384009e1dce81dc4377ec4c95275",
+    ),
     trial=True,
     tracks=("voice", "write", "podcast"),
     licence="CC-BY-4.0",
@@ -118,10 +119,16 @@ ZH = Split(
 
 ZH_SPONTANEOUS = Split(
     name="zh_spontaneous",
-    description="The 17 scripts in Chinese as people would say them, with fillers and restarts; for listening tests.",
+    description=(
+        "The 17 topics in Chinese as shows for one to four speakers who interrupt, correct themselves and trail off; "
+        "for listening tests."
+    ),
     file=_ZH_FILE.file,
     revision=_ZH_FILE.revision,
-    scripts=_ZH_SCRIPTS,
+    scripts=PinnedFile(
+        file="real_pod_zh_spontaneous_scripts.jsonl",
+        revision="sha256:2ec703cca733dacb2ba5474027582c80e910029f9b8dfc1f51538d91a4e1987d",
+    ),
     version="spontaneous",
     trial=True,
     tracks=("voice",),

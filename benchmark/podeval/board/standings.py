@@ -2,10 +2,10 @@
 
 A column is one key over all items or one slice of them, within one benchmark, split, profile and protocol. Each two
 systems are compared on their common items, corrected for the number of pairs of the column. A system is ranked only if
-it is complete there (a key that an item could have and that has no value counts as unscored), is no control, has
-another system to be compared with and, on the error rates themselves and where the dimension needs accurate speech,
-keeps its WER and CER under the benchmark's ceiling in each of its languages; where the dimension has a guard, nearly
-all of its items pass that. Values that a metric itself calls unranked
+it is complete there (a key that an item could have and that has no value counts as unscored), is no control, ran a
+split that is large enough for ranks, has another system to be compared with and, on the error rates themselves and
+where the dimension needs accurate speech, keeps its WER and CER under the benchmark's ceiling in each of its languages;
+where the dimension has a guard, nearly all of its items pass that. Values that a metric itself calls unranked
 (`Score.unranked`), such as the richness of three words, are not ranked.
 """
 
@@ -242,9 +242,11 @@ def _pool_values(name: str, of_items: Mapping[str, Score]) -> dict[str, float]:
 
 
 def _explain_bar(run: Run, metric: str) -> str:
-    """Return why a run is not ranked on a metric although it was scored: its errors are too many or unknown, or it is a
-    control; empty if nothing bars it.
+    """Return why a run is not ranked on a metric although it was scored: its split is too small, its errors are too
+    many or unknown, or it is a control; empty if nothing bars it.
     """
+    if not run.benchmark.split(run.summary.plan.split).ranked:
+        return f"{NOT_RANKED}: the {len(run.items)} items of its split are too few for ranks"
     of_track = run.benchmark.dimensions_of(run.summary.plan.track)
     needing = [d for d in of_track if any(use.name == metric for use in d.metrics)]
     for guard in dict.fromkeys(dimension.guard for dimension in needing if dimension.guard):
