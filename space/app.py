@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +47,12 @@ def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> F
 
 def _run_beside(app: FastAPI, services: Services) -> None:
     """Let the site's worker, if it has one, work for as long as the site is served, and the site do its chores."""
-    serving, chores = app.router.lifespan_context, services.list_chores()
-    working = services.evaluation.running if services.evaluation else nullcontext
+    serving, chores, evaluation = app.router.lifespan_context, services.list_chores(), services.evaluation
 
     @asynccontextmanager
     async def life(served: FastAPI) -> AsyncIterator[Any]:
         async with serving(served) as state:
-            with run_periodically(chores, logging.getLogger("podeval.site").warning), working():
+            with run_periodically(chores, logging.getLogger("podeval.site").warning), evaluation.running():
                 yield state
 
     app.router.lifespan_context = life

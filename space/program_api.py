@@ -181,10 +181,8 @@ class ProgramApi:
                 empty for all.
         """
         self._limit(request, RATE, "api queue")
-        desk = self._site.services.desk
-        return (
-            [] if desk is None else list_public_rows(desk.queue, desk.queue.all(states=(state,) if state else ())[:500])
-        )
+        queue = self._site.services.desk.queue
+        return list_public_rows(queue, queue.all(states=(state,) if state else ())[:500])
 
     def ratings(self, request: gr.Request, dimension: str = "") -> dict[str, Any]:
         """Ratings by public votes (`excerpts`, `whole`: heard to the end) and before judges, never pooled, by

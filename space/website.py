@@ -11,14 +11,14 @@ import math
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
 from auth import SIGNED_IN, NotSignedIn, Person, SignIn, read_contact, read_public_address
 from babel.dates import format_skeleton, format_timedelta
 from babel.numbers import format_decimal
 from error_messages import translate
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, Response
 from gradio_addresses import IssuedFiles
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -139,27 +139,6 @@ class Site:
         person = self.person(request)
         if person is None:
             raise NotSignedIn
-        return person
-
-    def require_operator(self, request: Request) -> Person:
-        """The operator who sent a request.
-
-        Raises:
-            NotSignedIn: nobody knows who sent it.
-            Refused: the sender of the request is no operator.
-            TooMany: there were more requests than one person makes.
-        """
-        self.limit(request, "60/minute")
-        person = self.person(request)
-        if person is None:
-            raise NotSignedIn
-        if not person.admin:
-            raise ArenaRefused(
-                refusal.FOREIGN,
-                f"this page is for the operators of this board; you are signed in as {person.name}",
-                code="for-operators",
-                parameters={"name": person.name},
-            )
         return person
 
     def language(self, request: Request) -> str:
@@ -290,6 +269,49 @@ class Site:
             self.limit(request, MEASURING_RATE, "measuring")
 
 
+async def get_site(request: Request) -> Site:
+    """The site that a request was sent to."""
+    site: Site = request.app.state.site
+    return site
+
+
+CurrentSite = Annotated[Site, Depends(get_site)]
+
+
+def limit(rate: str, what: str = "") -> Any:
+    """The condition of a route that so many requests of one person or address are let through; see `Site.limit`."""
+
+    async def check(request: Request, site: CurrentSite) -> None:
+        site.limit(request, rate, what)
+
+    return Depends(check)
+
+
+async def require_operator(request: Request, site: CurrentSite) -> Person:
+    """The operator who sent a request.
+
+    Raises:
+        NotSignedIn: nobody knows who sent it.
+        ArenaRefused: the sender of the request is no operator.
+        TooMany: there were more requests than one person makes.
+    """
+    site.limit(request, "60/minute")
+    person = site.person(request)
+    if person is None:
+        raise NotSignedIn
+    if not person.admin:
+        raise ArenaRefused(
+            refusal.FOREIGN,
+            f"this page is for the operators of this board; you are signed in as {person.name}",
+            code="for-operators",
+            parameters={"name": person.name},
+        )
+    return person
+
+
+Operator = Annotated[Person, Depends(require_operator)]
+
+
 def to_script_data(value: Any) -> str:
     """JSON that stands safely in a page's `<script type="application/json">`."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026")
@@ -323,7 +345,7 @@ def find_recordings_sender(site: Site, request: HTTPConnection) -> str:
         request: the request of the person.
     """
     services = site.services
-    if services.closed or services.only_votes or services.desk is None:
+    if services.closed or services.only_votes:
         return ""
     person = site.person(Request(request.scope))
     return person.identity if person else ""

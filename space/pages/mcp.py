@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Annotated, Any
 
 import pandas as pd
@@ -21,7 +21,7 @@ from pydantic import Field
 from rate_limit import RateLimit
 from starlette.types import Receive, Scope, Send
 from submission_form import check_document
-from website import Site, TooMany
+from website import Site, TooMany, limit
 
 from pages.submit import get_submitter
 from podeval import __version__, benchmarks
@@ -73,8 +73,6 @@ class SubmissionCheck:
         """
         self._site.limit(request, CHECK_RATE, "submit check")
         desk = self._site.services.desk
-        if desk is None:
-            raise BadInput(write_sentence("takes-no-submissions"))
         person = self._site.person(request)
         if person is not None:
             draft = dict(document) if document else draft_document(api=desk.gate.api, **asked)
@@ -130,47 +128,48 @@ Name = Annotated[str, Field(max_length=200)]
 Answer = dict[str, Any]
 
 
-def build_router(site: Site) -> APIRouter:
-    """The route; its server lives as long as the app."""
+_asking: ContextVar[Request] = ContextVar("asking")
+
+
+@asynccontextmanager
+async def run_server(app: FastAPI) -> AsyncIterator[None]:
+    """Let the server of the tools live as long as the app."""
     from mcp.server.transport_security import TransportSecuritySettings
 
-    running: dict[str, Any] = {}
-    asking: ContextVar[Request] = ContextVar("asking")
+    site: Site = app.state.site
     checks = SubmissionCheck(site)
 
-    def check(repo: str, benchmark: str, track: str, task: str) -> dict[str, Any]:
-        return checks.check(asking.get(), None, repo=repo, benchmark=benchmark, track=track, task=task)
+    def check(**asked: str) -> dict[str, Any]:
+        return checks.check(_asking.get(), None, **asked)
 
-    @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
-        server = build_tools(BoardTools(site.results), lambda dimension: build_arena_document(site, dimension), check)
-        app = server.streamable_http_app(
-            streamable_http_path="/mcp",
-            json_response=True,
-            stateless_http=True,
-            # Hosts and origins are looked at by the site's own gate, which knows how this site is reached.
-            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-        )
-        async with server.session_manager.run():
-            running["app"] = app
-            try:
-                yield
-            finally:
-                running.clear()
+    server = build_tools(BoardTools(site.results), partial(build_arena_document, site), check)
+    tools = server.streamable_http_app(
+        streamable_http_path="/mcp",
+        json_response=True,
+        stateless_http=True,
+        # Hosts and origins are looked at by the site's own gate, which knows how this site is reached.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+    async with server.session_manager.run():
+        app.state.tools = tools
+        try:
+            yield
+        finally:
+            del app.state.tools
 
-    routes = APIRouter(include_in_schema=False, lifespan=life)
 
-    @routes.api_route("/mcp", methods=["GET", "POST", "DELETE"])
-    async def answer(request: Request) -> Response:
-        site.limit(request, RATE)
-        asking.set(request)
-        if request.method == "GET":  # There are no sessions, so that nothing would ever come in a stream without end.
-            return JSONResponse({"error": "there is no stream here: send POST"}, 405, {"Allow": "POST"})
-        if "app" not in running:
-            return JSONResponse({"error": "this site is starting or ending; ask again in a moment"}, 503)
-        return _Handed(running["app"])
+routes = APIRouter(include_in_schema=False, lifespan=run_server)
 
-    return routes
+
+@routes.api_route("/mcp", methods=["GET", "POST", "DELETE"], dependencies=[limit(RATE)])
+async def answer(request: Request) -> Response:
+    """Hand a request to the tools."""
+    _asking.set(request)
+    if request.method == "GET":  # There are no sessions, so that nothing would ever come in a stream without end.
+        return JSONResponse({"error": "there is no stream here: send POST"}, 405, {"Allow": "POST"})
+    if not hasattr(request.app.state, "tools"):
+        return JSONResponse({"error": "this site is starting or ending; ask again in a moment"}, 503)
+    return _Handed(request.app.state.tools)
 
 
 def build_arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
@@ -329,7 +328,7 @@ def list_benchmarks() -> list[Answer]:
 def build_tools(
     board: BoardTools,
     ratings: Callable[[str], dict[str, Any]],
-    check: Callable[[str, str, str, str], dict[str, Any]],
+    check: Callable[..., dict[str, Any]],
 ) -> Any:
     """A server of the Model Context Protocol with the read-only tools.
 
@@ -352,7 +351,7 @@ def build_tools(
         return ratings(dimension)
 
     def submit_check(repo: Name, benchmark: Name = "real_pod", track: Name = "", task: Name = "") -> dict[str, Any]:
-        return check(repo, benchmark, track, task)
+        return check(repo=repo, benchmark=benchmark, track=track, task=task)
 
     about: dict[Callable[..., Any], str] = {
         board.search_systems: "Find systems on the board by words of their id or title; without a query, all of them.",

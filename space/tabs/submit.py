@@ -261,8 +261,8 @@ class SubmitTab:
 
     def _jobs(self) -> HfJobs | None:
         """The machines of the Hub on which models are run here, if they are."""
-        evaluation = self._site.services.evaluation
-        return evaluation.hub.jobs if evaluation is not None and evaluation.hub is not None else None
+        hub = self._site.services.evaluation.hub
+        return hub.jobs if hub is not None else None
 
     def check(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> list[Any]:
         """What the gate says; nothing is queued."""
@@ -306,8 +306,8 @@ class SubmitTab:
             row.id: {"spent": sum_cost(ledger.of(row.id))["spent"], "last": describe_last(log.lines(row.id))}
             for row in rows
         }
-        evaluation = self._site.services.evaluation
-        worker = evaluation.sentence(self._texts, operator=person is not None and person.admin) if evaluation else ""
+        operates = person is not None and person.admin
+        worker = self._site.services.evaluation.sentence(self._texts, operator=operates)
         stranger = person is None and not self._site.services.closed
         return [
             self._site.render_text(web, "submit_stranger.html") if stranger else "",
@@ -376,15 +376,11 @@ class SubmitTab:
 
 
 def build(site: Site, language: str, app: gr.Blocks) -> None:
-    """Put the tab's components where they are called for; where nothing is taken, what says so.
+    """Put the tab's components where they are called for.
 
     Args:
         site: the site that receives the submission.
         language: the language of the fields.
         app: the app that is being built.
     """
-    if site.services.desk is None:
-        texts = site.texts[language]["submit"]
-        gr.Markdown(f"# {texts['title']}\n\n{texts['intro']}", elem_id="submit-head")
-        return
     SubmitTab(site, site.services.desk, language).build(app)

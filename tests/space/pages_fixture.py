@@ -36,5 +36,5 @@ def build_pages(services: Any, *pages: Any, mode: str = "", everybody: str = "",
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
     app.get("/parts.css")(lambda: Response(website.build_parts_style(), media_type="text/css"))
     for page in pages:
-        app.include_router(page.build_router(site))
+        app.include_router(page.routes)
     return gradio_app.mount(app, site) if tabs else app

@@ -118,10 +118,10 @@ def test_a_second_repo_replaces_what_the_first_one_filled_in_and_nothing_that_a_
 def test_a_repo_is_said_at_once_to_run_as_what_or_why_it_cannot_be_run(
     hub_client: Any, database: Database, tmp_path: Path, changes: dict[str, bytes], runs_as: str, reason: str
 ) -> None:
-    from services import open_desk
+    from services import Services
     from submission_form import give_verdict
 
-    desk = open_desk(database, tmp_path / "board", None)
+    desk = Services(tmp_path / "board", database, None).desk  # type: ignore[arg-type]
     told = give_verdict(desk, model(hub_client, **changes), None)
     assert told["runs_as"] == runs_as
     if runs_as:
