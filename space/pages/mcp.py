@@ -155,7 +155,7 @@ async def run_server(app: FastAPI) -> AsyncIterator[None]:
         try:
             yield
         finally:
-            del app.state.tools
+            app.state.tools = None
 
 
 routes = APIRouter(include_in_schema=False, lifespan=run_server)
@@ -167,9 +167,9 @@ async def answer(request: Request) -> Response:
     _asking.set(request)
     if request.method == "GET":  # There are no sessions, so that nothing would ever come in a stream without end.
         return JSONResponse({"error": "there is no stream here: send POST"}, 405, {"Allow": "POST"})
-    if not hasattr(request.app.state, "tools"):
+    if (tools := getattr(request.app.state, "tools", None)) is None:
         return JSONResponse({"error": "this site is starting or ending; ask again in a moment"}, 503)
-    return _Handed(request.app.state.tools)
+    return _Handed(tools)
 
 
 def build_arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
