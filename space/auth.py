@@ -26,7 +26,7 @@ from itsdangerous import BadSignature, TimestampSigner
 from joserfc.errors import JoseError
 from starlette.middleware import sessions
 
-from podeval.errors import BadInput
+from podeval.errors import BadInput, PodevalError
 
 HUB = "https://huggingface.co"
 HUB_ISSUER = "hf"
@@ -60,8 +60,11 @@ class SignInRefused(Exception):
     """What the provider said of somebody does not prove who it is."""
 
 
-class NotSignedIn(Exception):
+class NotSignedIn(PodevalError):
     """Something was asked for that needs a proven person."""
+
+    def __init__(self) -> None:
+        super().__init__("Please sign in first, at /sign-in.", code="sign-in-first")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from functools import wraps
 from typing import Any
 
 import gradio as gr
-from auth import NotSignedIn
 from gradio_addresses import get_uploaded_path
 from gradio_events import describe_invalid
 from measure_apart import MeasuringTurn, open_decoded, score_apart, score_script_apart
@@ -211,8 +210,6 @@ def _say_refusals(function: Callable[..., Any]) -> Callable[..., Any]:
             return checked(*given, **named)
         except ValidationError as error:
             raise gr.Error(describe_invalid(error), print_exception=False) from None
-        except NotSignedIn:
-            raise gr.Error("please sign in first, in a browser at /sign-in", print_exception=False) from None
         except PodevalError as error:
             raise gr.Error(str(error), print_exception=False) from None
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from auth import SessionMiddleware, read_cookie_secret, read_public_address
 from auth import build_router as sign_in_routes
-from error_answers import answer_errors
+from error_answers import HANDLERS
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, Response
 from fastapi.staticfiles import StaticFiles
@@ -36,8 +36,8 @@ def build_site(site: Site) -> FastAPI:
         openapi_url="/api/openapi.json",
         redoc_url=None,
         description="What the board shows, for programs. Reading needs no account.",
+        exception_handlers=HANDLERS,
     )
-    answer_errors(app, site)
     add_guard(app, site)
     on_space = bool(os.environ.get("SPACE_ID"))
     app.add_middleware(

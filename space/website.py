@@ -58,7 +58,6 @@ HOURS_FROM = 1.5
 UNRECORDED = CodedSentence(
     "Nothing can be recorded here at present, and nothing was; try again in a minute.", code="nothing-recorded"
 )
-SIGN_IN_FIRST = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
 UNREADABLE = CodedSentence(
     "This cannot be shown at present, as the database of this board cannot be used; try again in a minute.",
     code="nothing-shown",

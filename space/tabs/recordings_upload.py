@@ -6,12 +6,11 @@ import logging
 from typing import Any
 
 import gradio as gr
-from auth import NotSignedIn
 from error_messages import translate
 from gradio_addresses import LARGEST_ARCHIVE, get_uploaded_path
 from pages.submit import get_submitter
 from tab_parts import answer_part
-from website import SIGN_IN_FIRST, UNRECORDED, Site, find_recordings_sender, get_web_request
+from website import UNRECORDED, Site, find_recordings_sender, get_web_request
 
 from podeval import benchmarks
 from podeval.errors import BadInput, PodevalError, StoreUnusable
@@ -93,7 +92,7 @@ class RecordingsUpload:
                 raise BadInput(write_sentence("takes-no-recordings"))
             upload = self.uploads.take(path, get_submitter(person).name, self._desk.queue)
             return self._describe(request, upload, tracks), None
-        except (PodevalError, NotSignedIn) as error:
+        except PodevalError as error:
             return self._say(request, error), None
         finally:
             if path is not None:
@@ -174,6 +173,4 @@ def explain_refusal(error: Exception, texts: dict[str, Any]) -> str:
     if isinstance(error, StoreUnusable | DiskFull):
         _LOG.error("nothing can be recorded: %s", error)
         sentence = UNRECORDED
-    elif isinstance(error, NotSignedIn):
-        sentence = SIGN_IN_FIRST
     return translate(sentence, texts)[0]

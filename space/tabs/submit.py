@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from auth import NotSignedIn
 from error_messages import translate, translate_reason
 from pages.submit import OURS, get_submitter, list_public_rows, list_queue_parts
 from submission_form import (
@@ -231,7 +230,7 @@ class SubmitTab:
         except BadInput as error:
             wrong = {"source.repo": explain_refusal(error, self._refused)}
             return ["", gr.skip(), gr.skip(), *self._mark("model", wrong)[1:]]
-        except (PodevalError, NotSignedIn) as error:
+        except PodevalError as error:
             return [self._say(request, error), gr.skip(), gr.skip(), *[gr.skip()] * len(self._fields)]
         answer = self._answer(request, verdict=judged)
         first = tracks or [
@@ -271,7 +270,7 @@ class SubmitTab:
             who = get_submitter(self._site.require_person(get_web_request(request)))
             document = self.document(kind, tracks, given, who.name)
             result = check_document(self._desk, document, who, self._folder_beside(document))
-        except (PodevalError, NotSignedIn) as error:
+        except PodevalError as error:
             return [self._say(request, error), *self._mark("", {})]
         return self._judge(request, str(kind), result["refusals"], preview=result.get("preview"))
 
@@ -289,7 +288,7 @@ class SubmitTab:
         except (BadDocument, SubmissionRefused) as error:
             answer, *marks = self._judge(request, str(kind), list_refused_rules(error))
             return [answer, gr.skip(), *marks]
-        except (PodevalError, NotSignedIn) as error:
+        except PodevalError as error:
             return [self._say(request, error), gr.skip(), *self._mark("", {})]
         return [self._answer(request, row=row), self.show_queue(request)[1], *self._mark("", {})]
 
