@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 from fastapi import APIRouter, Depends, Request
@@ -75,42 +75,29 @@ def one(request: Request, site: CurrentSite, overview: OperatorsTest, test: str)
     )
 
 
-@routes.get("/listening/{test}/marks.csv")
-def marks(site: CurrentSite, overview: OperatorsTest, test: str) -> Response:
-    """Send the marks of a test, or the answers to a questionnaire, as a table."""
-    kind = overview.design.kind
-    entries: list[Any] = (
-        session_results.read_session_answers(site.services.database, test)[0]
-        if kind == "questionnaire"
-        else session_results.read_session_marks(site.services.database, test)
-    )
-    table = pd.DataFrame([vars(entry) for entry in entries])
-    return _send_table(table, f"{test}-marks.csv")
-
-
-@routes.get("/listening/{test}/tidy.csv")
-def tidy(site: CurrentSite, overview: OperatorsTest, test: str) -> Response:
-    """A row for each mark and a column for each thing known of it, those that do not count among them."""
-    table = pd.DataFrame(
-        session_results.tabulate_marks_of_test(site.services.database, test), columns=session_results.TIDY_COLUMNS
-    )
-    return _send_table(table.astype({"headphones": "Int64"}), f"{test}-tidy.csv")
-
-
-@routes.get("/listening/{test}/results.csv")
-def results(site: CurrentSite, overview: OperatorsTest, test: str) -> Response:
-    """Send the table of results, with and without screening."""
-    summary, _ = _summary(site, test)
-    table = pd.DataFrame(summary.rows if summary else ())
-    return _send_table(table, f"{test}-results.csv")
-
-
-@routes.get("/listening/{test}/webmushra.csv")
-def as_webmushra(site: CurrentSite, overview: OperatorsTest, test: str) -> Response:
-    """Send the results in the form of webMUSHRA."""
-    kind = overview.design.kind
-    content = webmushra.tabulate(test, kind, session_results.tabulate_marks_of_test(site.services.database, test))
-    return _csv(content, f"{test}-webmushra.csv")
+@routes.get("/listening/{test}/{part}.csv")
+def table(
+    site: CurrentSite, overview: OperatorsTest, test: str, part: Literal["marks", "tidy", "results", "webmushra"]
+) -> Response:
+    """Send a table of a test: its marks, or a questionnaire's answers; a row for each mark and a column for each thing
+    known of it, those that do not count among them; the results with and without screening; or webMUSHRA's.
+    """
+    database, kind = site.services.database, overview.design.kind
+    rows: Any = session_results.tabulate_marks_of_test(database, test) if part in ("tidy", "webmushra") else ()
+    match part:
+        case "tidy" | "webmushra":
+            frame = pd.DataFrame(rows, columns=session_results.TIDY_COLUMNS).astype({"headphones": "Int64"})
+        case "results":
+            summary, _ = _summary(site, test)
+            frame = pd.DataFrame(summary.rows if summary else ())
+        case "marks" if kind == "questionnaire":
+            frame = pd.DataFrame(map(vars, session_results.read_session_answers(database, test)[0]))
+        case _:
+            frame = pd.DataFrame(map(vars, session_results.read_session_marks(database, test)))
+    csv = make_csv_safe(frame).to_csv(index=False) if len(frame.columns) else ""
+    content = webmushra.tabulate(test, kind, rows) if part == "webmushra" else csv
+    headers = attach(f"{test}-{part}.csv") | {"Cache-Control": "no-store"}
+    return Response(content, 200, headers, "text/csv; charset=utf-8")
 
 
 @routes.post("/listening/{test}/standing")
@@ -144,11 +131,3 @@ def _list_returns(completion: Completion | None) -> list[str]:
     codes = [completion.code_for("…", screened_out=False)]
     codes += [completion.screened_out] if completion.screened_out else []
     return [address for code in codes if (address := completion.address_for(code))]
-
-
-def _send_table(table: pd.DataFrame, name: str) -> Response:
-    return _csv(make_csv_safe(table).to_csv(index=False) if len(table.columns) else "", name)
-
-
-def _csv(content: str, name: str) -> Response:
-    return Response(content, 200, attach(name) | {"Cache-Control": "no-store"}, "text/csv; charset=utf-8")

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from typing import Annotated, Any
 
 import pandas as pd
@@ -27,7 +27,6 @@ from pages.submit import get_submitter
 from podeval import __version__, benchmarks
 from podeval.board.columns import get_column
 from podeval.board.compare import compare
-from podeval.board.runs_folder import RunsFolder
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.description import describe_metric
@@ -136,13 +135,7 @@ async def run_server(app: FastAPI) -> AsyncIterator[None]:
     """Let the server of the tools live as long as the app."""
     from mcp.server.transport_security import TransportSecuritySettings
 
-    site: Site = app.state.site
-    checks = SubmissionCheck(site)
-
-    def check(**asked: str) -> dict[str, Any]:
-        return checks.check(_asking.get(), None, **asked)
-
-    server = build_tools(BoardTools(site.results), partial(build_arena_document, site), check)
+    server = build_tools(BoardTools(app.state.site))
     tools = server.streamable_http_app(
         streamable_http_path="/mcp",
         json_response=True,
@@ -189,8 +182,16 @@ def build_arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
 class BoardTools:
     """The tools that read a board; nothing is changed, and numbers of two protocols are never mixed."""
 
-    def __init__(self, folder: RunsFolder) -> None:
-        self._folder = folder
+    def __init__(self, site: Site) -> None:
+        self._site, self._folder, self._checks = site, site.results, SubmissionCheck(site)
+
+    def arena_ratings(self, dimension: Name = "") -> Answer:
+        """Return the ratings of the arena, of one dimension or all."""
+        return build_arena_document(self._site, dimension)
+
+    def submit_check(self, repo: Name, benchmark: Name = "real_pod", track: Name = "", task: Name = "") -> Answer:
+        """Look a repo over for a benchmark, a track and a task."""
+        return self._checks.check(_asking.get(), None, repo=repo, benchmark=benchmark, track=track, task=task)
 
     def search_systems(self, query: Name = "", benchmark: Name = "") -> list[Answer]:
         """Return the systems whose id or title contains every word of the query; all systems without a query."""
@@ -325,17 +326,11 @@ def list_benchmarks() -> list[Answer]:
     ]
 
 
-def build_tools(
-    board: BoardTools,
-    ratings: Callable[[str], dict[str, Any]],
-    check: Callable[..., dict[str, Any]],
-) -> Any:
+def build_tools(board: BoardTools) -> Any:
     """A server of the Model Context Protocol with the read-only tools.
 
     Args:
-        board: the tools that read the board.
-        ratings: gives those of the arena, of one dimension or all.
-        check: looks a repo over for a benchmark, a track and a task.
+        board: the tools of a site.
     """
     from mcp.server.mcpserver import MCPServer
     from mcp_types import ToolAnnotations
@@ -347,12 +342,6 @@ def build_tools(
     reading = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     asking_hub = reading.model_copy(update={"open_world_hint": True})
 
-    def arena_ratings(dimension: Name = "") -> dict[str, Any]:
-        return ratings(dimension)
-
-    def submit_check(repo: Name, benchmark: Name = "real_pod", track: Name = "", task: Name = "") -> dict[str, Any]:
-        return check(repo=repo, benchmark=benchmark, track=track, task=task)
-
     about: dict[Callable[..., Any], str] = {
         board.search_systems: "Find systems on the board by words of their id or title; without a query, all of them.",
         board.leaderboard: "The numbers of one benchmark under one profile: value, 95 % interval, rank range, scored "
@@ -363,14 +352,14 @@ def build_tools(
         "intervals.",
         explain_metric: "What a metric measures: formula, range, direction, source, how it differs from other code.",
         list_benchmarks: "Every benchmark: task, splits, tracks, dimensions with their metrics, how to cite it.",
-        arena_ratings: "Ratings by public votes (protocols excerpts, whole) and by battles before judges "
+        board.arena_ratings: "Ratings by public votes (protocols excerpts, whole) and by battles before judges "
         "(judge NAME), never pooled, by dimension: each system with rating, 95 % interval and rank range, or what it "
         "lacks while provisional; without a dimension all, and `pooled`.",
-        submit_check: "Look a model repo of the Hub over as submitting it would, and queue nothing: `passed`, "
+        board.submit_check: "Look a model repo of the Hub over as submitting it would, and queue nothing: `passed`, "
         "`refusals` (each rule that is not kept, what to change), `preview` (what would run), `document`.",
     }
     for function, description in about.items():
-        hints = asking_hub if function is submit_check else reading
+        hints = asking_hub if function == board.submit_check else reading
         server.add_tool(_explain_errors(function), description=description, annotations=hints)
     return server
 
