@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ PAUSE = 10.0
 """Seconds between two looks at the queue."""
 JOB_PAUSE = 15.0
 """Seconds between two looks at a job."""
+JOBS = {"IMAGE": "", "FLAVOR": "a10g-large", "NAMESPACE": "", "TIMEOUT": "2h", "BUDGET": "0"}
+"""Settings `PODEVAL_JOBS_…` of the machines of the Hub, with what holds where one is not set."""
 
 
 class Evaluation:
@@ -59,12 +61,15 @@ class Evaluation:
         self.worker: Worker | None = None
         self.problem = ""
         if self._setting == HERE and not desk.closed:
+            # Where models run, by the same settings as `podeval worker --executor hf-jobs`.
+            jobs = {name: environment.get(f"PODEVAL_JOBS_{name}") or default for name, default in JOBS.items()}
             try:
-                ledger = Ledger(desk.queue.database, _budget(environment))
-                self.hub = OnTheHub(_jobs(environment), ledger, pause=JOB_PAUSE, log=_LOG.info)
+                ledger = Ledger(desk.queue.database, float(jobs["BUDGET"]))
+                machines = HfJobs(jobs["IMAGE"], jobs["FLAVOR"], jobs["NAMESPACE"], parse_minutes(jobs["TIMEOUT"]))
+                self.hub = OnTheHub(machines, ledger, pause=JOB_PAUSE, log=_LOG.info)
                 self._record = _record(desk, environment)
                 self.worker = _make_worker(desk, runs, self.hub, Path(environment.get("PODEVAL_WORK") or "work"))
-            except BadInput as error:
+            except (BadInput, ValueError) as error:
                 self.problem = str(error)
                 _LOG.error("nothing is evaluated here: %s", error)
 
@@ -121,22 +126,6 @@ def _make_worker(desk: SubmissionService, runs: Path, hub: OnTheHub, work: Path)
         proposals=Proposals(desk.queue, runs),
         alone=True,
     )
-
-
-def _jobs(environment: Mapping[str, str]) -> HfJobs:
-    """Where models run, by the same settings as `podeval worker --executor hf-jobs`."""
-
-    def setting(name: str, default: str = "") -> str:
-        return environment.get(f"PODEVAL_JOBS_{name}", "") or default
-
-    minutes = parse_minutes(setting("TIMEOUT", "2h"))
-    return HfJobs(setting("IMAGE"), setting("FLAVOR", "a10g-large"), setting("NAMESPACE"), minutes)
-
-
-def _budget(environment: Mapping[str, str]) -> float:
-    with suppress(ValueError):
-        return float(environment.get("PODEVAL_JOBS_BUDGET") or 0)
-    return 0.0
 
 
 def _record(desk: SubmissionService, environment: Mapping[str, str]) -> HubRecord | None:

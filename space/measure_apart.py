@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
@@ -143,20 +143,18 @@ def open_decoded(path: Path) -> Iterator[Path]:
     Raises:
         BadInput: it is not audio, too long, or took too much.
     """
-    copy = None
-    try:
-        copy = decode_apart(path)
-        yield copy
-    except PodevalError as error:
-        # Where the upload lies is nobody's business, nor where its copy does.
-        raise BadInput(str(error).replace(str(copy), path.name).replace(str(path), path.name)) from None
-    finally:
-        if copy is not None:
-            shutil.rmtree(copy.parent, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="podeval-try-", ignore_cleanup_errors=True) as folder:
+        copy = path
+        try:
+            copy = _decode(path, Path(folder))
+            yield copy
+        except PodevalError as error:
+            # Where the upload lies is nobody's business, nor where its copy does.
+            raise BadInput(str(error).replace(str(copy), path.name).replace(str(path), path.name)) from None
 
 
-def decode_apart(path: Path) -> Path:
-    """A copy of a stranger's file in FLAC of our own making, in a new folder, which belongs to who called.
+def _decode(path: Path, folder: Path) -> Path:
+    """Write a copy of a stranger's file, in FLAC of our own making, into an empty folder.
 
     Nothing of it is read here. It is decoded in a process of its own, with an end to its memory, time and bytes; in a
     sandbox where there is one, as submissions are.
@@ -164,22 +162,16 @@ def decode_apart(path: Path) -> Path:
     Raises:
         BadInput: it is not audio, too long, or took too much.
     """
-    folder = Path(tempfile.mkdtemp(prefix="podeval-try-"))
-    try:
-        source, out = folder / f"recording{path.suffix}", folder / "out"
-        shutil.copyfile(path, source)
-        out.mkdir()
-        bounds = transcode.Bounds(SECONDS + 1, 0.0, CHANNELS, RATES)
-        transcode.write_job(out / "job.json", {"recording": source}, out, bounds)
-        command = sandbox.build_python_command("podeval.audio.transcode", str(out / "job.json"))
-        with sandbox.open_sandbox(_box(command, out, source, DECODING, sandbox.ONE_THREAD)) as running:
-            while running.alive:
-                _look_after(running, sandbox.TICK)
-            ended = running.wait()
-        return _copy(out, path.name, ended.failure)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    source, out = folder / f"recording{path.suffix}", folder / "out"
+    shutil.copyfile(path, source)
+    out.mkdir()
+    bounds = transcode.Bounds(SECONDS + 1, 0.0, CHANNELS, RATES)
+    transcode.write_job(out / "job.json", {"recording": source}, out, bounds)
+    command = sandbox.build_python_command("podeval.audio.transcode", str(out / "job.json"))
+    with sandbox.open_sandbox(_box(command, out, source, DECODING, sandbox.ONE_THREAD)) as running:
+        while running.alive:
+            _look_after(running, sandbox.TICK)
+    return _copy(out, path.name, running.wait().failure)
 
 
 def _look_after(running: sandbox.Running, seconds: float) -> None:
@@ -287,7 +279,7 @@ def _run_job(score_job: ScoreJob, readable: Path, limits: sandbox.SandboxLimits)
         "PODEVAL_THREADS": threads,
         "OMP_NUM_THREADS": threads,
         "OPENBLAS_NUM_THREADS": threads,
-        **(copy_compiled(out) if needs_pitch(metrics) else {}),
+        **({} if set(METRICS).isdisjoint(metrics) else copy_compiled(out)),
     }
     command = sandbox.build_python_command("podeval.measuring.isolated", str(job))
     session, start = ScoreSession(), 0
@@ -339,11 +331,6 @@ def _blame(ended: sandbox.ExitInfo) -> str:
     if "left too little" in stopped:
         return write_sentence("measuring-no-room", why=stopped)
     return write_sentence("measuring-failed")
-
-
-def needs_pitch(metrics: Iterable[str]) -> bool:
-    """Whether one of these metrics follows pitch."""
-    return not set(METRICS).isdisjoint(metrics)
 
 
 def copy_compiled(folder: Path) -> dict[str, str]:
