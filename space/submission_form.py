@@ -20,6 +20,8 @@ from podeval.systems.submission import PARAGRAPH, PATTERNS_IN_WORDS, Submission,
 from podeval.systems.submission_reading import BadDocument, parse_form
 from podeval.texts import write_sentence
 
+FOLDED = ("organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
+"""Fields of a system that most leave empty."""
 _NOT_HERE = ("kind", "folder")
 """The kind is chosen by which part of the form is filled in; a folder beside the document does not exist here."""
 
@@ -35,6 +37,8 @@ class FormField:
         looks: `text`, `area`, `number`, `flag`, `list` (of short texts) or `choice`.
         required: whether it must be filled in.
         choices: the choices, if it is a choice.
+        group: `system`, or the kind of source that it is a field of.
+        folded: whether most leave it empty, so that it is folded away.
     """
 
     path: str
@@ -43,20 +47,22 @@ class FormField:
     looks: str
     required: bool
     choices: tuple[str, ...] = ()
+    group: str = ""
+    folded: bool = False
 
 
-def list_kinds() -> dict[str, str]:
-    """The kinds of source that a stranger can enter, with the name of each one's block in the schema."""
-    return {"model": "Model", "outputs": "Outputs", "human": "Human"}
+KINDS = {"model": "Model", "outputs": "Outputs", "human": "Human"}
+"""The kinds of source that a stranger can enter, with the name of each one's block in the schema."""
 
 
-def list_fields(block: str, path: str, texts: dict[str, Any]) -> list[FormField]:
+def list_fields(block: str, path: str, texts: dict[str, Any], group: str) -> list[FormField]:
     """The fields of a block of the schema, those of the blocks in it after its own.
 
     Args:
         block: name in the schema's `$defs`.
         path: the path of the block.
         texts: `list_fields` and `helps` of the page's language, by the last name of a path.
+        group: `system`, or the kind of source.
     """
     form_fields, nested = [], []
     schema = _blocks()[block]
@@ -65,7 +71,7 @@ def list_fields(block: str, path: str, texts: dict[str, Any]) -> list[FormField]
             continue
         field_path, about = f"{path}.{name}", _without_null(declared)
         if "$ref" in about:
-            nested += list_fields(about["$ref"].rpartition("/")[2], field_path, texts)
+            nested += list_fields(about["$ref"].rpartition("/")[2], field_path, texts, group)
             continue
         required = name in schema.get("required", ()) and field_path.count(".") == 1
         # Outputs without a folder need the repo.
@@ -75,7 +81,9 @@ def list_fields(block: str, path: str, texts: dict[str, Any]) -> list[FormField]
         parent = path.rpartition(".")[2]
         label = texts["fields"].get(f"{parent}.{name}") or texts["fields"].get(name) or declared["title"]
         choices = tuple(about.get("enum", ()))
-        form_fields.append(FormField(field_path, label, help, _looks(about, pattern), required, choices))
+        is_folded = name in FOLDED if group == "system" else not required
+        looks = _looks(about, pattern)
+        form_fields.append(FormField(field_path, label, help, looks, required, choices, group, is_folded))
     return form_fields + nested
 
 

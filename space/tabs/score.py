@@ -17,7 +17,7 @@ from gradio_events import WAITING
 from markupsafe import Markup
 from measure_apart import SECONDS, MeasuringTurn, ScoreSession, open_decoded, score_apart, score_script_apart
 from pages.score import EXAMPLES, read_example
-from tab_parts import answer_part
+from tab_parts import TabPart, answer_part
 from website import Site, get_web_request
 
 from podeval.board.columns import get_column
@@ -33,7 +33,6 @@ from podeval.metrics.description import find_score_part
 from podeval.reports.page import render_parts
 from podeval.text.message_catalogue import FIRST
 from podeval.texts import write_sentence
-from tabs.recordings_upload import explain_refusal
 
 IN_TURN: dict[str, Any] = {"concurrency_limit": WAITING + 1, "api_visibility": "private", "show_progress": "hidden"}
 """Whoever measures waits in our line and not in Gradio's, which is one per language and says no place in our words."""
@@ -137,18 +136,10 @@ def wait_in_line(turn: MeasuringTurn, texts: Mapping[str, Any]) -> Iterator[tupl
 NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "reference_text" in metric.inputs)
 
 
-class RecordingPart:
-    """The part of the tab for recordings, in one language.
+class RecordingPart(TabPart):
+    """The part of the tab for recordings."""
 
-    Args:
-        site: the site of the templates and texts.
-        language: the language of the texts.
-    """
-
-    def __init__(self, site: Site, language: str) -> None:
-        self._site = site
-        self._language = language
-        self._texts, self._refused = site.texts[language]["score"], site.texts[language]["refused"]
+    TEXTS = "score"
 
     def build(self) -> None:
         """Put the components where they are called for."""
@@ -191,7 +182,7 @@ class RecordingPart:
         if which not in EXAMPLES:
             return gr.Column(visible=True), ""
         _, words, _ = read_example(which)
-        example = self._site.render_text(get_web_request(request), "score_example.html", name=which, words=words)
+        example = self._render(request, "score_example.html", name=which, words=words)
         return gr.Column(visible=False), example
 
     def look_at(self, audio: str | None) -> str:
@@ -233,7 +224,7 @@ class RecordingPart:
                             values,
                         )
         except PodevalError as error:
-            yield "", render_problem(explain_refusal(error, self._refused)), self._show(request, session, title)
+            yield "", render_problem(self._explain(error)), self._show(request, session, title)
             return
         finally:
             # It may be measured again with other metrics.
@@ -280,17 +271,10 @@ class RecordingPart:
         return render_scores(self._site, request, self._language, results, report) if results else ""
 
 
-class ScriptPart:
-    """The part of the tab for scripts, in one language.
+class ScriptPart(TabPart):
+    """The part of the tab for scripts."""
 
-    Args:
-        site: the site of the texts.
-        language: the language of the texts.
-    """
-
-    def __init__(self, site: Site, language: str) -> None:
-        self._site, self._language = site, language
-        self._texts, self._refused = site.texts[language]["score"], site.texts[language]["refused"]
+    TEXTS = "score"
 
     def build(self) -> None:
         """Put the components where they are called for."""
@@ -315,7 +299,7 @@ class ScriptPart:
                 yield render_work(texts, texts["working"]["script"]), "", ""
                 lines = score_script_apart(text, names)
         except PodevalError as error:
-            yield "", render_problem(explain_refusal(error, self._refused)), ""
+            yield "", render_problem(self._explain(error)), ""
             return
         results = read_results(lines, texts["script"])
         yield "", "", render_scores(self._site, request, self._language, results) if results else ""
