@@ -19,7 +19,7 @@ import gradio as gr
 import gradio_events
 import httpx
 from auth import read_public_address
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from gradio_addresses import KEEP_SECONDS, LARGEST_ARCHIVE, PREFIXES, TABS_ID, may_measure
 from gradio_routes import GradioGate
 from pages.method import compute_published
@@ -87,15 +87,14 @@ class LanguageApps:
         self._making = threading.Lock()
         self._starting = asyncio.Lock()
         self._life: AsyncExitStack | None = None
-        serving = app.router.lifespan_context
 
         @asynccontextmanager
-        async def live(served: FastAPI) -> AsyncIterator[Any]:
-            async with serving(served) as state, AsyncExitStack() as self._life:
-                yield state
+        async def live(_: FastAPI) -> AsyncIterator[None]:
+            async with AsyncExitStack() as self._life:
+                yield
             self._life = None
 
-        app.router.lifespan_context = live
+        app.include_router(APIRouter(lifespan=live))
 
     def __getitem__(self, language: str) -> Any:
         with self._making:
@@ -164,11 +163,12 @@ def warm_up(app: FastAPI) -> None:
     Args:
         app: the site.
     """
-    serving = app.router.lifespan_context
 
     @asynccontextmanager
-    async def live(served: FastAPI) -> AsyncIterator[Any]:
-        async with serving(served) as state, _open_client(app) as client:
+    async def live(_: FastAPI) -> AsyncIterator[None]:
+        # A reader whom nobody sees.
+        where = read_public_address() or "http://localhost"
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=where) as client:
             for language in PREFIXES:
                 try:
                     await client.get("/", headers={"accept-language": language})
@@ -176,14 +176,9 @@ def warm_up(app: FastAPI) -> None:
                     _LOG.exception("the front page could not be put together at the start")
             # What takes seconds once and is on no front page: nobody waits for it before the site is there.
             threading.Thread(target=compute_published, name="published agreement", daemon=True).start()
-            yield state
+            yield
 
-    app.router.lifespan_context = live
-
-
-def _open_client(app: FastAPI) -> httpx.AsyncClient:
-    """Opens a reader whom nobody sees."""
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=read_public_address() or "http://localhost")
+    app.include_router(APIRouter(lifespan=live))
 
 
 def make_theme() -> gr.themes.Base:

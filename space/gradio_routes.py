@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import gradio_addresses
+import httpx
 import orjson
 from auth import read_public_address
 from gradio_addresses import (
@@ -66,7 +67,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 from tabs.score import PARTS_ID
 from website import Site, find_recordings_sender
 
@@ -110,9 +111,6 @@ class GradioGate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1000})
-            return
         path, reads = scope["path"], scope["method"] in ("GET", "HEAD")
         if reads and path in _PAGES:
             await self._page(_PAGES[path], scope, receive, send)
@@ -176,17 +174,16 @@ class GradioGate:
         """Gradio's page in its frame, in the reader's language, with the tab of the address in front."""
         request = Request(scope, receive)
         language = self._site.language(request)
-        prefix, public = PREFIXES[language], read_public_address()
-        inner = {**place(scope, prefix, public or _NOWHERE), "method": "GET", "path": f"{prefix}/"}
-        inner["headers"] = [pair for pair in inner["headers"] if pair[0] != b"accept-encoding"]
-        # What is asked for is ours to read: of `?page=` Gradio would show a page of its own, or fail.
-        inner |= {"raw_path": inner["path"].encode(), "query_string": b""}
-        status, body = await _collect(await self.apps.start(language), inner, receive)
-        if status != 200:
+        prefix, app = PREFIXES[language], await self.apps.start(language)
+        transport, where = httpx.ASGITransport(app, root_path=prefix), read_public_address() or _NOWHERE
+        # Nothing of what is asked for is Gradio's: of `?page=` it would show a page of its own, or fail.
+        async with httpx.AsyncClient(transport=transport, base_url=where, trust_env=False) as client:
+            front = await client.get(f"{prefix}/")
+        if front.status_code != 200:
             await _refuse(503, "the page cannot be shown at present; try again in a minute")(scope, receive, send)
             return
         # Without an address of our own the page says where it stands by its path alone, not by who asked for it.
-        page = body.decode().replace(_NOWHERE, "")
+        page = front.text.replace(_NOWHERE, "")
         answer = await run_in_threadpool(dress, self._site, request, page, tab)
         if not _cookie(Headers(scope=scope)):
             send = self._add_cookie(send)
@@ -307,21 +304,6 @@ def _cookie(headers: Headers) -> str:
         if morsel is not None and len(morsel.value) == len(make_holder()):
             return morsel.value
     return ""
-
-
-async def _collect(app: ASGIApp, scope: Scope, receive: Receive) -> tuple[int, bytes]:
-    """Status and body of an answer, kept back until it is whole."""
-    status, body = 500, b""
-
-    async def keep(message: Message) -> None:
-        nonlocal status, body
-        if message["type"] == "http.response.start":
-            status = message["status"]
-        elif message["type"] == "http.response.body":
-            body += message.get("body", b"")
-
-    await app(scope, receive, keep)
-    return status, body
 
 
 def _refuse(status: int, sentence: str) -> JSONResponse:

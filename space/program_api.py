@@ -18,7 +18,7 @@ from pages.mcp import SubmissionCheck, build_arena_document
 from pages.submit import list_public_rows
 from pydantic import ConfigDict, ValidationError, validate_call
 from tabs.score import check_names, list_offered
-from website import Site, get_web_request
+from website import Site
 
 from podeval.board.downloads import make_tidy
 from podeval.board.view import BoardView, resolve_view
@@ -52,7 +52,7 @@ class ProgramApi:
             _add(self.score, queue=True, concurrency_limit=1, concurrency_id="measuring")
 
     def _limit(self, request: gr.Request, rate: str, what: str) -> None:
-        self._site.limit(get_web_request(request), rate, what)
+        self._site.limit(request.request, rate, what)
 
     def leaderboard(
         self,
@@ -124,7 +124,7 @@ class ProgramApi:
         part = "script" if recording_file is None else "recording"
         quick = list(QUICK) if recording_file else [metric.name for metric in list_offered("script")]
         names = check_names(metrics or quick, part)
-        self._site.limit_measuring(get_web_request(request))
+        self._site.limit_measuring(request.request)
         if recording_file is None:
             with MeasuringTurn(part) as turn:
                 turn.wait_to_the_end()
@@ -169,7 +169,7 @@ class ProgramApi:
             document: a whole submission document, in place of a repo.
         """
         arguments = {"repo": repo, "benchmark": benchmark, "track": track, "task": task}
-        return self._checks.check(get_web_request(request), document, **arguments)
+        return self._checks.check(request.request, document, **arguments)
 
     def queue(self, request: gr.Request, state: str = "") -> list[dict[str, Any]]:
         """Submissions, newest first: system, who, what, state, place in the queue, seconds left, why it did not go on.

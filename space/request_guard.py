@@ -45,6 +45,14 @@ GRADIO_FILE = "default-src 'none'; sandbox"
 """Policy of a visitor's file, which is never a page of this site."""
 
 
+EVERYWHERE = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+"""Headers of every answer that has none of its own."""
+
+
 def write_header_value(policy: str) -> str:
     """A policy as the header says it: with who may show the answer within a page of theirs."""
     return f"{policy}; {FRAME}"
@@ -63,10 +71,8 @@ class SecurityHeaders:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
-            headers.setdefault("X-Content-Type-Options", "nosniff")
-            headers.setdefault("Referrer-Policy", "same-origin")
-            headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
-            headers.setdefault("Content-Security-Policy", write_header_value(self._policy))
+            for name, value in (EVERYWHERE | {"Content-Security-Policy": write_header_value(self._policy)}).items():
+                headers.setdefault(name, value)
             if headers.get("content-type", "").startswith("text/html"):
                 # A page is for one session, whatever stands between.
                 headers.setdefault("Cache-Control", "private, no-cache")
@@ -167,7 +173,7 @@ class Guard:
         sender = self._senders(HTTPConnection(scope)) if uploads else ""
         most, seconds = (gradio_addresses.LARGEST_ARCHIVE, gradio_addresses.ARCHIVE_SECONDS) if sender else _terms(path)
         dressed = SecurityHeaders(self._counts.watch(send), STRICT)
-        refused = self._refusal(scope, path, headers, most)
+        refused = self._refusal(scope, path, headers, most, sender)
         archive = bool(sender) and _is_archive(headers)
         if refused is None and archive and self._pace.wait(parse(gradio_addresses.ARCHIVE_RATE), "archives", sender):
             refused = _no(429, "that was too often; try again in an hour")
@@ -193,7 +199,7 @@ class Guard:
                 self._counts.add(500, 0.0)
                 raise
 
-    def _refusal(self, scope: Scope, path: str, headers: Headers, most: int) -> Response | None:
+    def _refusal(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
         """Why a request goes no further; None where it does. The first check that refuses answers."""
         if self._local and (why := self._not_local(scope, headers)):
             return _no(421, why)
@@ -205,11 +211,11 @@ class Guard:
             return _no(403, "pages of other sites may not read here")
         if method not in ("GET", "HEAD", "POST") and not (method == "DELETE" and program):
             return _no(405, f"{method} is not supported here")
-        return self._refused_post(scope, path, headers, most) if method == "POST" else None
+        return self._refused_post(scope, path, headers, most, sender) if method == "POST" else None
 
-    def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int) -> Response | None:
+    def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
         """Why nothing is taken in: the page takes nothing, another site's page sent it, or its body has no bounds."""
-        if path.startswith(gradio_addresses.UPLOADS) and (no_upload := self._no_upload(scope)):
+        if path.startswith(gradio_addresses.UPLOADS) and (no_upload := self._no_upload(scope, headers, sender)):
             return no_upload
         by_page = not _is_program(path) and not gradio_addresses.is_for_events(path)
         if by_page and not path.startswith(self._accepting):
@@ -221,14 +227,13 @@ class Guard:
             return _no(403, "this request did not come from a page of podeval")
         return None if _is_bounded(headers, most) else _no(413, f"send at most {most // 1024} kB, and say how much")
 
-    def _no_upload(self, scope: Scope) -> Response | None:
-        sender, address = self._senders(HTTPConnection(scope)), find_origin(HTTPConnection(scope))
+    def _no_upload(self, scope: Scope, headers: Headers, sender: str) -> Response | None:
+        address = find_origin(HTTPConnection(scope))
         if not self._measures and not sender:
             return _no(403, "this board does not measure for visitors")
         if self._pace.wait(parse(gradio_addresses.UPLOAD_RATE), address):
             return _no(429, "that was too fast; try again in a minute")
-        coming = max(0, _length(Headers(scope=scope)))
-        why = self._files.explain_full(sender or address, coming, submits=bool(sender))
+        why = self._files.explain_full(sender or address, max(0, _length(headers)), submits=bool(sender))
         return _no(503, why) if why else None
 
     def _not_local(self, scope: Scope, headers: Headers) -> str:

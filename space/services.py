@@ -256,13 +256,11 @@ class Services:
 
 def _bucket(database: Database) -> VoteObjects | None:
     """The second place of every vote, if there is one: what the database lost is taken in from it."""
-    folder = os.environ.get("PODEVAL_BUCKET")
-    if not folder:
+    if not (folder := os.environ.get("PODEVAL_BUCKET")):
         return None
     objects = VoteObjects(Path(folder))
-    back = objects.read_back(database)
-    if back.votes:
-        _LOG.warning("%d votes missing from the database were imported from %s", back.votes, folder)
+    if votes := objects.read_back(database).votes:
+        _LOG.warning("%d votes missing from the database were imported from %s", votes, folder)
     return objects
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import gradio as gr
 from error_messages import translate
-from website import UNRECORDED, Site, get_web_request
+from website import UNRECORDED, Site
 
 from podeval.errors import PodevalError, StoreUnusable
 from podeval.files import DiskFull
@@ -83,10 +83,10 @@ class TabPart:
         self._texts, self._refused = site.texts[language][self.TEXTS], site.texts[language]["refused"]
 
     def _render(self, request: gr.Request, template: str, **values: Any) -> str:
-        return self._site.render_text(get_web_request(request), template, **values)
+        return self._site.render_text(request.request, template, **values)
 
     def _limit(self, request: gr.Request, rate: str, what: str) -> None:
-        self._site.limit(get_web_request(request), rate, what)
+        self._site.limit(request.request, rate, what)
 
     def _explain(self, error: PodevalError) -> str:
         """Why nothing was done."""

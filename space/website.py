@@ -37,7 +37,6 @@ from podeval.reports.page import TEMPLATES
 from podeval.text.message_catalogue import read_texts
 
 if TYPE_CHECKING:
-    import gradio as gr
     from starlette.requests import HTTPConnection
 
 
@@ -148,20 +147,21 @@ class Site:
         preferred = request.headers.get("accept-language", "").lower()
         return "zh" if preferred.startswith("zh") else "en"
 
-    def render(self, request: Request, template: str, **values: Any) -> HTMLResponse:
-        """A page from its template, which also knows `t` (texts), `person`, `nav`, `language`, `closed` and `frozen`.
+    def render(
+        self, request: Request, template: str, frozen: dict[str, str] | None = None, **values: Any
+    ) -> HTMLResponse:
+        """A page from its template, with what `render_text` gives all, and what is frozen if that is not given.
 
         Raises:
             StoreUnusable: the database does not say what is frozen.
         """
-        return self._render(request, template, frozen=self.services.frozen(), **values)
-
-    def _render(self, request: Request, template: str, **values: Any) -> HTMLResponse:
-        answer = HTMLResponse(self._content(request, template, **values))
+        frozen = self.services.frozen() if frozen is None else frozen
+        answer = HTMLResponse(self.render_text(request, template, frozen=frozen, **values))
         self.keep_language(request, answer)
         return answer
 
-    def _content(self, request: Request, template: str, **values: Any) -> str:
+    def render_text(self, request: Request, template: str, **values: Any) -> str:
+        """The text of a template, which also knows `t` (texts), `person`, `nav`, `language`, `closed` and `frozen`."""
         language, person = self.language(request), self.person(request)
         closed = self.services.closed
         context = {
@@ -174,6 +174,7 @@ class Site:
             "here": request.url.path,
             "base": read_public_address() or str(request.base_url).rstrip("/"),
             "in_language": {code: urlencode({**request.query_params, "lang": code}) for code in LANGUAGES},
+            "frozen": {},
             "closed": closed and translate(closed, self.texts[language]["refused"])[0],
             "mode": self.how.mode,
             "sign_in": self.say_sign_in(request),
@@ -191,10 +192,6 @@ class Site:
         """A component's content from its template, the same for all who read the language."""
         return self._templates.get_template(template).render(t=self.texts[language])
 
-    def render_text(self, request: Request, template: str, **values: Any) -> str:
-        """The text of a template that is a part of something, with the same values."""
-        return self._content(request, template, frozen={}, **values)
-
     def title(self, request: Request) -> str:
         """The title of a tab's page, which changes with the tab."""
         texts = self.texts[self.language(request)]["site"]
@@ -207,13 +204,13 @@ class Site:
         Raises:
             StoreUnusable: the database does not say what is frozen.
         """
-        header = self._content(request, "tabs_header.html", frozen=self.services.frozen())
+        header = self.render_text(request, "tabs_header.html", frozen=self.services.frozen())
         footer = self.render_text(request, "footer.html")
         language = self.language(request)
         english, translated = (self.texts[code]["site"]["gradio"] for code in ("en", language))
         words = [[begins, translated[name]] for name, begins in english.items()]
         values = {"title": self.title(request), "gradio_words": Markup(to_script_data(words))}
-        return self._content(request, "tabs_head.html", **values), header, footer
+        return self.render_text(request, "tabs_head.html", **values), header, footer
 
     def keep_language(self, request: Request, answer: Response) -> None:
         """Remember the language that an address asks for."""
@@ -228,7 +225,7 @@ class Site:
         text, whole = translate(sentence, self.texts[self.language(request)]["refused"], reason)
         text = text if text.endswith((".", "。", "!", "?")) else f"{text}."
         text, original = text[:1].upper() + text[1:], "" if whole else sentence
-        return self._render(request, "refused.html", frozen={}, sentence=text, original=original, reason=reason)
+        return self.render(request, "refused.html", frozen={}, sentence=text, original=original, reason=reason)
 
     def translate(self, request: Request, sentence: str, reason: str = "") -> str:
         """A refusal in the reader's language, as far as it is known there.
@@ -323,17 +320,6 @@ def build_parts_style() -> str:
     rules += "\n".join((HERE / "static" / name).read_text(encoding="utf-8") for name in PARTS_STYLES)
     # Gradio's own rules name a class and an attribute: these weigh more.
     return f"{frame}.podeval-part.podeval-part.podeval-part {{\n{rules}\n}}\n"
-
-
-def get_web_request(event: gr.Request) -> Request:
-    """Return the browser's request of an event.
-
-    Args:
-        event: the event that Gradio hands to a function.
-    """
-    assert event.request is not None, "Gradio calls our functions for requests alone"
-    request: Request = event.request
-    return request
 
 
 def find_recordings_sender(site: Site, request: HTTPConnection) -> str:

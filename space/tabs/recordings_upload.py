@@ -9,7 +9,7 @@ import gradio as gr
 from gradio_addresses import LARGEST_ARCHIVE, get_uploaded_path
 from pages.submit import get_submitter
 from tab_parts import TabPart, answer_part
-from website import find_recordings_sender, get_web_request
+from website import find_recordings_sender
 
 from podeval import benchmarks
 from podeval.errors import BadInput, PodevalError
@@ -76,9 +76,9 @@ class RecordingsUpload(TabPart):
         path = None
         try:
             path = get_uploaded_path(file)
-            person = self._site.require_person(get_web_request(request))
+            person = self._site.require_person(request.request)
             self._limit(request, RATE, "recordings")
-            if not find_recordings_sender(self._site, get_web_request(request)):
+            if not find_recordings_sender(self._site, request.request):
                 raise BadInput(write_sentence("takes-no-recordings"))
             upload = self.uploads.take(path, get_submitter(person).name, self._desk.queue)
             return self._describe(request, upload, tracks), None
@@ -92,7 +92,7 @@ class RecordingsUpload(TabPart):
         """The same for what was uploaded before, as other tracks are chosen."""
         try:
             self._limit(request, SHOW_RATE, "recordings shown")
-            person = self._site.person(get_web_request(request))
+            person = self._site.person(request.request)
             upload = self.uploads.waiting(get_submitter(person).name, self._desk.queue) if person else None
         except PodevalError as error:
             return self._show(request, sentence=self._explain(error))

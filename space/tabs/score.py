@@ -18,7 +18,7 @@ from markupsafe import Markup
 from measure_apart import SECONDS, MeasuringTurn, ScoreSession, open_decoded, score_apart, score_script_apart
 from pages.score import EXAMPLES, read_example
 from tab_parts import TabPart, answer_part
-from website import Site, get_web_request
+from website import Site
 
 from podeval.board.columns import get_column
 from podeval.errors import BadInput, PodevalError
@@ -102,7 +102,7 @@ def render_scores(site: Site, request: gr.Request, language: str, results: Recor
     words = ReportWords(language)
     values, *details = [section for section in list_sections(results, words) if section.parts]
     return site.render_text(
-        get_web_request(request),
+        request.request,
         "score_values.html",
         title=results.name,
         about=describe_facts(results, words),
@@ -206,7 +206,7 @@ class RecordingPart(TabPart):
         session, title = ScoreSession(), self._texts["examples"].get(which) or Path(str(audio)).name
         try:
             names = check_names(names, "recording")
-            self._site.limit_measuring(get_web_request(request))
+            self._site.limit_measuring(request.request)
             with MeasuringTurn("recording") as turn, self._chosen(which, audio) as (path, known_words, count):
                 yield from wait_in_line(turn, self._texts)
                 yield render_work(self._texts, self._texts["working"]["reading"]), "", ""
@@ -292,7 +292,7 @@ class ScriptPart(TabPart):
             yield "", render_problem(texts["enter_script"]), ""
             return
         try:
-            self._site.limit_measuring(get_web_request(request))
+            self._site.limit_measuring(request.request)
             names = check_names(names, "script")
             with MeasuringTurn("script") as turn:
                 yield from wait_in_line(turn, texts)

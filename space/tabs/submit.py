@@ -21,7 +21,7 @@ from submission_form import (
     read_document,
 )
 from tab_parts import TabPart, answer_part
-from website import Site, get_web_request
+from website import Site
 
 from podeval import benchmarks
 from podeval.errors import BadInput, PodevalError
@@ -204,7 +204,7 @@ class SubmitTab(TabPart):
         repo = self.document(kind, tracks, given)["source"].get("repo", "")
         try:
             self._limit(request, CHECK_RATE, "submit check")
-            self._site.require_person(get_web_request(request))
+            self._site.require_person(request.request)
             draft = draft_document(repo, api=self._desk.gate.api)
             chosen = self.document(kind, tracks, given)["benchmarks"]
             judged = give_verdict(self._desk, draft | ({"benchmarks": chosen} if chosen else {}), self._jobs())
@@ -248,7 +248,7 @@ class SubmitTab(TabPart):
         """What the gate says; nothing is queued."""
         try:
             self._limit(request, CHECK_RATE, "submit check")
-            who = get_submitter(self._site.require_person(get_web_request(request)))
+            who = get_submitter(self._site.require_person(request.request))
             document = self.document(kind, tracks, given, who.name)
             result = check_document(self._desk, document, who, self._folder_beside(document))
         except PodevalError as error:
@@ -259,7 +259,7 @@ class SubmitTab(TabPart):
         """Hand in; the answer comes when it is on the disk, and says where it is shown."""
         try:
             self._limit(request, SUBMIT_RATE, "submit")
-            who = get_submitter(self._site.require_person(get_web_request(request)))
+            who = get_submitter(self._site.require_person(request.request))
             document = self.document(kind, tracks, given, who.name)
             beside = self._folder_beside(document)
             if beside is not None:
@@ -275,7 +275,7 @@ class SubmitTab(TabPart):
 
     def show_queue(self, request: gr.Request) -> list[str]:
         """How to sign in where nobody is; the submissions of who asks, with their cost, and the queue of all."""
-        web, queue = get_web_request(request), self._desk.queue
+        web, queue = request.request, self._desk.queue
         self._site.limit(web, SHOW_RATE, "queue")
         person = self._site.person(web)
         # Whose name is one of ours submits nothing, and is told so by the form.
