@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Annotated, Any
 
-import pandas as pd
 import player_data
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
@@ -35,7 +34,7 @@ from podeval.board.compare import (
     format_signed,
     list_sides,
 )
-from podeval.board.item_results import Reading, format_reading, read_scores
+from podeval.board.item_results import format_reading, read_scores
 from podeval.board.playable import Recordings
 from podeval.plots.charts import draw_pairs
 from podeval.plots.svg import Frame
@@ -73,24 +72,31 @@ def page(
     if leading:
         a, b = (*list_leading_systems(site.results, 2), "", "")[:2]
     chosen = {"a": a, "b": b, "benchmark": benchmark}
-    if board.empty or not (a and b):
-        return _ask_for_two(request, site, board, chosen)
     try:
-        comparison = compare(site.results, a, b, benchmark)
+        comparison = compare(site.results, a, b, benchmark) if a and b and not board.empty else None
     except UnknownSystem as error:
-        if leading:
-            return _ask_for_two(request, site, board, chosen)
-        raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
-    shared = comparison.item(item) if item else _first_heard(comparison)
+        if not leading:
+            raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
+        comparison = None
+    systems = list_sides(board) if len(board) else []
+    if comparison is None:
+        return site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
+    # The first item that both left an output of, else that one did.
+    first = max(comparison.items, key=lambda each: sum(map(bool, each.outputs)), default=None)
+    shared = comparison.item(item) if item else first
     if item and shared is None:
         raise ArenaRefused(refusal.UNKNOWN, texts["no_item"])
     column = next((c for c in comparison.headlines if c.id == by), None) or next(iter(comparison.headlines), None)
     query = {"a": a, "b": b, "benchmark": comparison.where, "by": column.id if column else "", "level": int(level)}
-    deck = _deck(site, comparison, shared, texts, part, level) if shared else None
+    deck = None
+    if shared:
+        both = zip((comparison.a, comparison.b), shared.outputs, strict=True)
+        players = [PlayerSide(side.system, side.title, output) for side, output in both]
+        deck = player_data.build_deck(site.results, players, comparison.where, shared.id, texts, part, level)
     return site.render(
         request,
         "compare.html",
-        systems=list_sides(board),
+        systems=systems,
         chosen=chosen | {"benchmark": comparison.where},
         level=level,
         shared=shared,
@@ -99,20 +105,6 @@ def page(
         script_data=Markup(to_script_data(player_data.build_script_data(deck, texts))),
         **_content(comparison, column, shared, texts),
     )
-
-
-def _ask_for_two(request: Request, site: CurrentSite, board: pd.DataFrame, chosen: dict[str, str]) -> HTMLResponse:
-    systems = list_sides(board) if len(board) else []
-    return site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
-
-
-def _deck(
-    site: Site, comparison: SystemComparison, shared: Shared, texts: dict[str, Any], part: int, level: bool
-) -> dict[str, Any] | None:
-    """Both outputs of an item, as the player takes them."""
-    both = zip((comparison.a, comparison.b), shared.outputs, strict=True)
-    players = [PlayerSide(side.system, side.title, output) for side, output in both]
-    return player_data.build_deck(site.results, players, comparison.where, shared.id, texts, part, level)
 
 
 def in_turn(work: Callable[..., Response]) -> Callable[..., Awaitable[Response]]:
@@ -204,12 +196,6 @@ def _plot(comparison: SystemComparison, column: Column, texts: dict[str, Any]) -
     return Markup(draw_pairs(pairs, Frame(title, css_class="pairs", percent=column.percent), texts["plot"]["some"]))
 
 
-def _first_heard(comparison: SystemComparison) -> Shared | None:
-    """The first item that both left an output of, else that one did."""
-    ranked = sorted(comparison.items, key=lambda item: -sum(map(bool, item.outputs)))
-    return ranked[0] if ranked else None
-
-
 def _values(comparison: SystemComparison, texts: dict[str, Any]) -> list[tuple[str, list[dict[str, str]]]]:
     """Rows of values by dimension."""
     by_dimension: dict[str, list[dict[str, str]]] = {}
@@ -223,56 +209,45 @@ def _values(comparison: SystemComparison, texts: dict[str, Any]) -> list[tuple[s
 def _value(pair: Pair, texts: dict[str, Any]) -> dict[str, str]:
     values = pair.values
     places_ = pair.column.choose_decimals(values)
-    both = []
-    for row, value in zip((pair.a, pair.b), values, strict=True):
-        both.append(format_value(value, to_number(row["low"]), to_number(row["high"]), places_) if row else MISSING)
-    difference, count = MISSING, ""
-    if pair.beside is not None:
-        difference = format_difference(pair.beside.difference, places_)
-        count = str(pair.beside.difference.n)
-    winner = {"better": "a", "worse": "b"}.get(pair.to_b.word, "") if pair.to_b.sure else ""
+    a, b = (
+        format_value(value, to_number(row["low"]), to_number(row["high"]), places_) if row else MISSING
+        for row, value in zip((pair.a, pair.b), values, strict=True)
+    )
+    difference = pair.beside.difference if pair.beside else None
     return {
-        "header": pair.column.header_in(texts["language"]), "protocol": pair.protocol, "a": both[0], "b": both[1],
-        "difference": difference, "count": count, "said": pair.to_b.describe(texts), "winner": winner,
-    }  # fmt: skip
+        "header": pair.column.header_in(texts["language"]),
+        "protocol": pair.protocol,
+        "a": a,
+        "b": b,
+        "difference": format_difference(difference, places_) if difference else MISSING,
+        "count": str(difference.n) if difference else "",
+        "said": pair.to_b.describe(texts),
+        "winner": {"better": "a", "worse": "b"}.get(pair.to_b.word, "") if pair.to_b.sure else "",
+    }
 
 
 def _item(item: Shared, column: Column | None, texts: dict[str, Any]) -> dict[str, str]:
-    row = {"id": item.id, "title": item.title, "category": item.category, "a": "", "b": "", "difference": ""}
-    if column is None:
-        return row
-    a, b = item.values(column)
-    places_ = column.choose_decimals((a, b))
-    difference = item.difference(column)
-    readings = item.readings.get(column.metric, (None, None))
-    cells = [format_reading(reading, column.key, places_, texts["unscored"]) for reading in readings]
-    return row | {
-        "a": cells[0], "b": cells[1], "difference": "" if difference is None else format_signed(difference, places_)
-    }  # fmt: skip
+    about = {"id": item.id, "title": item.title, "category": item.category}
+    return about | dict(zip(("a", "b", "difference"), _cells(item, column, texts) if column else [""] * 3, strict=True))
 
 
 def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -> list[dict[str, Any]]:
     """Every score of one item, side by side; what is unscored with its reason and cause."""
-    rows: list[dict[str, Any]] = []
-    for pair in comparison.pairs:
-        column = pair.column
-        readings = item.readings.get(column.metric)
-        if readings is None:
-            continue
-        values = item.values(column)
-        places_ = column.choose_decimals(values)
-        difference = item.difference(column)
-        rows.append(
-            {
-                "header": column.header_in(texts["language"]),
-                "cells": [_cell_or_reason(reading, column.key, places_, texts) for reading in readings],
-                "difference": "" if difference is None else format_signed(difference, places_),
-            }
-        )
-    return rows
+    columns = [pair.column for pair in comparison.pairs if pair.column.metric in item.readings]
+    cells = [(column, _cells(item, column, texts, reasons=True)) for column in columns]
+    return [
+        {"header": column.header_in(texts["language"]), "cells": both, "difference": difference}
+        for column, (*both, difference) in cells
+    ]
 
 
-def _cell_or_reason(reading: Reading | None, key: str, places_: int, texts: dict[str, Any]) -> str:
-    if reading is None or not reading.reason:
-        return format_reading(reading, key, places_, texts["unscored"])
-    return f"{texts['unscored_by'][reading.cause]}: {translate_reason(reading.reason, texts['reasons'])}"
+def _cells(item: Shared, column: Column, texts: dict[str, Any], reasons: bool = False) -> list[str]:
+    """The values of both systems on an item, and their difference."""
+    places_, difference = column.choose_decimals(item.values(column)), item.difference(column)
+    cells = [
+        f"{texts['unscored_by'][reading.cause]}: {translate_reason(reading.reason, texts['reasons'])}"
+        if reasons and reading is not None and reading.reason
+        else format_reading(reading, column.key, places_, texts["unscored"])
+        for reading in item.readings.get(column.metric, (None, None))
+    ]
+    return [*cells, "" if difference is None else format_signed(difference, places_)]
