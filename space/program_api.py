@@ -15,7 +15,6 @@ from gradio_events import describe_invalid
 from measure_apart import MeasuringTurn, open_decoded, score_apart, score_script_apart
 from pages.api import to_records
 from pages.mcp import SubmissionCheck, build_arena_document
-from pages.submit import list_public_rows
 from pydantic import ConfigDict, ValidationError, validate_call
 from tabs.score import check_names, list_offered
 from website import Site
@@ -25,6 +24,7 @@ from podeval.board.view import BoardView, resolve_view
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.description import describe_metric
+from podeval.submissions.public_view import list_public_rows
 from podeval.texts import write_sentence
 
 RATE = "60/minute"

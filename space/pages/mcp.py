@@ -20,7 +20,6 @@ from limits import parse
 from pydantic import Field
 from rate_limit import RateLimit
 from starlette.types import Receive, Scope, Send
-from submission_form import check_document
 from website import Site, TooMany, limit
 
 from pages.submit import get_submitter
@@ -30,7 +29,7 @@ from podeval.board.compare import compare
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.description import describe_metric
-from podeval.submissions.author_kit import draft_document
+from podeval.submissions.author_kit import check_document, draft_document
 from podeval.submissions.gate import Gate
 from podeval.submissions.service import Submitter
 from podeval.texts import write_sentence

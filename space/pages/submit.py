@@ -10,7 +10,6 @@ from error_messages import translate_reason
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import BaseModel
-from submission_form import check_document, list_refused_rules, read_document
 from website import CurrentSite, FromPage, Site, limit
 
 from pages.board import attach
@@ -22,7 +21,7 @@ from podeval.errors import BadInput
 from podeval.hub.retry import HubUnavailable
 from podeval.store.submission_tables import STATES, SubmissionRow
 from podeval.submissions import service
-from podeval.submissions.author_kit import list_spoken, write_notebook, write_scripts
+from podeval.submissions.author_kit import check_document, list_spoken, write_notebook, write_scripts
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.hub_record import Proposals
 from podeval.submissions.job_budget import Ledger
@@ -30,15 +29,13 @@ from podeval.submissions.public_view import (
     SubmissionLog,
     describe_hub_work,
     describe_log,
-    describe_publicly,
     describe_steps,
+    list_public_rows,
 )
-from podeval.submissions.queue import Queue
-from podeval.submissions.rules import SubmissionRefused
+from podeval.submissions.rules import SubmissionRefused, describe_refusals
 from podeval.submissions.service import OPERATOR, SubmissionService, Submitter
-from podeval.submissions.states import LEASED, OPEN
 from podeval.systems.submission import build_json_schema
-from podeval.systems.submission_reading import BadDocument
+from podeval.systems.submission_reading import BadDocument, parse_form
 from podeval.texts import write_sentence
 
 routes = APIRouter(tags=["submissions"])
@@ -130,9 +127,9 @@ def submit(request: Request, site: CurrentSite, sent: Sent) -> JSONResponse:
     """Submit a system. The response is sent once the submission is on disk, and gives the address of its page."""
     who = get_submitter(site.require_person(request))
     try:
-        row = site.services.desk.submit(read_document(sent.document), who)
+        row = site.services.desk.submit(parse_form(sent.document), who)
     except (BadDocument, SubmissionRefused) as error:
-        reasons = list_refused_rules(error)
+        reasons = describe_refusals(error)
         content = {"error": str(error), "reason": "refused", "code": error.code, "refusals": reasons}
         return JSONResponse(content, _STATUS.get(reasons[0]["rule"], 422))
     return JSONResponse({"id": row.id, "state": row.state, "address": f"/submissions/{row.id}"}, 201)
@@ -230,26 +227,6 @@ def get_submitter(person: Person) -> Submitter:
 def may(person: Person, row: SubmissionRow) -> bool:
     """Whether a person decides about a submission."""
     return person.admin or get_submitter(person).name == row.owner
-
-
-def list_public_rows(queue: Queue, rows: list[SubmissionRow]) -> list[dict[str, Any]]:
-    """Submissions as everybody may see them, with their places in the queue."""
-    standings = queue.standings()
-    return [describe_publicly(row, standings.get(row.id)) for row in rows]
-
-
-def list_queue_parts(queue: Queue) -> dict[str, list[dict[str, Any]]]:
-    """Submissions as the queue shows them: at work, waiting in their order, and the last that ended."""
-    order = {id: number for number, id in enumerate(queue.standings())}
-    rows = queue.all()
-    waiting = [row for row in rows if row.state in ("queued", "received", "checked")]
-    return {
-        "working": list_public_rows(queue, [row for row in rows if row.state in LEASED]),
-        "waiting": list_public_rows(
-            queue, sorted(waiting, key=lambda row: (order.get(row.id, len(order)), row.number))
-        ),
-        "ended": list_public_rows(queue, [row for row in rows if row.state not in OPEN][:100]),
-    }
 
 
 def _spoken(desk: SubmissionService, benchmark: str, split: str) -> tuple[RunEntry, tuple[Item, ...]]:

@@ -8,17 +8,13 @@ from typing import Any
 
 import gradio as gr
 from error_messages import translate, translate_reason
-from pages.submit import OURS, get_submitter, list_public_rows, list_queue_parts
+from pages.submit import OURS, get_submitter
 from submission_form import (
     KINDS,
     FormField,
     build_document,
-    check_document,
     get_value,
-    give_verdict,
     list_fields,
-    list_refused_rules,
-    read_document,
 )
 from tab_parts import TabPart, answer_part
 from website import Site
@@ -26,11 +22,17 @@ from website import Site
 from podeval import benchmarks
 from podeval.errors import BadInput, PodevalError
 from podeval.runs.hf_jobs import HfJobs
-from podeval.submissions.author_kit import draft_document, read_repo_name
+from podeval.submissions.author_kit import check_document, draft_document, give_verdict, read_repo_name
 from podeval.submissions.job_budget import Ledger
-from podeval.submissions.public_view import SubmissionLog, describe_last, sum_cost
-from podeval.submissions.rules import RULES, SubmissionRefused
-from podeval.systems.submission_reading import BadDocument
+from podeval.submissions.public_view import (
+    SubmissionLog,
+    describe_last,
+    list_public_rows,
+    list_queue_parts,
+    sum_cost,
+)
+from podeval.submissions.rules import RULES, SubmissionRefused, describe_refusals
+from podeval.systems.submission_reading import BadDocument, parse_form
 from tabs.recordings_upload import RecordingsUpload
 
 EVENT: dict[str, Any] = {"api_visibility": "private", "queue": False, "preprocess": False, "show_progress": "minimal"}
@@ -264,10 +266,10 @@ class SubmitTab(TabPart):
             beside = self._folder_beside(document)
             if beside is not None:
                 # What is not taken as it stands is not removed either: it can be corrected and sent again.
-                self._desk.check(read_document(document), who, document_folder=beside)
-            row = self._desk.submit(read_document(document), who, document_folder=beside)
+                self._desk.check(parse_form(document), who, document_folder=beside)
+            row = self._desk.submit(parse_form(document), who, document_folder=beside)
         except (BadDocument, SubmissionRefused) as error:
-            answer, *marks = self._judge(request, str(kind), list_refused_rules(error))
+            answer, *marks = self._judge(request, str(kind), describe_refusals(error))
             return [answer, gr.skip(), *marks]
         except PodevalError as error:
             return [self._say(request, error), gr.skip(), *self._mark("", {})]

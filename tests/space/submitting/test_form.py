@@ -119,7 +119,8 @@ def test_a_repo_is_said_at_once_to_run_as_what_or_why_it_cannot_be_run(
     hub_client: Any, database: Database, tmp_path: Path, changes: dict[str, bytes], runs_as: str, reason: str
 ) -> None:
     from services import Services
-    from submission_form import give_verdict
+
+    from podeval.submissions.author_kit import give_verdict
 
     desk = Services(tmp_path / "board", database, None).desk  # type: ignore[arg-type]
     told = give_verdict(desk, model(hub_client, **changes), None)
