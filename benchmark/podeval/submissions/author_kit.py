@@ -263,7 +263,7 @@ def give_verdict(desk: "SubmissionService", plain: dict[str, Any], jobs: "HfJobs
         runs_as, reasons = judge_model(document, desk.gate)
     except BadDocument as error:
         return {"runs_as": "", "reasons": describe_refusals(error), "dollars": None, "runs": []}
-    verdict: dict[str, Any] = {"runs_as": runs_as, "reasons": list(map(vars, reasons))}
+    verdict: dict[str, Any] = {"runs_as": runs_as, "reasons": [{**vars(each)} for each in reasons]}
     verdict |= {"dollars": None, "runs": [], "seconds": None, "most_seconds": None}
     if runs_as:
         verdict |= make_preview(desk, document, 0)
