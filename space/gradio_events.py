@@ -21,6 +21,7 @@ from gradio.context import LocalContext
 from gradio.route_utils import GradioMultiPartParser
 from gradio.routes import file_upload_statuses
 from gradio.utils import LRUCache
+from gradio_addresses import Refused
 from limits import parse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rate_limit import Full, RateLimit, WaitingRoom
@@ -77,19 +78,6 @@ def parse_event(body: bytes) -> Any:
     if sum(map(structure.count, "[{,")) > MOST_VALUES:
         raise Refused(400, f"send at most {MOST_VALUES:,} values")
     return json.loads(text)
-
-
-class Refused(Exception):
-    """An event or stream goes no further.
-
-    Args:
-        status: the status of the answer.
-        sentence: why.
-    """
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status, self.sentence = status, sentence
 
 
 class SessionMessages(LRUCache[str, Any]):  # type: ignore[misc]  # Gradio has no types

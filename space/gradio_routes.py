@@ -32,7 +32,6 @@ from gradio_addresses import (
     TABS,
     TABS_ID,
     UNUSED_SECONDS,
-    ForeignFile,
     IssuedFiles,
     check_files,
     is_for_events,
@@ -60,13 +59,14 @@ from request_guard import (
     SecurityHeaders,
     find_origin,
     read_trusted_proxies,
+    refuse,
     write_header_value,
 )
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 from tabs.score import PARTS_ID
 from website import Site, find_recordings_sender
@@ -121,12 +121,12 @@ class GradioGate:
             raise HTTPException(404)
         if not (reads and _READS.fullmatch(part)) and not (scope["method"] == "POST" and _TAKES.fullmatch(part)):
             sentence = "this is shut here" if reads else "nothing can be sent to this address"
-            await _refuse(403, sentence)(scope, receive, send)
+            await refuse(403, sentence)(scope, receive, send)
             return
         try:
             await self._answer(language, part, scope, receive, send)
         except Refused as refused:
-            await _refuse(refused.status, refused.sentence)(scope, receive, send)
+            await refuse(refused.status_code, refused.detail)(scope, receive, send)
 
     async def _answer(self, language: str, part: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request on that is on the list, as far as the files that it names are its sender's."""
@@ -180,7 +180,7 @@ class GradioGate:
         async with httpx.AsyncClient(transport=transport, base_url=where, trust_env=False) as client:
             front = await client.get(f"{prefix}/")
         if front.status_code != 200:
-            await _refuse(503, "the page cannot be shown at present; try again in a minute")(scope, receive, send)
+            await refuse(503, "the page cannot be shown at present; try again in a minute")(scope, receive, send)
             return
         # Without an address of our own the page says where it stands by its path alone, not by who asked for it.
         page = front.text.replace(_NOWHERE, "")
@@ -212,8 +212,6 @@ class GradioGate:
             # No page sends half a letter or a number that is none, at which a database may fall over.
             sent = event.model_dump(exclude_unset=True)
             written = json.dumps(sent, ensure_ascii=False, allow_nan=False).encode()
-        except ForeignFile:
-            raise Refused(403, "this names a file that was not uploaded here by you") from None
         except ValidationError as error:
             raise Refused(400, describe_invalid(error)) from None
         except (ValueError, RecursionError, ClientDisconnect):
@@ -252,19 +250,16 @@ def place(scope: Scope, prefix: str, address: str) -> Scope:
     """
     headers = scope["headers"]
     if address or not read_trusted_proxies():
-        headers = [pair for pair in headers if not _is_hop(pair[0])]
+        # The sender's address counts where a proxy of ours gives it, as `find_origin` knows.
+        kept = b"x-forwarded-for" if read_trusted_proxies() else b""
+        hops = (b"forwarded", b"via", b"x-gradio-server", b"x-forwarded-")
+        headers = [pair for pair in headers if pair[0] == kept or not pair[0].startswith(hops)]
     placed = {**scope, "root_path": prefix, "headers": headers}
     if address:
         public = urlsplit(address)
         placed["scheme"] = public.scheme
         placed["headers"] = [*(pair for pair in headers if pair[0] != b"host"), (b"host", public.netloc.encode())]
     return placed
-
-
-def _is_hop(name: bytes) -> bool:
-    # The sender's address counts where a proxy of ours gives it, as `find_origin` knows.
-    ours = name == b"x-forwarded-for" and read_trusted_proxies()
-    return name in (b"forwarded", b"via", b"x-gradio-server") or (name.startswith(b"x-forwarded-") and not ours)
 
 
 def _without_cors(send: Send) -> Send:
@@ -304,11 +299,6 @@ def _cookie(headers: Headers) -> str:
         if morsel is not None and len(morsel.value) == len(make_holder()):
             return morsel.value
     return ""
-
-
-def _refuse(status: int, sentence: str) -> JSONResponse:
-    # Gradio's clients show `detail`.
-    return JSONResponse({"error": sentence, "detail": sentence}, status)
 
 
 def dress(site: Site, request: Request, page: str, tab: str) -> Response:

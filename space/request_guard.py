@@ -176,7 +176,7 @@ class Guard:
         refused = self._refusal(scope, path, headers, most, sender)
         archive = bool(sender) and _is_archive(headers)
         if refused is None and archive and self._pace.wait(parse(gradio_addresses.ARCHIVE_RATE), "archives", sender):
-            refused = _no(429, "that was too often; try again in an hour")
+            refused = refuse(429, "that was too often; try again in an hour")
         if refused is not None:
             await refused(scope, receive, dressed)
             return
@@ -185,7 +185,9 @@ class Guard:
                 try:
                     held.enter_context(self._archives.enter(sender))
                 except Full:
-                    await _no(503, "other recordings are on their way; try again in a minute")(scope, receive, dressed)
+                    await refuse(503, "other recordings are on their way; try again in a minute")(
+                        scope, receive, dressed
+                    )
                     return
             if uploads:
                 owner = sender or find_origin(HTTPConnection(scope))
@@ -202,15 +204,15 @@ class Guard:
     def _refusal(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
         """Why a request goes no further; None where it does. The first check that refuses answers."""
         if self._local and (why := self._not_local(scope, headers)):
-            return _no(421, why)
+            return refuse(421, why)
         public, host = urlsplit(os.environ.get("PODEVAL_URL", "")).hostname, _host(headers.get("host", ""))
         if not self._local and public and host not in (public, *self._hosts) and path != "/health":
-            return _no(421, f"this board is at {os.environ['PODEVAL_URL']}")
+            return refuse(421, f"this board is at {os.environ['PODEVAL_URL']}")
         method, program = scope["method"], _is_program(path)
         if program and _is_foreign_origin(headers):
-            return _no(403, "pages of other sites may not read here")
+            return refuse(403, "pages of other sites may not read here")
         if method not in ("GET", "HEAD", "POST") and not (method == "DELETE" and program):
-            return _no(405, f"{method} is not supported here")
+            return refuse(405, f"{method} is not supported here")
         return self._refused_post(scope, path, headers, most, sender) if method == "POST" else None
 
     def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
@@ -219,22 +221,22 @@ class Guard:
             return no_upload
         by_page = not _is_program(path) and not gradio_addresses.is_for_events(path)
         if by_page and not path.startswith(self._accepting):
-            return _no(403, "nothing can be sent to this address")
+            return refuse(403, "nothing can be sent to this address")
         if path.startswith("/sign-out"):
             # A form without a script: it cannot set a header.
             return None if _same_site(headers) else RedirectResponse("/", status_code=303)
         if headers.get("sec-fetch-site") == "cross-site" or (by_page and headers.get("x-podeval") != "1"):
-            return _no(403, "this request did not come from a page of podeval")
-        return None if _is_bounded(headers, most) else _no(413, f"send at most {most // 1024} kB, and say how much")
+            return refuse(403, "this request did not come from a page of podeval")
+        return None if _is_bounded(headers, most) else refuse(413, f"send at most {most // 1024} kB, and say how much")
 
     def _no_upload(self, scope: Scope, headers: Headers, sender: str) -> Response | None:
         address = find_origin(HTTPConnection(scope))
         if not self._measures and not sender:
-            return _no(403, "this board does not measure for visitors")
+            return refuse(403, "this board does not measure for visitors")
         if self._pace.wait(parse(gradio_addresses.UPLOAD_RATE), address):
-            return _no(429, "that was too fast; try again in a minute")
+            return refuse(429, "that was too fast; try again in a minute")
         why = self._files.explain_full(sender or address, max(0, _length(headers)), submits=bool(sender))
-        return _no(503, why) if why else None
+        return refuse(503, why) if why else None
 
     def _not_local(self, scope: Scope, headers: Headers) -> str:
         """Why a request is not of this machine's person: another site's name that leads here, or a proxy before us."""
@@ -362,8 +364,9 @@ def _length(headers: Headers) -> int:
     return int(length) if length.isascii() and length.isdigit() and len(length) < 11 else -1
 
 
-def _no(status: int, sentence: str) -> Response:
-    return JSONResponse({"error": sentence}, status)
+def refuse(status: int, sentence: str) -> Response:
+    """A refusal in one sentence, for pages, programs and Gradio's clients, which show `detail`."""
+    return JSONResponse({"error": sentence, "detail": sentence}, status)
 
 
 def _host(header: str) -> str:

@@ -46,8 +46,8 @@ MOST_NAMED = 20
 """Names in the sentence that says which there are."""
 
 
-class BoardPage(BaseModel):
-    """Some rows of the board; `total` counts all that fit, so that the next page can be asked for."""
+class RowsPage(BaseModel):
+    """Some rows of many; `total` counts all that fit, so that the next page can be asked for."""
 
     total: int
     rows: list[dict[str, Any]]
@@ -67,7 +67,6 @@ def all_metrics() -> list[dict[str, Any]]:
 
 @routes.get("/api/v1/board", dependencies=[limit(RATE)])
 def board(
-    request: Request,
     site: CurrentSite,
     benchmark: str = "",
     profile: str = "",
@@ -76,7 +75,7 @@ def board(
     slice: Annotated[str | None, Query(description='"" for all items; e.g. category=Arts')] = None,
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
-) -> BoardPage:
+) -> RowsPage:
     """The values on the board: value, interval, rank range, items scored and unscored, protocol. Values of
     different protocols or profiles are not comparable.
     """
@@ -85,43 +84,41 @@ def board(
     )
     if slice is not None:
         rows = _filter_rows(site.results, rows, slice=slice) if slice else rows[rows["slice"] == ""]
-    return BoardPage(total=len(rows), rows=_json_rows(rows.iloc[offset : offset + limit]))
+    return RowsPage(total=len(rows), rows=_json_rows(rows.iloc[offset : offset + limit]))
 
 
 @routes.get("/api/v1/items", dependencies=[limit(RATE)])
 def items(
-    request: Request,
     site: CurrentSite,
     system: str,
     benchmark: str = "",
     metric: str = "",
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
-) -> BoardPage:
+) -> RowsPage:
     """Every result of one system, item by item."""
     rows = _filter_rows(site.results, site.results.items(), system=system, benchmark=benchmark, metric=metric)
     results = _json_rows(rows.iloc[offset : offset + limit])
     for row in results:
         row["result"] = json.loads(row["result"])
         row.pop("output", None)
-    return BoardPage(total=len(rows), rows=results)
+    return RowsPage(total=len(rows), rows=results)
 
 
 @routes.get("/api/v1/votes", dependencies=[limit("20/minute")])
 def votes(
-    request: Request,
     site: CurrentSite,
     dimension: str | None = None,
     after: Annotated[int, Query(ge=0, le=MOST_NUMBER, description="votes with a higher number alone")] = 0,
     offset: Annotated[int, Query(ge=0, le=MOST_NUMBER)] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
-) -> BoardPage:
+) -> RowsPage:
     """The votes that count, in the order they were recorded; voters appear as salted pseudonyms. The lengths and
     loudness of the recordings are withheld, because they would identify the sides of open battles.
     """
     arena = site.services.arena
     total, rows = arena.list_votes(dimension=dimension, after=after, offset=offset, limit=limit)
-    return BoardPage(total=total, rows=rows)
+    return RowsPage(total=total, rows=rows)
 
 
 @routes.get("/health")
@@ -281,25 +278,18 @@ def list_operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
                     "method": method,
                     "path": path,
                     "about": about,
-                    "parameters": [*_query_parameters(operation), *_body_parameters(operation, document)],
+                    "parameters": list(_list_parameters(operation, document)),
                 }
 
 
-def _query_parameters(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for parameter in operation.get("parameters", []):
-        about = parameter.get("description", "")
-        yield _parameter(
-            parameter["name"], parameter["in"], {**parameter["schema"], "description": about}, parameter["required"]
-        )
-
-
-def _body_parameters(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-    schema = content.get("schema", {})
-    if "$ref" in schema:
-        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
-    for name, field in schema.get("properties", {}).items():
-        yield _parameter(name, "body", field, name in schema.get("required", ()))
+def _list_parameters(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for each in operation.get("parameters", []):
+        schema = each["schema"] | {"description": each.get("description", "")}
+        yield _parameter(each["name"], each["in"], schema, each["required"])
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    body = document["components"]["schemas"].get(body.get("$ref", "").rpartition("/")[2], body)
+    for name, field in body.get("properties", {}).items():
+        yield _parameter(name, "body", field, name in body.get("required", ()))
 
 
 def _parameter(name: str, location: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:

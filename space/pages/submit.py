@@ -9,9 +9,9 @@ from auth import Person, read_public_address
 from error_messages import translate_reason
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from pydantic import BaseModel
 from website import CurrentSite, FromPage, Site, limit
 
+from pages.api import RowsPage
 from pages.board import attach
 from podeval import arena
 from podeval.arena import refusal
@@ -51,13 +51,6 @@ class Sent(FromPage):
     """A submission document as a page or program sends it; `podeval.systems.submission` says what is in it."""
 
     document: dict[str, Any]
-
-
-class SubmissionsPage(BaseModel):
-    """Some submissions, newest first; `total` counts all that fit, so that the next page can be asked for."""
-
-    total: int
-    rows: list[dict[str, Any]]
 
 
 def get_row(site: CurrentSite, id: str) -> SubmissionRow:
@@ -183,13 +176,13 @@ def all_submissions(
     owner: str = "",
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
-) -> SubmissionsPage:
+) -> RowsPage:
     """All submissions, newest first: who submitted what, its state, and why it stopped, if it did."""
     if state and state not in STATES:
         raise BadInput(write_sentence("no-such-state", choices=", ".join(STATES)))
     queue = site.services.desk.queue
     rows = queue.all(owner=owner or None, states=(state,) if state else ())
-    return SubmissionsPage(total=len(rows), rows=list_public_rows(queue, rows[offset : offset + limit]))
+    return RowsPage(total=len(rows), rows=list_public_rows(queue, rows[offset : offset + limit]))
 
 
 @routes.get("/api/v1/submissions/{id}", dependencies=[limit(RATE)])
