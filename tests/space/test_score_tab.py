@@ -171,9 +171,9 @@ def test_measuring_that_takes_too_much_is_ended_with_a_sentence_on_whose_fault_i
 
 
 def test_who_measures_is_heard_between_two_values(part: Any, tone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import measure_apart
+    from podeval.measuring import isolated
 
-    monkeypatch.setattr(measure_apart, "HEARTBEAT", 0.1)
+    monkeypatch.setattr(isolated, "HEARTBEAT", 0.1)
     told = measured(part, tone, ["loudness"])
     assert sum(first == second for first, second in pairwise(told)) > 2, "Gradio cancels between two results only"
 
