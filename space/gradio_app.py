@@ -27,7 +27,8 @@ from program_api import ProgramApi
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Mount
 from tab_parts import make_part
-from tabs import score, submit
+from tabs import score
+from tabs.submit import SubmitTab
 from website import Site
 
 _LOG = logging.getLogger("podeval.site")
@@ -47,30 +48,24 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
         site: the site that its tabs show.
         language: the language of the tabs.
     """
-    measuring = may_measure(site.how.mode == "local")
+    measuring, names = may_measure(site.how.mode == "local"), site.texts[language]["site"]
     app = gr.Blocks(title="podeval", delete_cache=(600, KEEP_SECONDS), analytics_enabled=False, fill_width=True)
     with app:
-        _place_tabs(app, site, language, measuring)
+        with gr.Tabs(elem_id=TABS_ID, overflow_behavior="wrap"):
+            with gr.Tab(names["board"], id="leaderboard", elem_id="tab-leaderboard"):
+                make_part("board-part", "board.js")
+            with gr.Tab(names["arena"], id="arena", elem_id="tab-arena"):
+                make_part("arena-part", "arena.js", site.render_shell("arena.html", language))
+            with gr.Tab(names["score"], id="score", elem_id="tab-score"):
+                score.build(site, language, measuring)
+            with gr.Tab(names["submit"], id="submit", elem_id="tab-submit"):
+                SubmitTab(site, language).build(app)
         if not PREFIXES[language]:
             ProgramApi(site).add(measuring)
     gradio_events.bound(app)
     # Gradio looks for work a thousand times a second, which is a tenth of a core of a site where nobody tries anything.
     app._queue.sleep_when_free = LOOK_SECONDS
     return app
-
-
-def _place_tabs(app: gr.Blocks, site: Site, language: str, measuring: bool) -> None:
-    """The tabs with their components and events."""
-    names = site.texts[language]["site"]
-    with gr.Tabs(elem_id=TABS_ID, overflow_behavior="wrap"):
-        with gr.Tab(names["board"], id="leaderboard", elem_id="tab-leaderboard"):
-            make_part("board-part", "board.js")
-        with gr.Tab(names["arena"], id="arena", elem_id="tab-arena"):
-            make_part("arena-part", "arena.js", site.render_shell("arena.html", language))
-        with gr.Tab(names["score"], id="score", elem_id="tab-score"):
-            score.build(site, language, measuring)
-        with gr.Tab(names["submit"], id="submit", elem_id="tab-submit"):
-            submit.build(site, language, app)
 
 
 class LanguageApps:

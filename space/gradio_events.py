@@ -291,17 +291,6 @@ class VisitorPlaces:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def find_session(app: Any, event: str) -> str:
-    """The session of an event that waits; empty where there is none.
-
-    Args:
-        app: Gradio's.
-        event: the id of the event.
-    """
-    waiting = app.get_blocks()._queue.event_ids_to_events.get(event)
-    return waiting.session_hash if waiting else ""
-
-
 def check_names(session: str, upload: str) -> None:
     """Check the names of a session and an upload, empty for none, and have Gradio forget the oldest of many uploads.
 

@@ -11,11 +11,9 @@ events of their own pages below their prefix.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import re
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -46,7 +44,6 @@ from gradio_events import (
     answer_call,
     check_names,
     describe_invalid,
-    find_session,
     parse_event,
     replay_body,
 )
@@ -132,7 +129,7 @@ class GradioGate:
         """Hand a request on that is on the list, as far as the files that it names are its sender's."""
         app = await self.apps.start(language)
         scope, send = place(scope, PREFIXES[language], read_public_address()), _without_cors(send)
-        cookie = _cookie(Headers(scope=scope))
+        cookie = _cookie(scope)
         address = find_origin(HTTPConnection(scope))
         # The network address stands for visitors whose browser keeps no cookie here.
         holders = (cookie, f"address {address}") if cookie else (f"address {address}",)
@@ -161,7 +158,8 @@ class GradioGate:
             with self._places.enter(address):
                 await self._call(app, part.removeprefix(f"{API}/"), scope, receive, send, holders)
         elif stream := STREAMS.fullmatch(part.removeprefix(f"{API}/")):
-            session = names[0] or stream["name"] or find_session(app, stream["event"] or "")
+            waiting = app.get_blocks()._queue.event_ids_to_events.get(stream["event"])
+            session = names[0] or stream["name"] or getattr(waiting, "session_hash", "")
             await self._places.stream(app, scope, receive, send, session)
         else:
             self._places.check_reading(part, address)
@@ -185,7 +183,7 @@ class GradioGate:
         # Without an address of our own the page says where it stands by its path alone, not by who asked for it.
         page = front.text.replace(_NOWHERE, "")
         answer = await run_in_threadpool(dress, self._site, request, page, tab)
-        if not _cookie(Headers(scope=scope)):
+        if not _cookie(scope):
             send = self._add_cookie(send)
         await answer(scope, receive, send)
 
@@ -292,13 +290,10 @@ def _issuing(send: Send, issue: Callable[[str], None]) -> Send:
     return send_answer
 
 
-def _cookie(headers: Headers) -> str:
+def _cookie(scope: Scope) -> str:
     """The visitor's name by the cookie; empty without one."""
-    with contextlib.suppress(CookieError):
-        morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        if morsel is not None and len(morsel.value) == len(make_holder()):
-            return morsel.value
-    return ""
+    name = HTTPConnection(scope).cookies.get(COOKIE, "")
+    return name if len(name) == len(make_holder()) else ""
 
 
 def dress(site: Site, request: Request, page: str, tab: str) -> Response:

@@ -68,7 +68,20 @@ class Evaluation:
                 machines = HfJobs(jobs["IMAGE"], jobs["FLAVOR"], jobs["NAMESPACE"], parse_minutes(jobs["TIMEOUT"]))
                 self.hub = OnTheHub(machines, ledger, pause=JOB_PAUSE, log=_LOG.info)
                 self._record = _record(desk, environment)
-                self.worker = _make_worker(desk, runs, self.hub, Path(environment.get("PODEVAL_WORK") or "work"))
+                # Models run in their containers; what is decoded here is read by podeval's own code.
+                making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
+                self.worker = Worker(
+                    desk.queue,
+                    Path(environment.get("PODEVAL_WORK") or "work"),
+                    runs,
+                    build,
+                    making,
+                    log=_LOG.info,
+                    look_over=desk.look_over_all,
+                    hub=self.hub,
+                    proposals=Proposals(desk.queue, runs),
+                    alone=True,
+                )
             except (BadInput, ValueError) as error:
                 self.problem = str(error)
                 _LOG.error("nothing is evaluated here: %s", error)
@@ -85,7 +98,7 @@ class Evaluation:
         stopping = threading.Event()
         works = self.worker.list_chores() | schedule_housekeeping(self._queue.database, self._runs, _LOG.info)
         if self._record is not None:
-            works["mirror"] = (MIRROR_SECONDS, partial(_mirror, self._record, self._runs))
+            works["mirror"] = (MIRROR_SECONDS, partial(self._record.push_all, self._runs))
         working = threading.Thread(target=self.worker.watch, args=(PAUSE, stopping.is_set), daemon=True)
         with run_periodically(works, _LOG.warning):
             working.start()
@@ -111,31 +124,9 @@ class Evaluation:
         return str(texts["set_up_worker" if operator else "works_nobody"])
 
 
-def _make_worker(desk: SubmissionService, runs: Path, hub: OnTheHub, work: Path) -> Worker:
-    # Models run in their containers; what is decoded here is read by podeval's own code.
-    making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
-    return Worker(
-        desk.queue,
-        work,
-        runs,
-        build,
-        making,
-        log=_LOG.info,
-        look_over=desk.look_over_all,
-        hub=hub,
-        proposals=Proposals(desk.queue, runs),
-        alone=True,
-    )
-
-
 def _record(desk: SubmissionService, environment: Mapping[str, str]) -> HubRecord | None:
     """Where changes of state and results are mirrored; None where no repos are named."""
     requests, results = environment.get("PODEVAL_MIRROR_REQUESTS"), environment.get("PODEVAL_MIRROR_RESULTS")
     if not requests or not results:
         return None
     return HubRecord(desk.queue, AppendOnly(requests), AppendOnly(results))
-
-
-def _mirror(record: HubRecord, runs: Path) -> None:
-    record.push()
-    record.push_results(runs)

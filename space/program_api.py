@@ -5,8 +5,8 @@ Every other event of the app is private. What an endpoint takes is looked at as 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import gradio as gr
@@ -196,24 +196,19 @@ class ProgramApi:
 
 
 def _add(function: Callable[..., Any], **options: Any) -> None:
-    """Add an endpoint under the name of its function."""
-    gr.api(_say_refusals(function), api_name=function.__name__, api_description=function.__doc__, **options)
-
-
-def _say_refusals(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, its refusals as sentences for the program."""
+    """Add an endpoint under the name of its function, its refusals as sentences for the program."""
     checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True, strict=True))(function)
+    gr.api(_say_refusals()(checked), api_name=function.__name__, api_description=function.__doc__, **options)
 
-    @wraps(function)
-    def call(*given: Any, **named: Any) -> Any:
-        try:
-            return checked(*given, **named)
-        except ValidationError as error:
-            raise gr.Error(describe_invalid(error), print_exception=False) from None
-        except PodevalError as error:
-            raise gr.Error(str(error), print_exception=False) from None
 
-    return call
+@contextmanager
+def _say_refusals() -> Iterator[None]:
+    try:
+        yield
+    except ValidationError as error:
+        raise gr.Error(describe_invalid(error), print_exception=False) from None
+    except PodevalError as error:
+        raise gr.Error(str(error), print_exception=False) from None
 
 
 def _choices(settled: Any, name: str) -> list[str]:

@@ -254,16 +254,6 @@ class Services:
             return operator_settings.read_frozen(session)
 
 
-def _bucket(database: Database) -> VoteObjects | None:
-    """The second place of every vote, if there is one: what the database lost is taken in from it."""
-    if not (folder := os.environ.get("PODEVAL_BUCKET")):
-        return None
-    objects = VoteObjects(Path(folder))
-    if votes := objects.read_back(database).votes:
-        _LOG.warning("%d votes missing from the database were imported from %s", votes, folder)
-    return objects
-
-
 def open_services(runs: Path, database: str | None = None, *, closed: str | None = None) -> Services:
     """The services over one database.
 
@@ -292,7 +282,12 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
             f"the database {opened.name} is damaged ({wrong}); restore the last backup with `podeval restore`, then "
             "read back the public log"
         )
-    objects = None if closed is FULL else _bucket(opened)
+    objects = None
+    if closed is not FULL and (folder := os.environ.get("PODEVAL_BUCKET")):
+        # The second place of every vote: what the database lost is taken in from it.
+        objects = VoteObjects(Path(folder))
+        if votes := objects.read_back(opened).votes:
+            _LOG.warning("%d votes missing from the database were imported from %s", votes, folder)
     try:
         # Before anybody is served: with another secret all of them would be new voters.
         Secret.of(opened)

@@ -58,7 +58,9 @@ def list_fields(block: str, path: str, texts: dict[str, Any], group: str) -> lis
     for name, declared in schema["properties"].items():
         if name in _NOT_HERE:
             continue
-        field_path, about = f"{path}.{name}", _without_null(declared)
+        # What a field holds where it is filled in.
+        kinds = [each for each in declared.get("anyOf", ()) if each.get("type") != "null"]
+        field_path, about = f"{path}.{name}", kinds[0] if len(kinds) == 1 else declared
         if "$ref" in about:
             nested += list_fields(about["$ref"].rpartition("/")[2], field_path, texts, group)
             continue
@@ -79,12 +81,6 @@ def list_fields(block: str, path: str, texts: dict[str, Any], group: str) -> lis
 @cache
 def _blocks() -> dict[str, Any]:
     return dict(build_json_schema()["$defs"])
-
-
-def _without_null(declared: dict[str, Any]) -> dict[str, Any]:
-    """What a field holds where it is filled in."""
-    kinds = [each for each in declared.get("anyOf", ()) if each.get("type") != "null"]
-    return kinds[0] if len(kinds) == 1 else declared
 
 
 def _looks(about: dict[str, Any], pattern: str) -> str:

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import wraps
 from typing import Annotated, Any
 
 import pandas as pd
@@ -22,6 +21,7 @@ from rate_limit import RateLimit
 from starlette.types import Receive, Scope, Send
 from website import Site, TooMany, limit
 
+from pages.api import to_records
 from pages.submit import get_submitter
 from podeval import __version__, benchmarks
 from podeval.board.columns import get_column
@@ -289,8 +289,8 @@ def _view(rows: pd.DataFrame, benchmark: str, profiles: list[str], profile: str,
     """
     rows = rows[(rows["profile"] == profile) & (rows["slice"] == slice)]
     rows = rows.sort_values(["metric", "key", "protocol", "rank_best", "system"], na_position="last")
-    top = rows.head(MOST)[list(FIELDS)].rename(columns=FIELDS).astype(object)
-    numbers: list[Answer] = top.where(top.notna(), None).to_dict("records")  # type: ignore[assignment]
+    top = rows.head(MOST)[list(FIELDS)].rename(columns=FIELDS)
+    numbers = to_records(top)
     for number in numbers:
         column = get_column(number["metric"], number["key"], number["dimension"])
         number |= {"better": column.better, "unit": column.unit}
@@ -359,21 +359,18 @@ def build_tools(board: BoardTools) -> Any:
     }
     for function, description in about.items():
         hints = asking_hub if function == board.submit_check else reading
-        server.add_tool(_explain_errors(function), description=description, annotations=hints)
+        server.add_tool(_explain_errors()(function), description=description, annotations=hints)
     return server
 
 
-def _explain_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
+@contextmanager
+def _explain_errors() -> Iterator[None]:
     from mcp.server.mcpserver.exceptions import ToolError
 
-    @wraps(tool)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return tool(*args, **kwargs)
-        except PodevalError as error:
-            raise ToolError(str(error)) from None
-
-    return call
+    try:
+        yield
+    except PodevalError as error:
+        raise ToolError(str(error)) from None
 
 
 class _Handed(Response):

@@ -23,7 +23,6 @@ from website import Site
 from podeval.board.columns import get_column
 from podeval.errors import BadInput, PodevalError
 from podeval.measuring.isolated import read_results
-from podeval.measuring.recording_results import RecordingResults
 from podeval.measuring.report import list_sections
 from podeval.measuring.score_tables import describe_facts, sum_up
 from podeval.measuring.verdict import ReportWords
@@ -89,31 +88,6 @@ def render_problem(sentence: str) -> str:
     return f'<p class="error">{escape(sentence)}</p>' if sentence else ""
 
 
-def render_scores(site: Site, request: gr.Request, language: str, results: RecordingResults, report: str = "") -> str:
-    """What was measured so far, in the texts of `podeval score`: the verdict, the defects, the values, folded details.
-
-    Args:
-        site: the site of the templates.
-        request: the visitor's request.
-        language: the language of the texts.
-        results: results of the recording or script.
-        report: name of the whole report, once it is there.
-    """
-    words = ReportWords(language)
-    values, *details = [section for section in list_sections(results, words) if section.parts]
-    return site.render_text(
-        request.request,
-        "score_values.html",
-        title=results.name,
-        about=describe_facts(results, words),
-        # Parts escape every text in them.
-        verdict=Markup(render_parts(sum_up(results, words))),
-        table=Markup(render_parts(values.parts)),
-        details=[(each.title, Markup(render_parts(each.parts))) for each in details],
-        report=report,
-    )
-
-
 def render_work(texts: Mapping[str, Any], what: str, at: float | None = None) -> str:
     """The one line on what is being done; `at` is the share of the work that is done."""
     label = escape(texts["working"]["label"])
@@ -127,19 +101,47 @@ def make_answers(part: str) -> list[gr.HTML]:
     return [answer_part(f"{part}-{name}", role) for name, role in roles.items()]
 
 
-def wait_in_line(turn: MeasuringTurn, texts: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Say how many are before a visitor, until there is nobody."""
-    while before := turn.wait():
-        yield render_work(texts, texts["working"]["turn"].format(before)), "", ""
-
-
 NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "reference_text" in metric.inputs)
 
 
-class RecordingPart(TabPart):
-    """The part of the tab for recordings."""
+class ScorePart(TabPart):
+    """A part of the tab, which measures."""
 
     TEXTS = "score"
+
+    def _wait_in_line(self, turn: MeasuringTurn) -> Iterator[tuple[str, str, str]]:
+        """Say how many are before a visitor, until there is nobody."""
+        while before := turn.wait():
+            yield render_work(self._texts, self._texts["working"]["turn"].format(before)), "", ""
+
+    def _show(self, request: gr.Request, lines: Sequence[Mapping[str, Any]], title: str, report: str = "") -> str:
+        """What was measured so far, in the texts of `podeval score`: the verdict, defects, values, folded details.
+
+        Args:
+            request: the visitor's request.
+            lines: the lines of the program that scores.
+            title: name of the recording or script.
+            report: name of the whole report, once it is there.
+        """
+        if (results := read_results(lines, title)) is None:
+            return ""
+        words = ReportWords(self._language)
+        values, *details = [section for section in list_sections(results, words) if section.parts]
+        return self._render(
+            request,
+            "score_values.html",
+            title=results.name,
+            about=describe_facts(results, words),
+            # Parts escape every text in them.
+            verdict=Markup(render_parts(sum_up(results, words))),
+            table=Markup(render_parts(values.parts)),
+            details=[(each.title, Markup(render_parts(each.parts))) for each in details],
+            report=report,
+        )
+
+
+class RecordingPart(ScorePart):
+    """The part of the tab for recordings."""
 
     def build(self) -> None:
         """Put the components where they are called for."""
@@ -208,7 +210,7 @@ class RecordingPart(TabPart):
             names = check_names(names, "recording")
             self._site.limit_measuring(request.request)
             with MeasuringTurn("recording") as turn, self._chosen(which, audio) as (path, known_words, count):
-                yield from wait_in_line(turn, self._texts)
+                yield from self._wait_in_line(turn)
                 yield render_work(self._texts, self._texts["working"]["reading"]), "", ""
                 with open_decoded(path) as copy:
                     count_sent, script = 0, known_words or words
@@ -217,14 +219,14 @@ class RecordingPart(TabPart):
                         # What has not changed is not sent again: a fold that somebody opened stays open.
                         is_new, count_sent = len(session.lines) > count_sent, len(session.lines)
                         so_far = self._texts["so_far"].format(title)
-                        values = self._show(request, session, so_far) if is_new else gr.skip()
+                        values = self._show(request, session.lines, so_far) if is_new else gr.skip()
                         yield (
                             render_work(self._texts, session.what or self._texts["working"]["reading"], session.at),
                             "",
                             values,
                         )
         except PodevalError as error:
-            yield "", render_problem(self._explain(error)), self._show(request, session, title)
+            yield "", render_problem(self._explain(error)), self._show(request, session.lines, title)
             return
         finally:
             # It may be measured again with other metrics.
@@ -233,7 +235,7 @@ class RecordingPart(TabPart):
         yield (
             "",
             render_problem(translate(session.problem, self._refused)[0]),
-            self._show(request, session, title, report),
+            self._show(request, session.lines, title, report),
         )
 
     @contextmanager
@@ -265,16 +267,9 @@ class RecordingPart(TabPart):
         most = gradio_addresses.LARGEST_UPLOAD
         return self._texts["too_large"].format(f"{size / 2**20:.1f}", f"{most / 2**20:g}") if size > most else ""
 
-    def _show(self, request: gr.Request, session: ScoreSession, title: str, report: str = "") -> str:
-        """What was measured so far, as the page shows it."""
-        results = read_results(session.lines, title)
-        return render_scores(self._site, request, self._language, results, report) if results else ""
 
-
-class ScriptPart(TabPart):
+class ScriptPart(ScorePart):
     """The part of the tab for scripts."""
-
-    TEXTS = "score"
 
     def build(self) -> None:
         """Put the components where they are called for."""
@@ -295,14 +290,13 @@ class ScriptPart(TabPart):
             self._site.limit_measuring(request.request)
             names = check_names(names, "script")
             with MeasuringTurn("script") as turn:
-                yield from wait_in_line(turn, texts)
+                yield from self._wait_in_line(turn)
                 yield render_work(texts, texts["working"]["script"]), "", ""
                 lines = score_script_apart(text, names)
         except PodevalError as error:
             yield "", render_problem(self._explain(error)), ""
             return
-        results = read_results(lines, texts["script"])
-        yield "", "", render_scores(self._site, request, self._language, results) if results else ""
+        yield "", "", self._show(request, lines, texts["script"])
 
 
 def build(site: Site, language: str, measuring: bool) -> None:

@@ -348,14 +348,3 @@ class SubmitTab(TabPart):
 
     def _say(self, request: gr.Request, error: PodevalError) -> str:
         return self._answer(request, sentence=self._explain(error))
-
-
-def build(site: Site, language: str, app: gr.Blocks) -> None:
-    """Put the tab's components where they are called for.
-
-    Args:
-        site: the site that receives the submission.
-        language: the language of the fields.
-        app: the app that is being built.
-    """
-    SubmitTab(site, language).build(app)
