@@ -67,7 +67,9 @@ class Evaluation:
                 ledger = Ledger(desk.queue.database, float(jobs["BUDGET"]))
                 machines = HfJobs(jobs["IMAGE"], jobs["FLAVOR"], jobs["NAMESPACE"], parse_minutes(jobs["TIMEOUT"]))
                 self.hub = OnTheHub(machines, ledger, pause=JOB_PAUSE, log=_LOG.info)
-                self._record = _record(desk, environment)
+                # Where changes of state and results are mirrored, if repos are named.
+                repos = [environment.get(f"PODEVAL_MIRROR_{name}", "") for name in ("REQUESTS", "RESULTS")]
+                self._record = HubRecord(desk.queue, *map(AppendOnly, repos)) if all(repos) else None
                 # Models run in their containers; what is decoded here is read by podeval's own code.
                 making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
                 self.worker = Worker(
@@ -122,11 +124,3 @@ class Evaluation:
         if self._setting == ELSEWHERE or self._queue.leases():
             return str(texts["works_elsewhere"])
         return str(texts["set_up_worker" if operator else "works_nobody"])
-
-
-def _record(desk: SubmissionService, environment: Mapping[str, str]) -> HubRecord | None:
-    """Where changes of state and results are mirrored; None where no repos are named."""
-    requests, results = environment.get("PODEVAL_MIRROR_REQUESTS"), environment.get("PODEVAL_MIRROR_RESULTS")
-    if not requests or not results:
-        return None
-    return HubRecord(desk.queue, AppendOnly(requests), AppendOnly(results))

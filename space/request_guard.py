@@ -174,7 +174,7 @@ class Guard:
         most, seconds = (gradio_addresses.LARGEST_ARCHIVE, gradio_addresses.ARCHIVE_SECONDS) if sender else _terms(path)
         dressed = SecurityHeaders(self._counts.watch(send), STRICT)
         refused = self._refusal(scope, path, headers, most, sender)
-        archive = bool(sender) and _is_archive(headers)
+        archive = bool(sender) and _length(headers) > gradio_addresses.LARGEST_UPLOAD
         if refused is None and archive and self._pace.wait(parse(gradio_addresses.ARCHIVE_RATE), "archives", sender):
             refused = refuse(429, "that was too often; try again in an hour")
         if refused is not None:
@@ -224,7 +224,8 @@ class Guard:
             return refuse(403, "nothing can be sent to this address")
         if path.startswith("/sign-out"):
             # A form without a script: it cannot set a header.
-            return None if _same_site(headers) else RedirectResponse("/", status_code=303)
+            is_ours = headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
+            return None if is_ours else RedirectResponse("/", status_code=303)
         if headers.get("sec-fetch-site") == "cross-site" or (by_page and headers.get("x-podeval") != "1"):
             return refuse(403, "this request did not come from a page of podeval")
         return None if _is_bounded(headers, most) else refuse(413, f"send at most {most // 1024} kB, and say how much")
@@ -353,11 +354,6 @@ def _is_bounded(headers: Headers, most: int) -> bool:
     return "transfer-encoding" not in headers and 0 <= _length(headers) <= most
 
 
-def _is_archive(headers: Headers) -> bool:
-    """Whether a request, whose length is bounded, is larger than what visitors may send."""
-    return _length(headers) > gradio_addresses.LARGEST_UPLOAD
-
-
 def _length(headers: Headers) -> int:
     """How long a request says its body is; -1 where it does not say."""
     length = headers.get("content-length", "")
@@ -394,7 +390,3 @@ def _from_a_page_elsewhere(headers: Headers) -> bool:
         return False
     pages = (headers.get("origin"), headers.get("referer"))
     return any(page and not is_loopback(_host(urlsplit(page).netloc)) for page in pages)
-
-
-def _same_site(headers: Headers) -> bool:
-    return headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")

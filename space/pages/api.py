@@ -159,7 +159,7 @@ def documentation(request: Request, site: CurrentSite) -> HTMLResponse:
 
 
 @routes.get("/metrics", include_in_schema=False, dependencies=[limit(RATE)])
-def counts(request: Request, site: CurrentSite) -> PlainTextResponse:
+def counts(site: CurrentSite) -> PlainTextResponse:
     """Counts in Prometheus' text format."""
     stored = site.results.remember("counts", (), time.monotonic() // EVERY, lambda: _count_stored(site))
     families = {**stored, **_count_requests(site.requests)}

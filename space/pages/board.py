@@ -69,9 +69,7 @@ def parquet(request: Request, site: CurrentSite) -> Response:
 
 
 @routes.get("/badge/{system}.svg", response_class=Response, dependencies=[limit(RATE)])
-def badge(
-    request: Request, site: CurrentSite, system: str, board: str = "", dimension: str = "", metric: str = ""
-) -> Response:
+def badge(site: CurrentSite, system: str, board: str = "", dimension: str = "", metric: str = "") -> Response:
     """A badge of a system for its README: its rank range on a board, else `provisional` or `reported`."""
     index = site.results.index()
     if index.empty or (board and board not in index.boards):
@@ -84,7 +82,7 @@ def badge(
 
 
 @routes.get("/reported-elsewhere.csv", response_class=Response, dependencies=[limit(RATE)])
-def elsewhere(request: Request, site: CurrentSite) -> Response:
+def elsewhere(request: Request) -> Response:
     """Values that others report for systems on other benchmarks, one per row, with source and protocol."""
     # All of it is shipped and no stranger's, so that a minus at the front may stand as printed.
     return stream_csv(request, pd.DataFrame(reported_elsewhere.list_rows()), "podeval-reported-elsewhere.csv")
