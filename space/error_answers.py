@@ -128,4 +128,4 @@ HANDLERS: dict[type[Exception] | int, Any] = {
     RequestValidationError: answer_invalid_request,
     404: answer_not_found,
 }
-"""What answers an error, for an application whose state has a site."""
+"""Functions that answer errors, for an application whose state has a site."""
