@@ -10,9 +10,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
@@ -22,7 +21,7 @@ configure_logging()
 
 import gradio_app
 from auth import sign_in
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from services import NOWHERE, Services, open_services
 from site_app import build_site
 from website import Site
@@ -47,16 +46,14 @@ def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> F
 
 def _run_beside(app: FastAPI, services: Services) -> None:
     """Let the site's worker, if it has one, work for as long as the site is served, and the site do its chores."""
-    serving, chores = app.router.lifespan_context, services.list_chores()
-    working = services.evaluation.running if services.evaluation else nullcontext
+    chores, evaluation = services.list_chores(), services.evaluation
 
     @asynccontextmanager
-    async def life(served: FastAPI) -> AsyncIterator[Any]:
-        async with serving(served) as state:
-            with run_periodically(chores, logging.getLogger("podeval.site").warning), working():
-                yield state
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        with run_periodically(chores, logging.getLogger("podeval.site").warning), evaluation.running():
+            yield
 
-    app.router.lifespan_context = life
+    app.include_router(APIRouter(lifespan=life))
 
 
 def serve(runs: Path, host: str = "127.0.0.1", port: int = 7860, database: str | None = None) -> None:

@@ -5,34 +5,28 @@ What is sent is a copy that podeval made (`podeval.recording.playback`): nothing
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from anyio import CancelScope
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from rate_limit import ThreadPool
 from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Scope, Send
+from website import CurrentSite, limit
 
 from podeval.arena.battle_audio import BattleAudio
-from podeval.arena.served_battles import AudioTokens
-from podeval.errors import PodevalError
-from podeval.recording.playback import Playback, find_sound
+from podeval.recording.playback import find_sound
 
-if TYPE_CHECKING:
-    from starlette.types import Message, Receive, Scope, Send
-    from website import Site
-
-_LOG = logging.getLogger("podeval.site")
+routes = APIRouter(include_in_schema=False)
 
 AT_ONCE = 8
 """Threads that look for copies. They are not those of votes and pages: making one takes a while, and a day that begins
 makes many."""
+in_turn = ThreadPool(AT_ONCE)
 
 KEEP_BYTES = 2**23
 """Bytes of a long sound after which it is kept how much was sent, so that another process can take the vote."""
@@ -88,34 +82,6 @@ class _Counted(Response):
         await self._answer(scope, receive, send_counted)
 
 
-class _Keeper:
-    """Keeps what was counted of battles' sounds, in one thread for all; one more request waits for it, for the rest."""
-
-    def __init__(self, tokens: AudioTokens) -> None:
-        self._waiting = False
-        self._tokens = tokens
-        self._in_turn = ThreadPool(1)(self._write)
-
-    async def keep(self) -> None:
-        """Keep what was counted; where the database takes nothing, with the next sound."""
-        if not self._waiting:
-            self._waiting = True
-            try:
-                # Whoever has the last byte may hang up, which would end this too.
-                with CancelScope(shield=True):
-                    await self._in_turn()
-            finally:
-                self._waiting = False
-
-    def _write(self) -> None:
-        # What is counted from now on is the next one's.
-        self._waiting = False
-        try:
-            self._tokens.keep_fetched()
-        except PodevalError as error:
-            _LOG.warning("what was fetched of battles is not kept with them yet: %s", error)
-
-
 def _find_start(headers: Headers, size: int) -> int:
     """The byte at which an answer begins; one of several ranges, which no player asks for, counts as padding."""
     if headers["content-type"].startswith("multipart/"):
@@ -150,24 +116,18 @@ def answer_picture(peaks: list[float]) -> Response:
     return JSONResponse({"peaks": peaks}, headers=_KEEP)
 
 
-def build_router(site: Site) -> APIRouter:
-    """The routes of the arena's sounds."""
-    routes = APIRouter(include_in_schema=False)
-    sounds = BattleAudio(site.services.arena, Playback.default())
-    in_turn, tokens = ThreadPool(AT_ONCE), site.services.arena.sounds
-    keeper = _Keeper(tokens)
+@routes.api_route("/audio/{name}", methods=["GET", "HEAD"], dependencies=[limit("300/minute")])
+@in_turn
+def play(site: CurrentSite, name: str, form: str = "") -> Response:
+    """A sound of a battle."""
+    services = site.services
+    copy = BattleAudio(services.arena, services.playback).file(name, opus=form == "opus")
+    count = partial(services.arena.sounds.count_fetched, name)
+    return _Counted(answer_sound(copy), find_sound(copy), count, services.fetches.keep)
 
-    @routes.api_route("/audio/{name}", methods=["GET", "HEAD"])
-    @in_turn
-    def play(request: Request, name: str, form: str = "") -> Response:
-        site.limit(request, "300/minute")
-        copy = sounds.file(name, opus=form == "opus")
-        return _Counted(answer_sound(copy), find_sound(copy), partial(tokens.count_fetched, name), keeper.keep)
 
-    @routes.get("/audio/{name}/peaks")
-    @in_turn
-    def peaks(request: Request, name: str) -> Response:
-        site.limit(request, "60/minute")
-        return answer_picture(sounds.peaks(name))
-
-    return routes
+@routes.get("/audio/{name}/peaks", dependencies=[limit("60/minute")])
+@in_turn
+def draw_peaks(site: CurrentSite, name: str) -> Response:
+    """The peaks of a sound of a battle."""
+    return answer_picture(BattleAudio(site.services.arena, site.services.playback).peaks(name))

@@ -26,7 +26,7 @@ from itsdangerous import BadSignature, TimestampSigner
 from joserfc.errors import JoseError
 from starlette.middleware import sessions
 
-from podeval.errors import BadInput
+from podeval.errors import BadInput, PodevalError
 
 HUB = "https://huggingface.co"
 HUB_ISSUER = "hf"
@@ -60,8 +60,11 @@ class SignInRefused(Exception):
     """What the provider said of somebody does not prove who it is."""
 
 
-class NotSignedIn(Exception):
+class NotSignedIn(PodevalError):
     """Something was asked for that needs a proven person."""
+
+    def __init__(self) -> None:
+        super().__init__("Please sign in first, at /sign-in.", code="sign-in-first")
 
 
 @dataclass(frozen=True)
@@ -111,12 +114,10 @@ def _read_account(session: Any) -> tuple[str, str, tuple[str, ...]] | None:
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches an address to listen on."""
-    if host in ("localhost", ""):
-        return host == "localhost"
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return False
+        return host == "localhost"
 
 
 def sign_in(host: str) -> SignIn:
@@ -136,18 +137,15 @@ def sign_in(host: str) -> SignIn:
             server_metadata_url=f"{provider}/.well-known/openid-configuration",
             client_kwargs={"scope": "openid profile", "code_challenge_method": "S256"},
         )
-        if provider != HUB and (names := sorted(name for name in admins if not _is_identity(name, provider))):
+        # Nobody else can take an account of the provider.
+        names = sorted(name for name in admins if not name.startswith(f"{provider}:") or name == f"{provider}:")
+        if provider != HUB and names:
             raise BadInput(
                 f"PODEVAL_ADMINS holds {', '.join(names)}, but people may choose their names at {provider}: write "
                 f"identities, {provider}:SUB, where SUB is what the provider calls an account (its claim `sub`)"
             )
         return SignIn("oidc", client, HUB_ISSUER if provider == HUB else provider, admins)
     return SignIn("local" if is_loopback(host) else "none", admins=admins)
-
-
-def _is_identity(name: str, provider: str) -> bool:
-    """Whether an operator is named by an account of the provider, which nobody else can take."""
-    return name.startswith(f"{provider}:") and len(name) > len(provider) + 1
 
 
 class SessionMiddleware(sessions.SessionMiddleware):

@@ -6,11 +6,12 @@ import logging
 from typing import Any
 
 from auth import CannotSignIn, NotSignedIn, SignInRefused
-from fastapi import FastAPI, Request
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from services import NOWHERE
 from starlette.exceptions import HTTPException
-from website import SIGN_IN_FIRST, UNREADABLE, UNRECORDED, Site, TooMany
+from website import UNREADABLE, UNRECORDED, Site, TooMany
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
@@ -31,102 +32,100 @@ _STATUS = {
 }
 
 
-class ErrorAnswers:
-    """What is answered where something is refused.
-
-    Args:
-        site: the site of the pages, in whose language it answers.
-    """
-
-    def __init__(self, site: Site) -> None:
-        self.site = site
-
-    def _answer(self, request: Request, status: int, reason: str, sentence: str, **headers: str) -> Response:
-        if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
-            page = self.site.refused(request, reason, sentence)
-            page.status_code = status
-            page.headers.update(headers)
-            return page
-        code = sentence.code if isinstance(sentence, CodedSentence) else ""
-        content = {"error": sentence, "reason": reason, "code": code}
-        if (translation := self.site.translate(request, sentence, reason)) != sentence:
-            # The same in the language of the page whose script asked.
-            content["sentence"] = translation
-        return JSONResponse(content, status, headers)
-
-    async def answer_not_signed_in(self, request: Request, _: NotSignedIn) -> Response:
-        """Ask a person to sign in, where anybody can."""
-        if self.site.how.mode == "none":
-            from services import NOWHERE
-
-            sentence = CodedSentence(f"Nothing is taken here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
-            return self._answer(request, 403, "closed", sentence)
-        return self._answer(request, 401, "not signed in", SIGN_IN_FIRST)
-
-    async def answer_no_provider(self, request: Request, error: CannotSignIn) -> Response:
-        """Say that nobody can sign in at present."""
-        _LOG.error("the sign-in provider cannot be reached: %s", error.__cause__)
-        sentence = "Nobody can sign in at present: who signs people in does not answer. Try again in a minute."
-        return self._answer(request, 503, "sign-in", sentence, **{"Retry-After": "60"})
-
-    async def answer_refused_sign_in(self, request: Request, error: SignInRefused) -> Response:
-        """Say that a sign-in proved nothing."""
-        _LOG.error("a sign-in is refused: %r", error.__cause__)
-        sentence = CodedSentence(
-            "You are not signed in: the sign-in provider's answer does not prove who you are. Try again; if it keeps "
-            "happening, tell the operator of this board.",
-            code="sign-in-unproven",
-        )
-        return self._answer(request, 400, "unproven", sentence)
-
-    async def answer_too_many(self, request: Request, error: TooMany) -> Response:
-        """Say when to try again."""
-        return self._answer(request, 429, "too many", error.sentence, **{"Retry-After": str(error.seconds)})
-
-    async def answer_refused(self, request: Request, error: ArenaRefused) -> Response:
-        """Say what the arena or a listening test refuses."""
-        return self._answer(request, _STATUS.get(error.reason, 409), error.reason, error.sentence)
-
-    async def answer_bad_input(self, request: Request, error: BadInput) -> Response:
-        """Say what is wrong with what was sent."""
-        # Where the results lie is for the operator.
-        text = str(error).replace(str(self.site.services.runs.resolve()), "the folder of runs")
-        return self._answer(request, 422, "invalid", CodedSentence(text, code=error.code, **error.parameters))
-
-    async def answer_unusable_store(self, request: Request, error: PodevalError) -> Response:
-        """Say that nothing can be shown or recorded at present."""
-        # What is wrong names places on this machine: it is for the operator.
-        _LOG.error("the database cannot be used: %s", error)
-        sentence = UNREADABLE if request.method in ("GET", "HEAD") else UNRECORDED
-        return self._answer(request, 503, refusal.CLOSED, sentence, **{"Retry-After": "60"})
-
-    async def answer_invalid_request(self, request: Request, error: RequestValidationError) -> Response:
-        """Name the field that is not as it has to be."""
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"][1:]) or "the request"
-        return self._answer(request, 422, "invalid", f"{field}: {first['msg']}")
-
-    async def answer_not_found(self, request: Request, error: HTTPException) -> Response:
-        """Show a person a page; a program gets what frameworks say."""
-        if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
-            return self._answer(request, 404, "unknown", NOTHING_HERE)
-        return JSONResponse({"detail": error.detail}, 404)
+def _is_of_person(request: Request) -> bool:
+    return request.method == "GET" and "text/html" in request.headers.get("accept", "")
 
 
-def answer_errors(app: FastAPI, site: Site) -> None:
-    """Have an application answer every refusal with a sentence."""
-    answers = ErrorAnswers(site)
-    by_error: dict[type[Exception] | int, Any] = {
-        NotSignedIn: answers.answer_not_signed_in,
-        CannotSignIn: answers.answer_no_provider,
-        SignInRefused: answers.answer_refused_sign_in,
-        TooMany: answers.answer_too_many,
-        ArenaRefused: answers.answer_refused,
-        BadInput: answers.answer_bad_input,
-        StoreUnusable: answers.answer_unusable_store,
-        DiskFull: answers.answer_unusable_store,
-        RequestValidationError: answers.answer_invalid_request,
-        404: answers.answer_not_found,
-    }
-    for error, answer in by_error.items():
-        app.exception_handler(error)(answer)
+def _answer(request: Request, status: int, reason: str, sentence: str, **headers: str) -> Response:
+    site: Site = request.app.state.site
+    if _is_of_person(request):
+        page = site.refused(request, reason, sentence)
+        page.status_code = status
+        page.headers.update(headers)
+        return page
+    code = sentence.code if isinstance(sentence, CodedSentence) else ""
+    content = {"error": sentence, "reason": reason, "code": code}
+    if (translation := site.translate(request, sentence, reason)) != sentence:
+        # The same in the language of the page whose script asked.
+        content["sentence"] = translation
+    return JSONResponse(content, status, headers)
+
+
+async def answer_not_signed_in(request: Request, error: NotSignedIn) -> Response:
+    """Ask a person to sign in, where anybody can."""
+    if request.app.state.site.how.mode == "none":
+        sentence = CodedSentence(f"Nothing is taken here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
+        return _answer(request, 403, "closed", sentence)
+    return _answer(request, 401, "not signed in", error.sentence)
+
+
+async def answer_no_provider(request: Request, error: CannotSignIn) -> Response:
+    """Say that nobody can sign in at present."""
+    _LOG.error("the sign-in provider cannot be reached: %s", error.__cause__)
+    sentence = "Nobody can sign in at present: who signs people in does not answer. Try again in a minute."
+    return _answer(request, 503, "sign-in", sentence, **{"Retry-After": "60"})
+
+
+async def answer_refused_sign_in(request: Request, error: SignInRefused) -> Response:
+    """Say that a sign-in proved nothing."""
+    _LOG.error("a sign-in is refused: %r", error.__cause__)
+    sentence = CodedSentence(
+        "You are not signed in: the sign-in provider's answer does not prove who you are. Try again; if it keeps "
+        "happening, tell the operator of this board.",
+        code="sign-in-unproven",
+    )
+    return _answer(request, 400, "unproven", sentence)
+
+
+async def answer_too_many(request: Request, error: TooMany) -> Response:
+    """Say when to try again."""
+    return _answer(request, 429, "too many", error.sentence, **{"Retry-After": str(error.seconds)})
+
+
+async def answer_refused(request: Request, error: ArenaRefused) -> Response:
+    """Say what the arena or a listening test refuses."""
+    return _answer(request, _STATUS.get(error.reason, 409), error.reason, error.sentence)
+
+
+async def answer_bad_input(request: Request, error: BadInput) -> Response:
+    """Say what is wrong with what was sent."""
+    # Where the results lie is for the operator.
+    text = str(error).replace(str(request.app.state.site.services.runs.resolve()), "the folder of runs")
+    return _answer(request, 422, "invalid", CodedSentence(text, code=error.code, **error.parameters))
+
+
+async def answer_unusable_store(request: Request, error: PodevalError) -> Response:
+    """Say that nothing can be shown or recorded at present."""
+    # What is wrong names places on this machine: it is for the operator.
+    _LOG.error("the database cannot be used: %s", error)
+    sentence = UNREADABLE if request.method in ("GET", "HEAD") else UNRECORDED
+    return _answer(request, 503, refusal.CLOSED, sentence, **{"Retry-After": "60"})
+
+
+async def answer_invalid_request(request: Request, error: RequestValidationError) -> Response:
+    """Name the field that is not as it has to be."""
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"][1:]) or "the request"
+    return _answer(request, 422, "invalid", f"{field}: {first['msg']}")
+
+
+async def answer_not_found(request: Request, error: HTTPException) -> Response:
+    """Show a person a page; a program gets what frameworks say."""
+    if _is_of_person(request):
+        return _answer(request, 404, "unknown", NOTHING_HERE)
+    return JSONResponse({"detail": error.detail}, 404)
+
+
+HANDLERS: dict[type[Exception] | int, Any] = {
+    NotSignedIn: answer_not_signed_in,
+    CannotSignIn: answer_no_provider,
+    SignInRefused: answer_refused_sign_in,
+    TooMany: answer_too_many,
+    ArenaRefused: answer_refused,
+    BadInput: answer_bad_input,
+    StoreUnusable: answer_unusable_store,
+    DiskFull: answer_unusable_store,
+    RequestValidationError: answer_invalid_request,
+    404: answer_not_found,
+}
+"""Functions that answer errors, for an application whose state has a site."""

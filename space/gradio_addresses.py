@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from starlette.exceptions import HTTPException
+
 from podeval.errors import BadInput
 from podeval.texts import write_sentence
 
@@ -90,20 +92,17 @@ def is_full(coming: int, most: int) -> bool:
     """
     import gradio.utils
 
-    held, folder_of_uploads = 0, gradio.utils.get_upload_folder()
+    folder_of_uploads = gradio.utils.get_upload_folder()
     clear_broken_off(folder_of_uploads)
     with contextlib.suppress(FileNotFoundError):
         if shutil.disk_usage(folder_of_uploads).free < coming + LEAST_FREE:
             return True
-    for folder, _, names in os.walk(folder_of_uploads):
-        for name in names:
-            with contextlib.suppress(FileNotFoundError):
-                held += os.lstat(os.path.join(folder, name)).st_size
-    return held > most
+    files = (os.path.join(folder, name) for folder, _, names in os.walk(folder_of_uploads) for name in names)
+    return sum(map(_measure_size, files)) > most
 
 
-class ForeignFile(Exception):
-    """A request names a file that was not issued to its visitor."""
+class Refused(HTTPException):
+    """An event, a file or a stream goes no further; with the status of the answer, and why."""
 
 
 @dataclass
@@ -151,7 +150,9 @@ class IssuedFiles:
 
     def may_name(self, holders: Iterable[str], path: str) -> bool:
         """Whether a path was issued to one of these, and not too long ago."""
-        return bool(self._held(holders, path))
+        with self._lock:
+            entries = [self._issued.get((holder, path)) for holder in holders]
+            return any(upload is not None and upload.ends > self._clock() for upload in entries)
 
     def keep(self, path: str, seconds: float = KEEP_SECONDS) -> None:
         """Let a file be named for so long from now on: for an hour while it waits to be measured."""
@@ -214,11 +215,6 @@ class IssuedFiles:
             if not is_whole():
                 self._broken_off.append((sender, coming, self._clock() + BROKEN_OFF_SECONDS))
 
-    def _held(self, holders: Iterable[str], path: str) -> list[IssuedFile]:
-        with self._lock:
-            entries = [self._issued.get((holder, path)) for holder in holders]
-            return [upload for upload in entries if upload is not None and upload.ends > self._clock()]
-
     def _forget(self, key: tuple[str, str]) -> None:
         del self._issued[key]
         if all(path != key[1] for _, path in self._issued):
@@ -247,7 +243,7 @@ def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
         may_name: whether a path was issued to who sends the request.
 
     Raises:
-        ForeignFile: a path was not issued to the sender.
+        Refused: a path was not issued to the sender.
     """
     left = [value]
     while left:
@@ -256,7 +252,7 @@ def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
             if "path" in part:
                 path = part["path"]
                 if path is not None and not (isinstance(path, str) and may_name(path)):
-                    raise ForeignFile
+                    raise Refused(403, "this names a file that was not uploaded here by you")
                 # Gradio reads the file at the path. Nothing here has a use for an address, so that none is fetched.
                 if "url" in part:
                     part["url"] = None

@@ -19,7 +19,7 @@ import gradio as gr
 import gradio_events
 import httpx
 from auth import read_public_address
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from gradio_addresses import KEEP_SECONDS, LARGEST_ARCHIVE, PREFIXES, TABS_ID, may_measure
 from gradio_routes import GradioGate
 from pages.method import compute_published
@@ -27,7 +27,8 @@ from program_api import ProgramApi
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Mount
 from tab_parts import make_part
-from tabs import score, submit
+from tabs import score
+from tabs.submit import SubmitTab
 from website import Site
 
 _LOG = logging.getLogger("podeval.site")
@@ -47,30 +48,24 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
         site: the site that its tabs show.
         language: the language of the tabs.
     """
-    measuring = may_measure(site.how.mode == "local")
+    measuring, names = may_measure(site.how.mode == "local"), site.texts[language]["site"]
     app = gr.Blocks(title="podeval", delete_cache=(600, KEEP_SECONDS), analytics_enabled=False, fill_width=True)
     with app:
-        _place_tabs(app, site, language, measuring)
+        with gr.Tabs(elem_id=TABS_ID, overflow_behavior="wrap"):
+            with gr.Tab(names["board"], id="leaderboard", elem_id="tab-leaderboard"):
+                make_part("board-part", "board.js")
+            with gr.Tab(names["arena"], id="arena", elem_id="tab-arena"):
+                make_part("arena-part", "arena.js", site.render_shell("arena.html", language))
+            with gr.Tab(names["score"], id="score", elem_id="tab-score"):
+                score.build(site, language, measuring)
+            with gr.Tab(names["submit"], id="submit", elem_id="tab-submit"):
+                SubmitTab(site, language).build(app)
         if not PREFIXES[language]:
             ProgramApi(site).add(measuring)
     gradio_events.bound(app)
     # Gradio looks for work a thousand times a second, which is a tenth of a core of a site where nobody tries anything.
     app._queue.sleep_when_free = LOOK_SECONDS
     return app
-
-
-def _place_tabs(app: gr.Blocks, site: Site, language: str, measuring: bool) -> None:
-    """The tabs with their components and events."""
-    names = site.texts[language]["site"]
-    with gr.Tabs(elem_id=TABS_ID, overflow_behavior="wrap"):
-        with gr.Tab(names["board"], id="leaderboard", elem_id="tab-leaderboard"):
-            make_part("board-part", "board.js")
-        with gr.Tab(names["arena"], id="arena", elem_id="tab-arena"):
-            make_part("arena-part", "arena.js", site.render_shell("arena.html", language))
-        with gr.Tab(names["score"], id="score", elem_id="tab-score"):
-            score.build(site, language, measuring)
-        with gr.Tab(names["submit"], id="submit", elem_id="tab-submit"):
-            submit.build(site, language, app)
 
 
 class LanguageApps:
@@ -87,15 +82,14 @@ class LanguageApps:
         self._making = threading.Lock()
         self._starting = asyncio.Lock()
         self._life: AsyncExitStack | None = None
-        serving = app.router.lifespan_context
 
         @asynccontextmanager
-        async def live(served: FastAPI) -> AsyncIterator[Any]:
-            async with serving(served) as state, AsyncExitStack() as self._life:
-                yield state
+        async def live(_: FastAPI) -> AsyncIterator[None]:
+            async with AsyncExitStack() as self._life:
+                yield
             self._life = None
 
-        app.router.lifespan_context = live
+        app.include_router(APIRouter(lifespan=live))
 
     def __getitem__(self, language: str) -> Any:
         with self._making:
@@ -164,11 +158,12 @@ def warm_up(app: FastAPI) -> None:
     Args:
         app: the site.
     """
-    serving = app.router.lifespan_context
 
     @asynccontextmanager
-    async def live(served: FastAPI) -> AsyncIterator[Any]:
-        async with serving(served) as state, _open_client(app) as client:
+    async def live(_: FastAPI) -> AsyncIterator[None]:
+        # A reader whom nobody sees.
+        where = read_public_address() or "http://localhost"
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=where) as client:
             for language in PREFIXES:
                 try:
                     await client.get("/", headers={"accept-language": language})
@@ -176,14 +171,9 @@ def warm_up(app: FastAPI) -> None:
                     _LOG.exception("the front page could not be put together at the start")
             # What takes seconds once and is on no front page: nobody waits for it before the site is there.
             threading.Thread(target=compute_published, name="published agreement", daemon=True).start()
-            yield state
+            yield
 
-    app.router.lifespan_context = live
-
-
-def _open_client(app: FastAPI) -> httpx.AsyncClient:
-    """Opens a reader whom nobody sees."""
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=read_public_address() or "http://localhost")
+    app.include_router(APIRouter(lifespan=live))
 
 
 def make_theme() -> gr.themes.Base:

@@ -21,6 +21,7 @@ from gradio.context import LocalContext
 from gradio.route_utils import GradioMultiPartParser
 from gradio.routes import file_upload_statuses
 from gradio.utils import LRUCache
+from gradio_addresses import Refused
 from limits import parse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rate_limit import Full, RateLimit, WaitingRoom
@@ -77,19 +78,6 @@ def parse_event(body: bytes) -> Any:
     if sum(map(structure.count, "[{,")) > MOST_VALUES:
         raise Refused(400, f"send at most {MOST_VALUES:,} values")
     return json.loads(text)
-
-
-class Refused(Exception):
-    """An event or stream goes no further.
-
-    Args:
-        status: the status of the answer.
-        sentence: why.
-    """
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status, self.sentence = status, sentence
 
 
 class SessionMessages(LRUCache[str, Any]):  # type: ignore[misc]  # Gradio has no types
@@ -301,17 +289,6 @@ class VisitorPlaces:
             await app(scope, receive_until_end, send_on)
             if state["begun"] and not state["ended"]:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-def find_session(app: Any, event: str) -> str:
-    """The session of an event that waits; empty where there is none.
-
-    Args:
-        app: Gradio's.
-        event: the id of the event.
-    """
-    waiting = app.get_blocks()._queue.event_ids_to_events.get(event)
-    return waiting.session_hash if waiting else ""
 
 
 def check_names(session: str, upload: str) -> None:

@@ -11,15 +11,14 @@ events of their own pages below their prefix.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import re
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import gradio_addresses
+import httpx
 import orjson
 from auth import read_public_address
 from gradio_addresses import (
@@ -31,7 +30,6 @@ from gradio_addresses import (
     TABS,
     TABS_ID,
     UNUSED_SECONDS,
-    ForeignFile,
     IssuedFiles,
     check_files,
     is_for_events,
@@ -46,7 +44,6 @@ from gradio_events import (
     answer_call,
     check_names,
     describe_invalid,
-    find_session,
     parse_event,
     replay_body,
 )
@@ -59,14 +56,15 @@ from request_guard import (
     SecurityHeaders,
     find_origin,
     read_trusted_proxies,
+    refuse,
     write_header_value,
 )
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.responses import HTMLResponse, Response
+from starlette.types import Message, Receive, Scope, Send
 from tabs.score import PARTS_ID
 from website import Site, find_recordings_sender
 
@@ -110,9 +108,6 @@ class GradioGate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1000})
-            return
         path, reads = scope["path"], scope["method"] in ("GET", "HEAD")
         if reads and path in _PAGES:
             await self._page(_PAGES[path], scope, receive, send)
@@ -123,18 +118,18 @@ class GradioGate:
             raise HTTPException(404)
         if not (reads and _READS.fullmatch(part)) and not (scope["method"] == "POST" and _TAKES.fullmatch(part)):
             sentence = "this is shut here" if reads else "nothing can be sent to this address"
-            await _refuse(403, sentence)(scope, receive, send)
+            await refuse(403, sentence)(scope, receive, send)
             return
         try:
             await self._answer(language, part, scope, receive, send)
         except Refused as refused:
-            await _refuse(refused.status, refused.sentence)(scope, receive, send)
+            await refuse(refused.status_code, refused.detail)(scope, receive, send)
 
     async def _answer(self, language: str, part: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request on that is on the list, as far as the files that it names are its sender's."""
         app = await self.apps.start(language)
         scope, send = place(scope, PREFIXES[language], read_public_address()), _without_cors(send)
-        cookie = _cookie(Headers(scope=scope))
+        cookie = _cookie(scope)
         address = find_origin(HTTPConnection(scope))
         # The network address stands for visitors whose browser keeps no cookie here.
         holders = (cookie, f"address {address}") if cookie else (f"address {address}",)
@@ -163,7 +158,8 @@ class GradioGate:
             with self._places.enter(address):
                 await self._call(app, part.removeprefix(f"{API}/"), scope, receive, send, holders)
         elif stream := STREAMS.fullmatch(part.removeprefix(f"{API}/")):
-            session = names[0] or stream["name"] or find_session(app, stream["event"] or "")
+            waiting = app.get_blocks()._queue.event_ids_to_events.get(stream["event"])
+            session = names[0] or stream["name"] or getattr(waiting, "session_hash", "")
             await self._places.stream(app, scope, receive, send, session)
         else:
             self._places.check_reading(part, address)
@@ -176,19 +172,18 @@ class GradioGate:
         """Gradio's page in its frame, in the reader's language, with the tab of the address in front."""
         request = Request(scope, receive)
         language = self._site.language(request)
-        prefix, public = PREFIXES[language], read_public_address()
-        inner = {**place(scope, prefix, public or _NOWHERE), "method": "GET", "path": f"{prefix}/"}
-        inner["headers"] = [pair for pair in inner["headers"] if pair[0] != b"accept-encoding"]
-        # What is asked for is ours to read: of `?page=` Gradio would show a page of its own, or fail.
-        inner |= {"raw_path": inner["path"].encode(), "query_string": b""}
-        status, body = await _collect(await self.apps.start(language), inner, receive)
-        if status != 200:
-            await _refuse(503, "the page cannot be shown at present; try again in a minute")(scope, receive, send)
+        prefix, app = PREFIXES[language], await self.apps.start(language)
+        transport, where = httpx.ASGITransport(app, root_path=prefix), read_public_address() or _NOWHERE
+        # Nothing of what is asked for is Gradio's: of `?page=` it would show a page of its own, or fail.
+        async with httpx.AsyncClient(transport=transport, base_url=where, trust_env=False) as client:
+            front = await client.get(f"{prefix}/")
+        if front.status_code != 200:
+            await refuse(503, "the page cannot be shown at present; try again in a minute")(scope, receive, send)
             return
         # Without an address of our own the page says where it stands by its path alone, not by who asked for it.
-        page = body.decode().replace(_NOWHERE, "")
+        page = front.text.replace(_NOWHERE, "")
         answer = await run_in_threadpool(dress, self._site, request, page, tab)
-        if not _cookie(Headers(scope=scope)):
+        if not _cookie(scope):
             send = self._add_cookie(send)
         await answer(scope, receive, send)
 
@@ -215,8 +210,6 @@ class GradioGate:
             # No page sends half a letter or a number that is none, at which a database may fall over.
             sent = event.model_dump(exclude_unset=True)
             written = json.dumps(sent, ensure_ascii=False, allow_nan=False).encode()
-        except ForeignFile:
-            raise Refused(403, "this names a file that was not uploaded here by you") from None
         except ValidationError as error:
             raise Refused(400, describe_invalid(error)) from None
         except (ValueError, RecursionError, ClientDisconnect):
@@ -255,19 +248,16 @@ def place(scope: Scope, prefix: str, address: str) -> Scope:
     """
     headers = scope["headers"]
     if address or not read_trusted_proxies():
-        headers = [pair for pair in headers if not _is_hop(pair[0])]
+        # The sender's address counts where a proxy of ours gives it, as `find_origin` knows.
+        kept = b"x-forwarded-for" if read_trusted_proxies() else b""
+        hops = (b"forwarded", b"via", b"x-gradio-server", b"x-forwarded-")
+        headers = [pair for pair in headers if pair[0] == kept or not pair[0].startswith(hops)]
     placed = {**scope, "root_path": prefix, "headers": headers}
     if address:
         public = urlsplit(address)
         placed["scheme"] = public.scheme
         placed["headers"] = [*(pair for pair in headers if pair[0] != b"host"), (b"host", public.netloc.encode())]
     return placed
-
-
-def _is_hop(name: bytes) -> bool:
-    # The sender's address counts where a proxy of ours gives it, as `find_origin` knows.
-    ours = name == b"x-forwarded-for" and read_trusted_proxies()
-    return name in (b"forwarded", b"via", b"x-gradio-server") or (name.startswith(b"x-forwarded-") and not ours)
 
 
 def _without_cors(send: Send) -> Send:
@@ -300,33 +290,10 @@ def _issuing(send: Send, issue: Callable[[str], None]) -> Send:
     return send_answer
 
 
-def _cookie(headers: Headers) -> str:
+def _cookie(scope: Scope) -> str:
     """The visitor's name by the cookie; empty without one."""
-    with contextlib.suppress(CookieError):
-        morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        if morsel is not None and len(morsel.value) == len(make_holder()):
-            return morsel.value
-    return ""
-
-
-async def _collect(app: ASGIApp, scope: Scope, receive: Receive) -> tuple[int, bytes]:
-    """Status and body of an answer, kept back until it is whole."""
-    status, body = 500, b""
-
-    async def keep(message: Message) -> None:
-        nonlocal status, body
-        if message["type"] == "http.response.start":
-            status = message["status"]
-        elif message["type"] == "http.response.body":
-            body += message.get("body", b"")
-
-    await app(scope, receive, keep)
-    return status, body
-
-
-def _refuse(status: int, sentence: str) -> JSONResponse:
-    # Gradio's clients show `detail`.
-    return JSONResponse({"error": sentence, "detail": sentence}, status)
+    name = HTTPConnection(scope).cookies.get(COOKIE, "")
+    return name if len(name) == len(make_holder()) else ""
 
 
 def dress(site: Site, request: Request, page: str, tab: str) -> Response:

@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ PAUSE = 10.0
 """Seconds between two looks at the queue."""
 JOB_PAUSE = 15.0
 """Seconds between two looks at a job."""
+JOBS = {"IMAGE": "", "FLAVOR": "a10g-large", "NAMESPACE": "", "TIMEOUT": "2h", "BUDGET": "0"}
+"""Settings `PODEVAL_JOBS_…` of the machines of the Hub, with what holds where one is not set."""
 
 
 class Evaluation:
@@ -59,12 +61,30 @@ class Evaluation:
         self.worker: Worker | None = None
         self.problem = ""
         if self._setting == HERE and not desk.closed:
+            # Where models run, by the same settings as `podeval worker --executor hf-jobs`.
+            jobs = {name: environment.get(f"PODEVAL_JOBS_{name}") or default for name, default in JOBS.items()}
             try:
-                ledger = Ledger(desk.queue.database, _budget(environment))
-                self.hub = OnTheHub(_jobs(environment), ledger, pause=JOB_PAUSE, log=_LOG.info)
-                self._record = _record(desk, environment)
-                self.worker = _make_worker(desk, runs, self.hub, Path(environment.get("PODEVAL_WORK") or "work"))
-            except BadInput as error:
+                ledger = Ledger(desk.queue.database, float(jobs["BUDGET"]))
+                machines = HfJobs(jobs["IMAGE"], jobs["FLAVOR"], jobs["NAMESPACE"], parse_minutes(jobs["TIMEOUT"]))
+                self.hub = OnTheHub(machines, ledger, pause=JOB_PAUSE, log=_LOG.info)
+                # Where changes of state and results are mirrored, if repos are named.
+                repos = [environment.get(f"PODEVAL_MIRROR_{name}", "") for name in ("REQUESTS", "RESULTS")]
+                self._record = HubRecord(desk.queue, *map(AppendOnly, repos)) if all(repos) else None
+                # Models run in their containers; what is decoded here is read by podeval's own code.
+                making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
+                self.worker = Worker(
+                    desk.queue,
+                    Path(environment.get("PODEVAL_WORK") or "work"),
+                    runs,
+                    build,
+                    making,
+                    log=_LOG.info,
+                    look_over=desk.look_over_all,
+                    hub=self.hub,
+                    proposals=Proposals(desk.queue, runs),
+                    alone=True,
+                )
+            except (BadInput, ValueError) as error:
                 self.problem = str(error)
                 _LOG.error("nothing is evaluated here: %s", error)
 
@@ -80,7 +100,7 @@ class Evaluation:
         stopping = threading.Event()
         works = self.worker.list_chores() | schedule_housekeeping(self._queue.database, self._runs, _LOG.info)
         if self._record is not None:
-            works["mirror"] = (MIRROR_SECONDS, partial(_mirror, self._record, self._runs))
+            works["mirror"] = (MIRROR_SECONDS, partial(self._record.push_all, self._runs))
         working = threading.Thread(target=self.worker.watch, args=(PAUSE, stopping.is_set), daemon=True)
         with run_periodically(works, _LOG.warning):
             working.start()
@@ -104,49 +124,3 @@ class Evaluation:
         if self._setting == ELSEWHERE or self._queue.leases():
             return str(texts["works_elsewhere"])
         return str(texts["set_up_worker" if operator else "works_nobody"])
-
-
-def _make_worker(desk: SubmissionService, runs: Path, hub: OnTheHub, work: Path) -> Worker:
-    # Models run in their containers; what is decoded here is read by podeval's own code.
-    making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
-    return Worker(
-        desk.queue,
-        work,
-        runs,
-        build,
-        making,
-        log=_LOG.info,
-        look_over=desk.look_over_all,
-        hub=hub,
-        proposals=Proposals(desk.queue, runs),
-        alone=True,
-    )
-
-
-def _jobs(environment: Mapping[str, str]) -> HfJobs:
-    """Where models run, by the same settings as `podeval worker --executor hf-jobs`."""
-
-    def setting(name: str, default: str = "") -> str:
-        return environment.get(f"PODEVAL_JOBS_{name}", "") or default
-
-    minutes = parse_minutes(setting("TIMEOUT", "2h"))
-    return HfJobs(setting("IMAGE"), setting("FLAVOR", "a10g-large"), setting("NAMESPACE"), minutes)
-
-
-def _budget(environment: Mapping[str, str]) -> float:
-    with suppress(ValueError):
-        return float(environment.get("PODEVAL_JOBS_BUDGET") or 0)
-    return 0.0
-
-
-def _record(desk: SubmissionService, environment: Mapping[str, str]) -> HubRecord | None:
-    """Where changes of state and results are mirrored; None where no repos are named."""
-    requests, results = environment.get("PODEVAL_MIRROR_REQUESTS"), environment.get("PODEVAL_MIRROR_RESULTS")
-    if not requests or not results:
-        return None
-    return HubRecord(desk.queue, AppendOnly(requests), AppendOnly(results))
-
-
-def _mirror(record: HubRecord, runs: Path) -> None:
-    record.push()
-    record.push_results(runs)

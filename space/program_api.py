@@ -5,27 +5,26 @@ Every other event of the app is private. What an endpoint takes is looked at as 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import gradio as gr
-from auth import NotSignedIn
 from gradio_addresses import get_uploaded_path
 from gradio_events import describe_invalid
 from measure_apart import MeasuringTurn, open_decoded, score_apart, score_script_apart
 from pages.api import to_records
 from pages.mcp import SubmissionCheck, build_arena_document
-from pages.submit import list_public_rows
 from pydantic import ConfigDict, ValidationError, validate_call
 from tabs.score import check_names, list_offered
-from website import Site, get_web_request
+from website import Site
 
 from podeval.board.downloads import make_tidy
 from podeval.board.view import BoardView, resolve_view
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.description import describe_metric
+from podeval.submissions.public_view import list_public_rows
 from podeval.texts import write_sentence
 
 RATE = "60/minute"
@@ -53,7 +52,7 @@ class ProgramApi:
             _add(self.score, queue=True, concurrency_limit=1, concurrency_id="measuring")
 
     def _limit(self, request: gr.Request, rate: str, what: str) -> None:
-        self._site.limit(get_web_request(request), rate, what)
+        self._site.limit(request.request, rate, what)
 
     def leaderboard(
         self,
@@ -125,7 +124,7 @@ class ProgramApi:
         part = "script" if recording_file is None else "recording"
         quick = list(QUICK) if recording_file else [metric.name for metric in list_offered("script")]
         names = check_names(metrics or quick, part)
-        self._site.limit_measuring(get_web_request(request))
+        self._site.limit_measuring(request.request)
         if recording_file is None:
             with MeasuringTurn(part) as turn:
                 turn.wait_to_the_end()
@@ -170,7 +169,7 @@ class ProgramApi:
             document: a whole submission document, in place of a repo.
         """
         arguments = {"repo": repo, "benchmark": benchmark, "track": track, "task": task}
-        return self._checks.check(get_web_request(request), document, **arguments)
+        return self._checks.check(request.request, document, **arguments)
 
     def queue(self, request: gr.Request, state: str = "") -> list[dict[str, Any]]:
         """Submissions, newest first: system, who, what, state, place in the queue, seconds left, why it did not go on.
@@ -181,10 +180,8 @@ class ProgramApi:
                 empty for all.
         """
         self._limit(request, RATE, "api queue")
-        desk = self._site.services.desk
-        return (
-            [] if desk is None else list_public_rows(desk.queue, desk.queue.all(states=(state,) if state else ())[:500])
-        )
+        queue = self._site.services.desk.queue
+        return list_public_rows(queue, queue.all(states=(state,) if state else ())[:500])
 
     def ratings(self, request: gr.Request, dimension: str = "") -> dict[str, Any]:
         """Ratings by public votes (`excerpts`, `whole`: heard to the end) and before judges, never pooled, by
@@ -199,26 +196,19 @@ class ProgramApi:
 
 
 def _add(function: Callable[..., Any], **options: Any) -> None:
-    """Add an endpoint under the name of its function."""
-    gr.api(_say_refusals(function), api_name=function.__name__, api_description=function.__doc__, **options)
-
-
-def _say_refusals(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, its refusals as sentences for the program."""
+    """Add an endpoint under the name of its function, its refusals as sentences for the program."""
     checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True, strict=True))(function)
+    gr.api(_say_refusals()(checked), api_name=function.__name__, api_description=function.__doc__, **options)
 
-    @wraps(function)
-    def call(*given: Any, **named: Any) -> Any:
-        try:
-            return checked(*given, **named)
-        except ValidationError as error:
-            raise gr.Error(describe_invalid(error), print_exception=False) from None
-        except NotSignedIn:
-            raise gr.Error("please sign in first, in a browser at /sign-in", print_exception=False) from None
-        except PodevalError as error:
-            raise gr.Error(str(error), print_exception=False) from None
 
-    return call
+@contextmanager
+def _say_refusals() -> Iterator[None]:
+    try:
+        yield
+    except ValidationError as error:
+        raise gr.Error(describe_invalid(error), print_exception=False) from None
+    except PodevalError as error:
+        raise gr.Error(str(error), print_exception=False) from None
 
 
 def _choices(settled: Any, name: str) -> list[str]:

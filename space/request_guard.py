@@ -45,6 +45,14 @@ GRADIO_FILE = "default-src 'none'; sandbox"
 """Policy of a visitor's file, which is never a page of this site."""
 
 
+EVERYWHERE = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+"""Headers of every answer that has none of its own."""
+
+
 def write_header_value(policy: str) -> str:
     """A policy as the header says it: with who may show the answer within a page of theirs."""
     return f"{policy}; {FRAME}"
@@ -63,10 +71,8 @@ class SecurityHeaders:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
-            headers.setdefault("X-Content-Type-Options", "nosniff")
-            headers.setdefault("Referrer-Policy", "same-origin")
-            headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
-            headers.setdefault("Content-Security-Policy", write_header_value(self._policy))
+            for name, value in (EVERYWHERE | {"Content-Security-Policy": write_header_value(self._policy)}).items():
+                headers.setdefault(name, value)
             if headers.get("content-type", "").startswith("text/html"):
                 # A page is for one session, whatever stands between.
                 headers.setdefault("Cache-Control", "private, no-cache")
@@ -167,10 +173,10 @@ class Guard:
         sender = self._senders(HTTPConnection(scope)) if uploads else ""
         most, seconds = (gradio_addresses.LARGEST_ARCHIVE, gradio_addresses.ARCHIVE_SECONDS) if sender else _terms(path)
         dressed = SecurityHeaders(self._counts.watch(send), STRICT)
-        refused = self._refusal(scope, path, headers, most)
-        archive = bool(sender) and _is_archive(headers)
+        refused = self._refusal(scope, path, headers, most, sender)
+        archive = bool(sender) and _length(headers) > gradio_addresses.LARGEST_UPLOAD
         if refused is None and archive and self._pace.wait(parse(gradio_addresses.ARCHIVE_RATE), "archives", sender):
-            refused = _no(429, "that was too often; try again in an hour")
+            refused = refuse(429, "that was too often; try again in an hour")
         if refused is not None:
             await refused(scope, receive, dressed)
             return
@@ -179,7 +185,9 @@ class Guard:
                 try:
                     held.enter_context(self._archives.enter(sender))
                 except Full:
-                    await _no(503, "other recordings are on their way; try again in a minute")(scope, receive, dressed)
+                    await refuse(503, "other recordings are on their way; try again in a minute")(
+                        scope, receive, dressed
+                    )
                     return
             if uploads:
                 owner = sender or find_origin(HTTPConnection(scope))
@@ -193,43 +201,43 @@ class Guard:
                 self._counts.add(500, 0.0)
                 raise
 
-    def _refusal(self, scope: Scope, path: str, headers: Headers, most: int) -> Response | None:
+    def _refusal(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
         """Why a request goes no further; None where it does. The first check that refuses answers."""
         if self._local and (why := self._not_local(scope, headers)):
-            return _no(421, why)
+            return refuse(421, why)
         public, host = urlsplit(os.environ.get("PODEVAL_URL", "")).hostname, _host(headers.get("host", ""))
         if not self._local and public and host not in (public, *self._hosts) and path != "/health":
-            return _no(421, f"this board is at {os.environ['PODEVAL_URL']}")
+            return refuse(421, f"this board is at {os.environ['PODEVAL_URL']}")
         method, program = scope["method"], _is_program(path)
         if program and _is_foreign_origin(headers):
-            return _no(403, "pages of other sites may not read here")
+            return refuse(403, "pages of other sites may not read here")
         if method not in ("GET", "HEAD", "POST") and not (method == "DELETE" and program):
-            return _no(405, f"{method} is not supported here")
-        return self._refused_post(scope, path, headers, most) if method == "POST" else None
+            return refuse(405, f"{method} is not supported here")
+        return self._refused_post(scope, path, headers, most, sender) if method == "POST" else None
 
-    def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int) -> Response | None:
+    def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
         """Why nothing is taken in: the page takes nothing, another site's page sent it, or its body has no bounds."""
-        if path.startswith(gradio_addresses.UPLOADS) and (no_upload := self._no_upload(scope)):
+        if path.startswith(gradio_addresses.UPLOADS) and (no_upload := self._no_upload(scope, headers, sender)):
             return no_upload
         by_page = not _is_program(path) and not gradio_addresses.is_for_events(path)
         if by_page and not path.startswith(self._accepting):
-            return _no(403, "nothing can be sent to this address")
+            return refuse(403, "nothing can be sent to this address")
         if path.startswith("/sign-out"):
             # A form without a script: it cannot set a header.
-            return None if _same_site(headers) else RedirectResponse("/", status_code=303)
+            is_ours = headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
+            return None if is_ours else RedirectResponse("/", status_code=303)
         if headers.get("sec-fetch-site") == "cross-site" or (by_page and headers.get("x-podeval") != "1"):
-            return _no(403, "this request did not come from a page of podeval")
-        return None if _is_bounded(headers, most) else _no(413, f"send at most {most // 1024} kB, and say how much")
+            return refuse(403, "this request did not come from a page of podeval")
+        return None if _is_bounded(headers, most) else refuse(413, f"send at most {most // 1024} kB, and say how much")
 
-    def _no_upload(self, scope: Scope) -> Response | None:
-        sender, address = self._senders(HTTPConnection(scope)), find_origin(HTTPConnection(scope))
+    def _no_upload(self, scope: Scope, headers: Headers, sender: str) -> Response | None:
+        address = find_origin(HTTPConnection(scope))
         if not self._measures and not sender:
-            return _no(403, "this board does not measure for visitors")
+            return refuse(403, "this board does not measure for visitors")
         if self._pace.wait(parse(gradio_addresses.UPLOAD_RATE), address):
-            return _no(429, "that was too fast; try again in a minute")
-        coming = max(0, _length(Headers(scope=scope)))
-        why = self._files.explain_full(sender or address, coming, submits=bool(sender))
-        return _no(503, why) if why else None
+            return refuse(429, "that was too fast; try again in a minute")
+        why = self._files.explain_full(sender or address, max(0, _length(headers)), submits=bool(sender))
+        return refuse(503, why) if why else None
 
     def _not_local(self, scope: Scope, headers: Headers) -> str:
         """Why a request is not of this machine's person: another site's name that leads here, or a proxy before us."""
@@ -346,19 +354,15 @@ def _is_bounded(headers: Headers, most: int) -> bool:
     return "transfer-encoding" not in headers and 0 <= _length(headers) <= most
 
 
-def _is_archive(headers: Headers) -> bool:
-    """Whether a request, whose length is bounded, is larger than what visitors may send."""
-    return _length(headers) > gradio_addresses.LARGEST_UPLOAD
-
-
 def _length(headers: Headers) -> int:
     """How long a request says its body is; -1 where it does not say."""
     length = headers.get("content-length", "")
     return int(length) if length.isascii() and length.isdigit() and len(length) < 11 else -1
 
 
-def _no(status: int, sentence: str) -> Response:
-    return JSONResponse({"error": sentence}, status)
+def refuse(status: int, sentence: str) -> Response:
+    """A refusal in one sentence, for pages, programs and Gradio's clients, which show `detail`."""
+    return JSONResponse({"error": sentence, "detail": sentence}, status)
 
 
 def _host(header: str) -> str:
@@ -386,7 +390,3 @@ def _from_a_page_elsewhere(headers: Headers) -> bool:
         return False
     pages = (headers.get("origin"), headers.get("referer"))
     return any(page and not is_loopback(_host(urlsplit(page).netloc)) for page in pages)
-
-
-def _same_site(headers: Headers) -> bool:
-    return headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")

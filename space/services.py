@@ -13,15 +13,19 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 
+from anyio import CancelScope
 from cachetools import TTLCache
 from job_worker import Evaluation
+from rate_limit import ThreadPool
 
 from podeval.arena import Arena, ArenaSettings
 from podeval.arena.ranking import Rankings
+from podeval.arena.served_battles import AudioTokens
 from podeval.arena.service import loses_its_disk
 from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import BadInput, CodedSentence, PodevalError, StoreFull, StoreUnusable
 from podeval.listening import Listening
+from podeval.recording.playback import Playback
 from podeval.store import operator_settings
 from podeval.store.database import BUSY_SECONDS, Database, find_damage
 from podeval.store.secret import Secret
@@ -139,6 +143,38 @@ ONLY_VOTES = CodedSentence(
 )
 
 
+class FetchKeeper:
+    """Keeps what was counted of battles' sounds, in one thread for all; one more request waits for it, for the rest.
+
+    Args:
+        tokens: the battles' sounds.
+    """
+
+    def __init__(self, tokens: AudioTokens) -> None:
+        self._waiting = False
+        self._tokens = tokens
+        self._in_turn = ThreadPool(1)(self._write)
+
+    async def keep(self) -> None:
+        """Keep what was counted; where the database takes nothing, with the next sound."""
+        if not self._waiting:
+            self._waiting = True
+            try:
+                # Whoever has the last byte may hang up, which would end this too.
+                with CancelScope(shield=True):
+                    await self._in_turn()
+            finally:
+                self._waiting = False
+
+    def _write(self) -> None:
+        # What is counted from now on is the next one's.
+        self._waiting = False
+        try:
+            self._tokens.keep_fetched()
+        except PodevalError as error:
+            _LOG.warning("what was fetched of battles is not kept with them yet: %s", error)
+
+
 @dataclass(frozen=True)
 class Services:
     """Everything the pages call.
@@ -147,28 +183,57 @@ class Services:
         runs: the folder that the board reads.
         database: judgements and submissions.
         arena: battles and votes.
-        listening: listening tests.
         closed: why nothing is taken from anybody; None where things are.
         only_votes: why nothing but votes is taken; None where the rest is, too.
-        evaluation: the worker on submissions.
         score_reports: reports on visitors' measurements.
-        desk: takes submissions in; its queue is theirs.
     """
 
     runs: Path
     database: Database
     arena: Arena
-    listening: Listening
     closed: str | None = None
-    desk: SubmissionService | None = None
     only_votes: str | None = None
-    evaluation: Evaluation | None = None
     score_reports: ScoreReports = field(default_factory=ScoreReports)
+
+    @cached_property
+    def listening(self) -> Listening:
+        """The listening tests."""
+        return Listening(self.database)
+
+    @cached_property
+    def desk(self) -> SubmissionService:
+        """Takes submissions of strangers in: outputs come from the Hub, which is asked without anybody's token, or
+        from what was uploaded here.
+        """
+        from huggingface_hub import HfApi
+
+        gate = Gate(api=HfApi(token=False), local=False, uploads=Uploads(self.runs).folder)
+        return SubmissionService(Queue(self.database), gate, self.closed or self.only_votes or "", self.runs)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """The worker on submissions."""
+        return Evaluation(self.desk, self.runs)
 
     @cached_property
     def rankings(self) -> Rankings:
         """The ranking of the arena, one for all pages."""
         return Rankings(self.arena, runs=self.runs)
+
+    @cached_property
+    def playback(self) -> Playback:
+        """The copies of recordings that pages play."""
+        return Playback.default()
+
+    @cached_property
+    def fetches(self) -> FetchKeeper:
+        """Keeps what was fetched of battles."""
+        return FetchKeeper(self.arena.sounds)
+
+    @cached_property
+    def probe(self) -> WriteProbe:
+        """Whether the database takes what is written."""
+        return WriteProbe(self.database)
 
     def list_chores(self) -> dict[str, tuple[float, Callable[[], object]]]:
         """What the site does by itself, for `run_periodically`: the rules of integrity, every `PODEVAL_SWEEP` hours.
@@ -187,28 +252,6 @@ class Services:
         """What operators take none of at the moment (`votes`, `submissions`), with their sentence on why."""
         with self.database.reading(one_state=False) as session:
             return operator_settings.read_frozen(session)
-
-
-def open_desk(database: Database, runs: Path, closed: str | None = None) -> SubmissionService:
-    """Takes submissions of strangers in: outputs come from the Hub, which is asked without anybody's token, or from
-    what was uploaded here.
-    """
-    from huggingface_hub import HfApi
-
-    gate = Gate(api=HfApi(token=False), local=False, uploads=Uploads(runs).folder)
-    return SubmissionService(Queue(database), gate, closed or "", runs)
-
-
-def _bucket(database: Database) -> VoteObjects | None:
-    """The second place of every vote, if there is one: what the database lost is taken in from it."""
-    folder = os.environ.get("PODEVAL_BUCKET")
-    if not folder:
-        return None
-    objects = VoteObjects(Path(folder))
-    back = objects.read_back(database)
-    if back.votes:
-        _LOG.warning("%d votes missing from the database were imported from %s", back.votes, folder)
-    return objects
 
 
 def open_services(runs: Path, database: str | None = None, *, closed: str | None = None) -> Services:
@@ -239,7 +282,12 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
             f"the database {opened.name} is damaged ({wrong}); restore the last backup with `podeval restore`, then "
             "read back the public log"
         )
-    objects = None if closed is FULL else _bucket(opened)
+    objects = None
+    if closed is not FULL and (folder := os.environ.get("PODEVAL_BUCKET")):
+        # The second place of every vote: what the database lost is taken in from it.
+        objects = VoteObjects(Path(folder))
+        if votes := objects.read_back(opened).votes:
+            _LOG.warning("%d votes missing from the database were imported from %s", votes, folder)
     try:
         # Before anybody is served: with another secret all of them would be new voters.
         Secret.of(opened)
@@ -247,7 +295,5 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
         opened.close()
         raise
     arena = Arena(opened, settings, objects=objects)
-    shut = closed or arena.why_closed()
     only_votes = ONLY_VOTES if loses_its_disk(opened) else None
-    desk, listening = open_desk(opened, runs, shut or only_votes), Listening(opened)
-    return Services(runs, opened, arena, listening, shut, desk, only_votes, Evaluation(desk, runs))
+    return Services(runs, opened, arena, closed or arena.why_closed(), only_votes)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import Any
 
 from auth import SessionMiddleware, read_cookie_secret, read_public_address
 from auth import build_router as sign_in_routes
-from error_answers import answer_errors
-from fastapi import FastAPI
+from error_answers import HANDLERS
+from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, Response
 from fastapi.staticfiles import StaticFiles
 from gradio_addresses import may_measure
@@ -37,8 +36,8 @@ def build_site(site: Site) -> FastAPI:
         openapi_url="/api/openapi.json",
         redoc_url=None,
         description="What the board shows, for programs. Reading needs no account.",
+        exception_handlers=HANDLERS,
     )
-    answer_errors(app, site)
     add_guard(app, site)
     on_space = bool(os.environ.get("SPACE_ID"))
     app.add_middleware(
@@ -62,25 +61,25 @@ def build_site(site: Site) -> FastAPI:
         return Response(build_parts_style(), media_type="text/css", headers={"Cache-Control": "max-age=600"})
 
     app.include_router(sign_in_routes(site.how, site.limit))
-    for routes in _pages(site):
+    for routes in _list_pages():
         app.include_router(routes)
     return app
 
 
-def _pages(site: Site) -> list[Any]:
-    """The routers of all own pages: every module in `pages/`. The arena's come first, as it is asked most."""
+def _list_pages() -> list[APIRouter]:
+    """The routes of all own pages: every module in `pages/`. The arena's come first, as it is asked most."""
     import importlib
     import pkgutil
 
     import pages
 
     names = sorted((entry.name for entry in pkgutil.iter_modules(pages.__path__)), key=lambda name: name != "arena")
-    modules = [importlib.import_module(f"pages.{name}") for name in names]
-    return [module.build_router(site) for module in modules]
+    return [importlib.import_module(f"pages.{name}").routes for name in names]
 
 
 def add_guard(app: FastAPI, site: Site) -> None:
-    """What holds for every request; see `Guard`."""
+    """What holds for every request, see `Guard`; and the site that pages find with it."""
+    app.state.site = site
     local = site.how.mode == "local"
     senders = partial(find_recordings_sender, site)
     measures, hosts = may_measure(local), read_own_hosts()

@@ -7,10 +7,18 @@ HTML that Jinja escaped, or set it as text.
 
 from __future__ import annotations
 
+import logging
 from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
 import gradio as gr
+from error_messages import translate
+from website import UNRECORDED, Site
+
+from podeval.errors import PodevalError, StoreUnusable
+from podeval.files import DiskFull
+
+_LOG = logging.getLogger("podeval.site")
 
 # The whole address: browsers may take code that was compiled for a page of another origin for this one.
 _LOAD = "import(new URL(props.script, location.href).href).then((part) => part.start(element, props, trigger, watch))"
@@ -57,3 +65,32 @@ def answer_part(name: str, role: str = "status", tab: str = "") -> gr.HTML:
     """
     script = f"{_SHOW} {_ASK}" if tab else _SHOW
     return make_part(name, script, f'<div role="{role}"></div>', tab=tab)
+
+
+class TabPart:
+    """A part of a tab with its events, in one language.
+
+    Args:
+        site: the site that its visitors use.
+        language: the language of its texts.
+    """
+
+    TEXTS: ClassVar[str]
+    """The name of its texts."""
+
+    def __init__(self, site: Site, language: str) -> None:
+        self._site, self._language, self._desk = site, language, site.services.desk
+        self._texts, self._refused = site.texts[language][self.TEXTS], site.texts[language]["refused"]
+
+    def _render(self, request: gr.Request, template: str, **values: Any) -> str:
+        return self._site.render_text(request.request, template, **values)
+
+    def _limit(self, request: gr.Request, rate: str, what: str) -> None:
+        self._site.limit(request.request, rate, what)
+
+    def _explain(self, error: PodevalError) -> str:
+        """Why nothing was done."""
+        if isinstance(error, StoreUnusable | DiskFull):
+            _LOG.error("nothing can be recorded: %s", error)
+            return translate(UNRECORDED, self._refused)[0]
+        return translate(error.sentence, self._refused)[0]

@@ -11,14 +11,14 @@ import math
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
 from auth import SIGNED_IN, NotSignedIn, Person, SignIn, read_contact, read_public_address
 from babel.dates import format_skeleton, format_timedelta
 from babel.numbers import format_decimal
 from error_messages import translate
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, Response
 from gradio_addresses import IssuedFiles
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -37,7 +37,6 @@ from podeval.reports.page import TEMPLATES
 from podeval.text.message_catalogue import read_texts
 
 if TYPE_CHECKING:
-    import gradio as gr
     from starlette.requests import HTTPConnection
 
 
@@ -58,7 +57,6 @@ HOURS_FROM = 1.5
 UNRECORDED = CodedSentence(
     "Nothing can be recorded here at present, and nothing was; try again in a minute.", code="nothing-recorded"
 )
-SIGN_IN_FIRST = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
 UNREADABLE = CodedSentence(
     "This cannot be shown at present, as the database of this board cannot be used; try again in a minute.",
     code="nothing-shown",
@@ -141,27 +139,6 @@ class Site:
             raise NotSignedIn
         return person
 
-    def require_operator(self, request: Request) -> Person:
-        """The operator who sent a request.
-
-        Raises:
-            NotSignedIn: nobody knows who sent it.
-            Refused: the sender of the request is no operator.
-            TooMany: there were more requests than one person makes.
-        """
-        self.limit(request, "60/minute")
-        person = self.person(request)
-        if person is None:
-            raise NotSignedIn
-        if not person.admin:
-            raise ArenaRefused(
-                refusal.FOREIGN,
-                f"this page is for the operators of this board; you are signed in as {person.name}",
-                code="for-operators",
-                parameters={"name": person.name},
-            )
-        return person
-
     def language(self, request: Request) -> str:
         """The language of the page: as asked for, as chosen before, as the browser prefers."""
         wish = request.query_params.get("lang") or request.cookies.get("lang")
@@ -170,20 +147,21 @@ class Site:
         preferred = request.headers.get("accept-language", "").lower()
         return "zh" if preferred.startswith("zh") else "en"
 
-    def render(self, request: Request, template: str, **values: Any) -> HTMLResponse:
-        """A page from its template, which also knows `t` (texts), `person`, `nav`, `language`, `closed` and `frozen`.
+    def render(
+        self, request: Request, template: str, frozen: dict[str, str] | None = None, **values: Any
+    ) -> HTMLResponse:
+        """A page from its template, with what `render_text` gives all, and what is frozen if that is not given.
 
         Raises:
             StoreUnusable: the database does not say what is frozen.
         """
-        return self._render(request, template, frozen=self.services.frozen(), **values)
-
-    def _render(self, request: Request, template: str, **values: Any) -> HTMLResponse:
-        answer = HTMLResponse(self._content(request, template, **values))
+        frozen = self.services.frozen() if frozen is None else frozen
+        answer = HTMLResponse(self.render_text(request, template, frozen=frozen, **values))
         self.keep_language(request, answer)
         return answer
 
-    def _content(self, request: Request, template: str, **values: Any) -> str:
+    def render_text(self, request: Request, template: str, **values: Any) -> str:
+        """The text of a template, which also knows `t` (texts), `person`, `nav`, `language`, `closed` and `frozen`."""
         language, person = self.language(request), self.person(request)
         closed = self.services.closed
         context = {
@@ -196,6 +174,7 @@ class Site:
             "here": request.url.path,
             "base": read_public_address() or str(request.base_url).rstrip("/"),
             "in_language": {code: urlencode({**request.query_params, "lang": code}) for code in LANGUAGES},
+            "frozen": {},
             "closed": closed and translate(closed, self.texts[language]["refused"])[0],
             "mode": self.how.mode,
             "sign_in": self.say_sign_in(request),
@@ -213,10 +192,6 @@ class Site:
         """A component's content from its template, the same for all who read the language."""
         return self._templates.get_template(template).render(t=self.texts[language])
 
-    def render_text(self, request: Request, template: str, **values: Any) -> str:
-        """The text of a template that is a part of something, with the same values."""
-        return self._content(request, template, frozen={}, **values)
-
     def title(self, request: Request) -> str:
         """The title of a tab's page, which changes with the tab."""
         texts = self.texts[self.language(request)]["site"]
@@ -229,13 +204,13 @@ class Site:
         Raises:
             StoreUnusable: the database does not say what is frozen.
         """
-        header = self._content(request, "tabs_header.html", frozen=self.services.frozen())
+        header = self.render_text(request, "tabs_header.html", frozen=self.services.frozen())
         footer = self.render_text(request, "footer.html")
         language = self.language(request)
         english, translated = (self.texts[code]["site"]["gradio"] for code in ("en", language))
         words = [[begins, translated[name]] for name, begins in english.items()]
         values = {"title": self.title(request), "gradio_words": Markup(to_script_data(words))}
-        return self._content(request, "tabs_head.html", **values), header, footer
+        return self.render_text(request, "tabs_head.html", **values), header, footer
 
     def keep_language(self, request: Request, answer: Response) -> None:
         """Remember the language that an address asks for."""
@@ -250,7 +225,7 @@ class Site:
         text, whole = translate(sentence, self.texts[self.language(request)]["refused"], reason)
         text = text if text.endswith((".", "。", "!", "?")) else f"{text}."
         text, original = text[:1].upper() + text[1:], "" if whole else sentence
-        return self._render(request, "refused.html", frozen={}, sentence=text, original=original, reason=reason)
+        return self.render(request, "refused.html", frozen={}, sentence=text, original=original, reason=reason)
 
     def translate(self, request: Request, sentence: str, reason: str = "") -> str:
         """A refusal in the reader's language, as far as it is known there.
@@ -290,6 +265,49 @@ class Site:
             self.limit(request, MEASURING_RATE, "measuring")
 
 
+async def get_site(request: Request) -> Site:
+    """The site that a request was sent to."""
+    site: Site = request.app.state.site
+    return site
+
+
+CurrentSite = Annotated[Site, Depends(get_site)]
+
+
+def limit(rate: str, what: str = "") -> Any:
+    """The condition of a route that so many requests of one person or address are let through; see `Site.limit`."""
+
+    async def check(request: Request, site: CurrentSite) -> None:
+        site.limit(request, rate, what)
+
+    return Depends(check)
+
+
+async def require_operator(request: Request, site: CurrentSite) -> Person:
+    """The operator who sent a request.
+
+    Raises:
+        NotSignedIn: nobody knows who sent it.
+        ArenaRefused: the sender of the request is no operator.
+        TooMany: there were more requests than one person makes.
+    """
+    site.limit(request, "60/minute")
+    person = site.person(request)
+    if person is None:
+        raise NotSignedIn
+    if not person.admin:
+        raise ArenaRefused(
+            refusal.FOREIGN,
+            f"this page is for the operators of this board; you are signed in as {person.name}",
+            code="for-operators",
+            parameters={"name": person.name},
+        )
+    return person
+
+
+Operator = Annotated[Person, Depends(require_operator)]
+
+
 def to_script_data(value: Any) -> str:
     """JSON that stands safely in a page's `<script type="application/json">`."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026")
@@ -304,17 +322,6 @@ def build_parts_style() -> str:
     return f"{frame}.podeval-part.podeval-part.podeval-part {{\n{rules}\n}}\n"
 
 
-def get_web_request(event: gr.Request) -> Request:
-    """Return the browser's request of an event.
-
-    Args:
-        event: the event that Gradio hands to a function.
-    """
-    assert event.request is not None, "Gradio calls our functions for requests alone"
-    request: Request = event.request
-    return request
-
-
 def find_recordings_sender(site: Site, request: HTTPConnection) -> str:
     """Who sent a request, if they may upload recordings for a submission; empty for all others.
 
@@ -323,7 +330,7 @@ def find_recordings_sender(site: Site, request: HTTPConnection) -> str:
         request: the request of the person.
     """
     services = site.services
-    if services.closed or services.only_votes or services.desk is None:
+    if services.closed or services.only_votes:
         return ""
     person = site.person(Request(request.scope))
     return person.identity if person else ""

@@ -160,7 +160,6 @@ SENTENCES: Mapping[str, str] = {
     "no-such-metric-here": "there is no metric {metric} here; choose from {choices}",
     "metrics-named-often": "{count} metrics are named, of which {most} are different here: name each once",
     "no-such-value": "there is no {what} {value} here; choose from {choices}",
-    "takes-no-submissions": "this board takes no submissions",
     "hub-not-signed-in": "you are not signed in to the Hub; run `hf auth login`",
     "sign-in-to-check": "only model repos can be checked without signing in; sign in first, in a browser at /sign-in",
     "takes-no-recordings": "no recordings are taken here at present",

@@ -5,13 +5,12 @@ Only for who is named in PODEVAL_ADMINS and signed in, or for the one person of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import Field
-from website import FromPage, Site
+from website import CurrentSite, FromPage, Operator, require_operator
 
 from podeval.arena.moderation import ArenaModeration
 from podeval.board.build import build
@@ -19,8 +18,9 @@ from podeval.operations.moderation import BoardModeration
 from podeval.store.operator_settings import FREEZABLE, LONGEST_REASON
 from podeval.submissions.moderation import SubmissionModeration
 from podeval.submissions.public_view import describe_publicly
-from podeval.submissions.queue import Queue
 from podeval.submissions.states import OPEN
+
+routes = APIRouter(include_in_schema=False)
 
 NEWEST = 100
 """Number of flags, submissions and decisions that are shown."""
@@ -98,98 +98,103 @@ class Goal(_Sent):
     votes: int | None = None
 
 
-class AdminRoutes:
-    """The decisions of operators, each with its reason."""
-
-    def __init__(self, site: Site, queue: Queue) -> None:
-        arena = site.services.arena
-        self.site, self.queue, self.listening = site, queue, site.services.listening
-        self.board, self.arena = BoardModeration(arena.database, arena.changed), ArenaModeration(arena)
-        self.submissions = SubmissionModeration(queue, site.services.runs, build, arena.changed)
-
-    def _by(self, request: Request) -> str:
-        person = self.site.require_operator(request)
-        return "operator" if person.identity == "local" else person.name
-
-    def page(self, request: Request) -> HTMLResponse:
-        """Show what is flagged, waits or was decided."""
-        self.site.require_operator(request)
-        rows = self.queue.all()[:NEWEST]
-        return self.site.render(
-            request,
-            "admin.html",
-            freezable=FREEZABLE,
-            votes=self.board.flagged_votes(NEWEST),
-            sessions=self.board.flagged_sessions(NEWEST),
-            submissions=[(describe_publicly(row), _MAY[row.state]) for row in rows],
-            pool=self.arena.pool(),
-            trail=self.board.trail(NEWEST),
-            longest=LONGEST_REASON,
-        )
-
-    def vote(self, request: Request, sent: AboutVote) -> JSONResponse:
-        """Count a vote, or leave it out."""
-        self.arena.count_vote(sent.vote, sent.counted, sent.reason, self._by(request))
-        return JSONResponse({"vote": sent.vote, "counted": sent.counted})
-
-    def voter(self, request: Request, sent: AboutVoter) -> JSONResponse:
-        """Count all votes of a voter, or leave them out."""
-        changed = self.arena.count_voter(sent.voter, sent.counted, sent.reason, self._by(request))
-        return JSONResponse({"voter": sent.voter, "counted": sent.counted, "votes": changed})
-
-    def session(self, request: Request, sent: AboutSession) -> JSONResponse:
-        """Count a listener of a listening test, or leave them out."""
-        self.listening.count_session(sent.test, sent.listener, sent.counted, sent.reason, self._by(request))
-        return JSONResponse({"listener": sent.listener, "counted": sent.counted})
-
-    def submission(self, request: Request, sent: AboutSubmission) -> JSONResponse:
-        """Queue a submission again, or cancel, withdraw or take it down."""
-        decide = {
-            "requeue": self.submissions.requeue,
-            "cancel": self.submissions.cancel,
-            "withdraw": self.submissions.withdraw,
-            "takedown": self.submissions.take_down,
-        }[sent.action]
-        return JSONResponse({"id": sent.id, "state": decide(sent.id, sent.reason, self._by(request)).state})
-
-    def frozen(self, request: Request, sent: Freeze) -> JSONResponse:
-        """Freeze votes or submissions, or take them again."""
-        (self.board.freeze if sent.frozen else self.board.thaw)(sent.what, sent.reason, self._by(request))
-        return JSONResponse({"what": sent.what, "frozen": sent.frozen})
-
-    def dimension(self, request: Request, sent: AboutDimension) -> JSONResponse:
-        """Open or close a dimension for new battles."""
-        self.arena.open_dimension(sent.dimension, sent.open, sent.reason, self._by(request))
-        return JSONResponse({"dimension": sent.dimension, "open": sent.open})
-
-    def system(self, request: Request, sent: AboutSystem) -> JSONResponse:
-        """Put a system into the pool of new battles, or take it out."""
-        self.arena.pool_system(sent.system, sent.shown, sent.reason, self._by(request))
-        return JSONResponse({"system": sent.system, "shown": sent.shown})
-
-    def goal(self, request: Request, sent: Goal) -> JSONResponse:
-        """Set the goal of votes for each dimension, or none."""
-        self.arena.set_goal(sent.votes, sent.reason, self._by(request))
-        return JSONResponse({"votes": sent.votes})
+async def name_operator(person: Operator) -> str:
+    """The name under which a decision is kept."""
+    return "operator" if person.identity == "local" else person.name
 
 
-def build_router(site: Site) -> APIRouter:
-    """The routes of operators."""
-    routes = APIRouter(include_in_schema=False)
-    if site.services.desk is None:
-        return routes
-    pages = AdminRoutes(site, site.services.desk.queue)
-    routes.get("/admin")(pages.page)
-    decisions: dict[str, Callable[..., JSONResponse]] = {
-        "votes": pages.vote,
-        "voters": pages.voter,
-        "sessions": pages.session,
-        "submissions": pages.submission,
-        "frozen": pages.frozen,
-        "dimensions": pages.dimension,
-        "systems": pages.system,
-        "goal": pages.goal,
-    }
-    for name, decide in decisions.items():
-        routes.post(f"/admin/{name}")(decide)
-    return routes
+OperatorName = Annotated[str, Depends(name_operator)]
+
+
+async def get_arena(site: CurrentSite) -> ArenaModeration:
+    """The decisions on the arena."""
+    return ArenaModeration(site.services.arena)
+
+
+async def get_board(site: CurrentSite) -> BoardModeration:
+    """The decisions on what is taken, and all decisions."""
+    return BoardModeration(site.services.database, site.services.arena.changed)
+
+
+OnArena = Annotated[ArenaModeration, Depends(get_arena)]
+OnBoard = Annotated[BoardModeration, Depends(get_board)]
+
+
+@routes.get("/admin", dependencies=[Depends(require_operator)])
+def page(request: Request, site: CurrentSite, arena: OnArena, board: OnBoard) -> HTMLResponse:
+    """Show what is flagged, waits or was decided."""
+    rows = site.services.desk.queue.all()[:NEWEST]
+    return site.render(
+        request,
+        "admin.html",
+        freezable=FREEZABLE,
+        votes=board.flagged_votes(NEWEST),
+        sessions=board.flagged_sessions(NEWEST),
+        submissions=[(describe_publicly(row), _MAY[row.state]) for row in rows],
+        pool=arena.pool(),
+        trail=board.trail(NEWEST),
+        longest=LONGEST_REASON,
+    )
+
+
+@routes.post("/admin/votes")
+def vote(by: OperatorName, arena: OnArena, sent: AboutVote) -> JSONResponse:
+    """Count a vote, or leave it out."""
+    arena.count_vote(sent.vote, sent.counted, sent.reason, by)
+    return JSONResponse({"vote": sent.vote, "counted": sent.counted})
+
+
+@routes.post("/admin/voters")
+def voter(by: OperatorName, arena: OnArena, sent: AboutVoter) -> JSONResponse:
+    """Count all votes of a voter, or leave them out."""
+    changed = arena.count_voter(sent.voter, sent.counted, sent.reason, by)
+    return JSONResponse({"voter": sent.voter, "counted": sent.counted, "votes": changed})
+
+
+@routes.post("/admin/sessions")
+def session(by: OperatorName, site: CurrentSite, sent: AboutSession) -> JSONResponse:
+    """Count a listener of a listening test, or leave them out."""
+    site.services.listening.count_session(sent.test, sent.listener, sent.counted, sent.reason, by)
+    return JSONResponse({"listener": sent.listener, "counted": sent.counted})
+
+
+@routes.post("/admin/submissions")
+def submission(by: OperatorName, site: CurrentSite, sent: AboutSubmission) -> JSONResponse:
+    """Queue a submission again, or cancel, withdraw or take it down."""
+    services = site.services
+    decisions = SubmissionModeration(services.desk.queue, services.runs, build, services.arena.changed)
+    decide = {
+        "requeue": decisions.requeue,
+        "cancel": decisions.cancel,
+        "withdraw": decisions.withdraw,
+        "takedown": decisions.take_down,
+    }[sent.action]
+    return JSONResponse({"id": sent.id, "state": decide(sent.id, sent.reason, by).state})
+
+
+@routes.post("/admin/frozen")
+def frozen(by: OperatorName, board: OnBoard, sent: Freeze) -> JSONResponse:
+    """Freeze votes or submissions, or take them again."""
+    (board.freeze if sent.frozen else board.thaw)(sent.what, sent.reason, by)
+    return JSONResponse({"what": sent.what, "frozen": sent.frozen})
+
+
+@routes.post("/admin/dimensions")
+def dimension(by: OperatorName, arena: OnArena, sent: AboutDimension) -> JSONResponse:
+    """Open or close a dimension for new battles."""
+    arena.open_dimension(sent.dimension, sent.open, sent.reason, by)
+    return JSONResponse({"dimension": sent.dimension, "open": sent.open})
+
+
+@routes.post("/admin/systems")
+def system(by: OperatorName, arena: OnArena, sent: AboutSystem) -> JSONResponse:
+    """Put a system into the pool of new battles, or take it out."""
+    arena.pool_system(sent.system, sent.shown, sent.reason, by)
+    return JSONResponse({"system": sent.system, "shown": sent.shown})
+
+
+@routes.post("/admin/goal")
+def goal(by: OperatorName, arena: OnArena, sent: Goal) -> JSONResponse:
+    """Set the goal of votes for each dimension, or none."""
+    arena.set_goal(sent.votes, sent.reason, by)
+    return JSONResponse({"votes": sent.votes})

@@ -19,8 +19,8 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel
 from request_guard import RequestCounts
-from services import EVERY, WriteProbe
-from website import Site
+from services import EVERY
+from website import CurrentSite, Site, limit
 
 from podeval import __version__, benchmarks
 from podeval.arena import ArenaRefused, refusal
@@ -32,6 +32,8 @@ from podeval.store.tables import OUTCOMES
 from podeval.submissions.public_view import read_health
 
 _LOG = logging.getLogger("podeval.site")
+
+routes = APIRouter(tags=["board"])
 
 METHODS = ("get", "post")
 RATE = "120/minute"
@@ -46,73 +48,48 @@ MOST_NAMED = 20
 """Names in the sentence that says which there are."""
 
 
-class BoardPage(BaseModel):
-    """Some rows of the board; `total` counts all that fit, so that the next page can be asked for."""
+class RowsPage(BaseModel):
+    """Some rows of many; `total` counts all that fit, so that the next page can be asked for."""
 
     total: int
     rows: list[dict[str, Any]]
 
 
-class ApiRoutes:
-    """Answers to programs: the board's numbers, items, votes, and whether the site is well."""
+@routes.get("/api/v1/benchmarks", dependencies=[limit(RATE)])
+def all_benchmarks() -> list[dict[str, Any]]:
+    """Every benchmark's record: tracks, splits, dimensions, metrics, breakdowns, aggregation."""
+    return [benchmarks.get(name).model_dump(mode="json") for name in benchmarks.list_benchmarks()]
 
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        self.folder = site.results
-        self.probe = WriteProbe(site.services.database)
-        self._families: Families = {}
-        self._read_at = -math.inf
 
-    def all_benchmarks(self, request: Request) -> list[dict[str, Any]]:
-        """Every benchmark's record: tracks, splits, dimensions, metrics, breakdowns, aggregation."""
-        self.site.limit(request, RATE)
-        return [benchmarks.get(name).model_dump(mode="json") for name in benchmarks.list_benchmarks()]
+@routes.get("/api/v1/metrics", dependencies=[limit(RATE)])
+def all_metrics() -> list[dict[str, Any]]:
+    """Every metric's declaration: version, keys with direction and bounds, inputs, parameters."""
+    return [describe_metric(metric) for metric in catalogue.load_all_metrics()]
 
-    def all_metrics(self, request: Request) -> list[dict[str, Any]]:
-        """Every metric's declaration: version, keys with direction and bounds, inputs, parameters."""
-        self.site.limit(request, RATE)
-        return [describe_metric(metric) for metric in catalogue.load_all_metrics()]
 
-    def board(
-        self,
-        request: Request,
-        benchmark: str = "",
-        profile: str = "",
-        system: str = "",
-        metric: str = "",
-        slice: Annotated[str | None, Query(description='"" for all items; e.g. category=Arts')] = None,
-        offset: Annotated[int, Query(ge=0)] = 0,
-        limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
-    ) -> BoardPage:
-        """The values on the board: value, interval, rank range, items scored and unscored, protocol. Values of
-        different protocols or profiles are not comparable.
-        """
-        self.site.limit(request, RATE)
-        rows = _filter_rows(
-            self.folder, self.folder.board(), benchmark=benchmark, profile=profile, system=system, metric=metric
-        )
-        if slice is not None:
-            rows = _filter_rows(self.folder, rows, slice=slice) if slice else rows[rows["slice"] == ""]
-        return BoardPage(total=len(rows), rows=_json_rows(rows.iloc[offset : offset + limit]))
+@routes.get("/api/v1/board", dependencies=[limit(RATE)])
+def board(
+    site: CurrentSite,
+    benchmark: str = "",
+    profile: str = "",
+    system: str = "",
+    metric: str = "",
+    slice: Annotated[str | None, Query(description='"" for all items; e.g. category=Arts')] = None,
+    offset: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
+) -> RowsPage:
+    """The values on the board: value, interval, rank range, items scored and unscored, protocol. Values of
+    different protocols or profiles are not comparable.
+    """
+    rows = _filter_rows(
+        site.results, site.results.board(), benchmark=benchmark, profile=profile, system=system, metric=metric
+    )
+    if slice is not None:
+        rows = _filter_rows(site.results, rows, slice=slice) if slice else rows[rows["slice"] == ""]
+    return RowsPage(total=len(rows), rows=_json_rows(rows.iloc[offset : offset + limit]))
 
-    def items(
-        self,
-        request: Request,
-        system: str,
-        benchmark: str = "",
-        metric: str = "",
-        offset: Annotated[int, Query(ge=0)] = 0,
-        limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
-    ) -> BoardPage:
-        """Every result of one system, item by item."""
-        self.site.limit(request, RATE)
-        rows = _filter_rows(self.folder, self.folder.items(), system=system, benchmark=benchmark, metric=metric)
-        results = _json_rows(rows.iloc[offset : offset + limit])
-        for row in results:
-            row["result"] = json.loads(row["result"])
-            row.pop("output", None)
-        return BoardPage(total=len(rows), rows=results)
 
+<<<<<<< HEAD
     def votes(
         self,
         request: Request,
@@ -128,75 +105,113 @@ class ApiRoutes:
         arena = self.site.services.arena
         total, rows = arena.list_votes(dimension=dimension, after=after, offset=offset, limit=limit)
         return BoardPage(total=total, rows=rows)
+=======
+@routes.get("/api/v1/items", dependencies=[limit(RATE)])
+def items(
+    site: CurrentSite,
+    system: str,
+    benchmark: str = "",
+    metric: str = "",
+    offset: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
+) -> RowsPage:
+    """Every result of one system, item by item."""
+    rows = _filter_rows(site.results, site.results.items(), system=system, benchmark=benchmark, metric=metric)
+    results = _json_rows(rows.iloc[offset : offset + limit])
+    for row in results:
+        row["result"] = json.loads(row["result"])
+        row.pop("output", None)
+    return RowsPage(total=len(rows), rows=results)
+>>>>>>> w/space
 
-    def health(self) -> Response:
-        """Whether the database responds (503 if it does not), and whether votes and submissions are accepted."""
-        services = self.site.services
-        try:
-            frozen = services.frozen()
-            with services.database.reading() as session:
-                health = read_health(session, datetime.now(UTC))
-        except Exception as error:
-            # Where it is, is for the operator.
-            _LOG.error("the database %s does not answer: %s", services.database.name, type(error).__name__)
-            return JSONResponse({"status": "down", "error": "the database does not answer"}, 503)
-        closed = services.closed or self.probe.why_not()
-        queue = f"{health.waiting} submissions wait and no worker lives" if health.is_abandoned else None
-        return JSONResponse(
-            {
-                "status": "ok",
-                "version": __version__,
-                "database": "sqlite" if services.database.is_sqlite else "postgresql",
-                "taking": closed is None,
-                # Why nothing is taken, as where its disk is full; and why operators take no votes or submissions.
-                "closed": closed,
-                "frozen": frozen,
-                "queue": queue,
-            }
-        )
 
-    def documentation(self, request: Request) -> HTMLResponse:
-        """Show every path of the OpenAPI document, what it gives and what it can be asked."""
-        self.site.limit(request, RATE)
-        # What is made for programs stands before what pages ask too.
-        operations = sorted(list_operations(request.app.openapi()), key=lambda one: not one["path"].startswith("/api/"))
-        read, sent = ([one for one in operations if one["method"] == method] for method in METHODS)
-        return self.site.render(request, "interface.html", groups=(("read", read), ("taken", sent)))
+@routes.get("/api/v1/votes", dependencies=[limit("20/minute")])
+def votes(
+    site: CurrentSite,
+    dimension: str | None = None,
+    after: Annotated[int, Query(ge=0, le=MOST_NUMBER, description="votes with a higher number alone")] = 0,
+    offset: Annotated[int, Query(ge=0, le=MOST_NUMBER)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
+) -> RowsPage:
+    """The votes that count, in the order they were recorded; voters appear as salted pseudonyms. The lengths and
+    loudness of the recordings are withheld, because they would identify the sides of open battles.
+    """
+    arena = site.services.arena
+    total, rows = arena.list_votes(dimension=dimension, after=after, offset=offset, limit=limit)
+    return RowsPage(total=total, rows=rows)
 
-    def counts(self, request: Request) -> PlainTextResponse:
-        """Counts in Prometheus' text format."""
-        self.site.limit(request, RATE)
-        stored = self._stored() if time.monotonic() - self._read_at >= EVERY else self._families
-        self._read_at, self._families = time.monotonic(), stored
-        families = {**stored, **_count_requests(self.site.requests)}
-        lines = [line for name, (kind, samples) in families.items() for line in _write_family(name, kind, samples)]
-        return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
-    def _stored(self) -> Families:
-        """What the database and the disk say: asked seldom, as the counts go through all votes."""
-        services, now = self.site.services, datetime.now(UTC)
-        counted, hub = services.arena.counts(), services.evaluation.hub if services.evaluation else None
+@routes.get("/health")
+def health(site: CurrentSite) -> Response:
+    """Whether the database responds (503 if it does not), and whether votes and submissions are accepted."""
+    services = site.services
+    try:
+        frozen = services.frozen()
         with services.database.reading() as session:
-            queue = read_health(session, now)
-            done = {name: operator_settings.read_done(session, setting) for name, setting in _DONE.items()}
-        done |= {"rating": services.arena.rated_at, "worker_heartbeat": queue.alive_at}
-        outcomes = dict.fromkeys(OUTCOMES, 0) | counted.outcomes
-        families: Families = {
-            "votes_total": ("counter", {f'outcome="{name}"': count for name, count in sorted(outcomes.items())}),
-            "battles_total": ("counter", {"": counted.battles}),
-            "board_rows": ("gauge", {"": len(self.folder.board())}),
-            "submissions": ("gauge", {f'state="{state}"': count for state, count in queue.states.items()}),
-            "submissions_waiting": ("gauge", {"": queue.waiting}),
-            "oldest_waiting_seconds": ("gauge", {"": queue.waited}),
-            "workers_busy": ("gauge", {"": queue.busy}),
-            "disk_free_bytes": ("gauge", {"": shutil.disk_usage(services.runs).free}),
+            health = read_health(session, datetime.now(UTC))
+    except Exception as error:
+        # Where it is, is for the operator.
+        _LOG.error("the database %s does not answer: %s", services.database.name, type(error).__name__)
+        return JSONResponse({"status": "down", "error": "the database does not answer"}, 503)
+    closed = services.closed or site.services.probe.why_not()
+    queue = f"{health.waiting} submissions wait and no worker lives" if health.is_abandoned else None
+    return JSONResponse(
+        {
+            "status": "ok",
+            "version": __version__,
+            "database": "sqlite" if services.database.is_sqlite else "postgresql",
+            "taking": closed is None,
+            # Why nothing is taken, as where its disk is full; and why operators take no votes or submissions.
+            "closed": closed,
+            "frozen": frozen,
+            "queue": queue,
         }
-        for name, at in done.items():
-            # Never is the beginning of all time, so that a rule on its age needs no case of its own.
-            families[f"last_{name}_timestamp_seconds"] = ("gauge", {"": at.timestamp() if at else 0})
-        if hub is not None:
-            families["jobs_budget_left_dollars"] = ("gauge", {"": hub.ledger.budget - hub.ledger.committed()})
-        return families
+    )
+
+
+@routes.get("/api/docs", include_in_schema=False, dependencies=[limit(RATE)])
+def documentation(request: Request, site: CurrentSite) -> HTMLResponse:
+    """Show every path of the OpenAPI document, what it gives and what it can be asked."""
+    # What is made for programs stands before what pages ask too.
+    operations = sorted(list_operations(request.app.openapi()), key=lambda one: not one["path"].startswith("/api/"))
+    read, sent = ([one for one in operations if one["method"] == method] for method in METHODS)
+    return site.render(request, "interface.html", groups=(("read", read), ("taken", sent)))
+
+
+@routes.get("/metrics", include_in_schema=False, dependencies=[limit(RATE)])
+def counts(site: CurrentSite) -> PlainTextResponse:
+    """Counts in Prometheus' text format."""
+    stored = site.results.remember("counts", (), time.monotonic() // EVERY, lambda: _count_stored(site))
+    families = {**stored, **_count_requests(site.requests)}
+    lines = [line for name, (kind, samples) in families.items() for line in _write_family(name, kind, samples)]
+    return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
+
+
+def _count_stored(site: Site) -> Families:
+    """What the database and the disk say: asked seldom, as the counts go through all votes."""
+    services, now = site.services, datetime.now(UTC)
+    counted, hub = services.arena.counts(), services.evaluation.hub
+    with services.database.reading() as session:
+        queue = read_health(session, now)
+        done = {name: operator_settings.read_done(session, setting) for name, setting in _DONE.items()}
+    done |= {"rating": services.arena.rated_at, "worker_heartbeat": queue.alive_at}
+    outcomes = dict.fromkeys(OUTCOMES, 0) | counted.outcomes
+    families: Families = {
+        "votes_total": ("counter", {f'outcome="{name}"': count for name, count in sorted(outcomes.items())}),
+        "battles_total": ("counter", {"": counted.battles}),
+        "board_rows": ("gauge", {"": len(site.results.board())}),
+        "submissions": ("gauge", {f'state="{state}"': count for state, count in queue.states.items()}),
+        "submissions_waiting": ("gauge", {"": queue.waiting}),
+        "oldest_waiting_seconds": ("gauge", {"": queue.waited}),
+        "workers_busy": ("gauge", {"": queue.busy}),
+        "disk_free_bytes": ("gauge", {"": shutil.disk_usage(services.runs).free}),
+    }
+    for name, at in done.items():
+        # Never is the beginning of all time, so that a rule on its age needs no case of its own.
+        families[f"last_{name}_timestamp_seconds"] = ("gauge", {"": at.timestamp() if at else 0})
+    if hub is not None:
+        families["jobs_budget_left_dollars"] = ("gauge", {"": hub.ledger.budget - hub.ledger.committed()})
+    return families
 
 
 def _count_requests(requests: RequestCounts) -> Families:
@@ -216,21 +231,6 @@ def _write_family(name: str, kind: str, samples: Mapping[str, float]) -> Iterato
         else:
             bucket = "_bucket" if kind == "histogram" else ""
             yield f"podeval_{name}{bucket}{{{label}}} {value}" if label else f"podeval_{name} {value}"
-
-
-def build_router(site: Site) -> APIRouter:
-    """The routes."""
-    routes = APIRouter(tags=["board"])
-    pages = ApiRoutes(site)
-    routes.get("/api/v1/benchmarks")(pages.all_benchmarks)
-    routes.get("/api/v1/metrics")(pages.all_metrics)
-    routes.get("/api/v1/board")(pages.board)
-    routes.get("/api/v1/items")(pages.items)
-    routes.get("/api/v1/votes")(pages.votes)
-    routes.get("/health")(pages.health)
-    routes.get("/metrics", include_in_schema=False)(pages.counts)
-    routes.get("/api/docs", include_in_schema=False)(pages.documentation)
-    return routes
 
 
 def _filter_rows(folder: RunsFolder, rows: pd.DataFrame, **filters: str) -> pd.DataFrame:
@@ -298,25 +298,18 @@ def list_operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
                     "method": method,
                     "path": path,
                     "about": about,
-                    "parameters": [*_query_parameters(operation), *_body_parameters(operation, document)],
+                    "parameters": list(_list_parameters(operation, document)),
                 }
 
 
-def _query_parameters(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for parameter in operation.get("parameters", []):
-        about = parameter.get("description", "")
-        yield _parameter(
-            parameter["name"], parameter["in"], {**parameter["schema"], "description": about}, parameter["required"]
-        )
-
-
-def _body_parameters(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-    schema = content.get("schema", {})
-    if "$ref" in schema:
-        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
-    for name, field in schema.get("properties", {}).items():
-        yield _parameter(name, "body", field, name in schema.get("required", ()))
+def _list_parameters(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for each in operation.get("parameters", []):
+        schema = each["schema"] | {"description": each.get("description", "")}
+        yield _parameter(each["name"], each["in"], schema, each["required"])
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    body = document["components"]["schemas"].get(body.get("$ref", "").rpartition("/")[2], body)
+    for name, field in body.get("properties", {}).items():
+        yield _parameter(name, "body", field, name in body.get("required", ()))
 
 
 def _parameter(name: str, location: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:

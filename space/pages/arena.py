@@ -13,7 +13,7 @@ from markupsafe import Markup
 from pydantic import Field, Strict, StrictFloat
 from rate_limit import ThreadPool
 from request_guard import find_origin
-from website import FromPage, Site, write_system_address
+from website import CurrentSite, FromPage, limit, write_system_address
 
 from pages.board import stream_csv
 from podeval.arena import Ballot, BattleView, refusal
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 AT_ONCE = 6
 """Threads of all who vote. They wait for the database most of the time, so that more would not be sooner done."""
+in_turn = ThreadPool(AT_ONCE)
+routes = APIRouter(tags=["arena"])
+routes.include_router(audio_routes.routes)
 LONGEST_QUESTION = 160
 """Letters of a question that is shown as a heading; a longer one is a page of rules."""
 
@@ -58,163 +61,157 @@ class BallotSent(FromPage):
     seconds_b: float = 0.0
 
 
-class ArenaRoutes:
-    """Battles, votes and ratings, as a page and as data."""
+def _voter(request: Request, site: CurrentSite) -> str:
+    person = site.require_person(request)
+    return site.services.arena.voter(person.identity, person.name)
 
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        self.arena = site.services.arena
-        self.rankings, self.personals = site.services.rankings, Personals(self.arena.database)
 
-    def _voter(self, request: Request) -> str:
-        person = self.site.require_person(request)
-        return self.arena.voter(person.identity, person.name)
-
-    def offer(self, request: Request) -> JSONResponse:
-        """What the tab offers this person: the dimensions that can be judged, or why nothing can, and its texts."""
-        self.site.limit(request, "120/minute")
-        texts, closed = self._texts(request), self.site.services.closed
-        offered = {} if closed else self.arena.dimensions_by_protocol()
-        state, sentence = "open", ""
-        if closed:
-            state, sentence = refusal.CLOSED, self.site.translate(request, closed)
-        elif not offered:
-            state, sentence = refusal.NOTHING_YET, f"{texts['nothing_yet_how']} podeval arena add RUNS"
-        elif self.site.person(request) is None:
-            state, sentence = "not signed in", texts["sign_in_text"]
-        choices = [
-            {
-                "protocol": protocol,
-                "title": texts["protocols"][protocol],
-                "dimensions": [(name, texts["names"].get(name, name)) for name in names],
-            }
-            for protocol, names in offered.items()
-        ]
-        words = {"texts": texts["script"], "refused": texts["refused"], "sign_in": self.site.say_sign_in(request)}
-        return JSONResponse(words | {"state": state, "sentence": sentence, "offered": choices})
-
-    def _texts(self, request: Request) -> dict[str, Any]:
-        texts: dict[str, Any] = self.site.texts[self.site.language(request)]["arena"]
-        return texts
-
-    def _show(self, request: Request, view: BattleView) -> JSONResponse:
-        """A battle as data, and what is asked in the words of the page: a long question is folded with its task."""
-        language = self.site.language(request)
-        texts = self.site.texts[language]
-        names = {name.replace("_", " "): word for name, word in texts["board"]["groups"].items()}
-        names |= texts["arena"]["names"]
-        translated = texts["arena"]["questions"].get(view.instructions)
-        short = 0 < len(view.instructions) <= LONGEST_QUESTION
-        task = {
-            "question": translated or (view.instructions if short else texts["arena"]["question"]),
-            "language": view.language if short and not translated else language,
-            "judged_on": [names.get(name, name) for name in (view.dimension, view.capability) if name],
-            "instructions": "" if short else view.instructions,
+@routes.get("/arena/offer", include_in_schema=False, dependencies=[limit("120/minute")])
+@in_turn
+def offer(request: Request, site: CurrentSite) -> JSONResponse:
+    """What the tab offers this person: the dimensions that can be judged, or why nothing can, and its texts."""
+    texts, closed = _texts(request, site), site.services.closed
+    offered = {} if closed else site.services.arena.dimensions_by_protocol()
+    state, sentence = "open", ""
+    if closed:
+        state, sentence = refusal.CLOSED, site.translate(request, closed)
+    elif not offered:
+        state, sentence = refusal.NOTHING_YET, f"{texts['nothing_yet_how']} podeval arena add RUNS"
+    elif site.person(request) is None:
+        state, sentence = "not signed in", texts["sign_in_text"]
+    choices = [
+        {
+            "protocol": protocol,
+            "title": texts["protocols"][protocol],
+            "dimensions": [(name, texts["names"].get(name, name)) for name in names],
         }
-        return JSONResponse(_battle(view) | {"asked": task})
-
-    def battle(self, request: Request, wish: Wish) -> JSONResponse:
-        """Start a new battle for the caller: two outputs, blind."""
-        self.site.limit(request, "30/minute")
-        view = self.arena.serve(self._voter(request), protocol=wish.protocol or None, dimension=wish.dimension or None)
-        return self._show(request, view)
-
-    def again(self, request: Request, token: str) -> JSONResponse:
-        """Return an open battle again, to the person it was made for."""
-        self.site.limit(request, "60/minute")
-        return self._show(request, self.arena.show(token, self._voter(request)))
-
-    def vote(self, request: Request, sent: BallotSent) -> JSONResponse:
-        """Record a vote. The response is sent once the vote is on disk; sending the same vote again gets the same
-        response.
-        """
-        self.site.limit(request, "60/minute")
-        who = self._voter(request)
-        ballot = Ballot(**sent.model_dump(), origin=self.arena.origin(find_origin(request)))
-        done = self.arena.vote(who, ballot)
-        return JSONResponse(asdict(done) | {"recorded_at": done.recorded_at.isoformat()})
-
-    def reveal(self, request: Request, vote: str) -> JSONResponse:
-        """Reveal the systems of a battle that the caller judged, with their current ratings; null if the arena does
-        not reveal them.
-        """
-        self.site.limit(request, "60/minute")
-        reveal = self.rankings.reveal(self._voter(request), vote)
-        return JSONResponse(None if reveal is None else asdict(reveal))
-
-    def revealed(self, request: Request, vote: str) -> JSONResponse:
-        """The revealed battle in the words of the page: whose the sides are, what the votes say of the two, and what
-        the caller's own votes say.
-        """
-        self.site.limit(request, "60/minute")
-        who, texts = self._voter(request), self._texts(request)
-        reveal, mine = self.rankings.reveal(who, vote), self.personals.of(who)
-        content: dict[str, Any] = {"standing": texts["not_told"]}
-        if reveal is not None:
-            on_board = set(self.site.results.board()["system"])
-            content = {"standing": _describe_standing(reveal, texts)}
-            for name, side in (("a", reveal.a), ("b", reveal.b)):
-                content[name] = {
-                    "title": side.title,
-                    "about": "" if side.kind == "system" else f"({texts[side.kind]})",
-                    "page": write_system_address(side.system) if side.system in on_board else "",
-                    "audio": side.audio,
-                    "whole": side.whole,
-                }
-        rows = [texts["own_row"].format(row.title, f"{row.wins:g}", row.battles) for row in mine.board]
-        return JSONResponse(content | {"mine": _describe_own(mine, texts, reveals=reveal is not None), "board": rows})
-
-    def me(self, request: Request) -> JSONResponse:
-        """Return how many battles the caller judged, and how often other voters agree."""
-        self.site.limit(request, "60/minute")
-        return JSONResponse(asdict(self.personals.of(self._voter(request))))
-
-    def ratings(self, request: Request, dimension: str = "", protocol: str = "") -> HTMLResponse:
-        """Show the ratings of one dimension with what they rest on."""
-        self.site.limit(request, "60/minute")
-        ranking = self.rankings.current()
-        by = protocol if protocol in ranking.protocols else next(iter(ranking.protocols), "")
-        parts = ranking.protocols.get(by, {})
-        chosen = dimension if dimension in parts else next(iter(parts), None)
-        texts = self.site.texts[self.site.language(request)]["arena"]
-        board = self.site.results.board()
-        return self.site.render(
-            request, "arena_ratings.html", ranking=ranking, protocol=by, chosen=chosen, pooled=POOLED,
-            goal=self.arena.votes_goal(), pages={name: write_system_address(name) for name in set(board["system"])},
-            shown=_ranking_content(ranking, parts[chosen], texts) if chosen else None,
-        )  # fmt: skip
-
-    def ratings_json(self, request: Request) -> JSONResponse:
-        """The rankings by public votes, on excerpts and on whole recordings, and by the battles before each judge:
-        ratings with 95 % intervals and ranks, or what a provisional system lacks (`provisional`), and whose votes count
-        for less (`lowered`).
-        """
-        self.site.limit(request, "60/minute")
-        return JSONResponse(self.rankings.current().document())
-
-    def ratings_csv(self, request: Request) -> Response:
-        """The same rankings as a table."""
-        self.site.limit(request, "60/minute")
-        return stream_csv(request, self.rankings.current().table(), "podeval-arena-ratings.csv", mark="")
+        for protocol, names in offered.items()
+    ]
+    words = {"texts": texts["script"], "refused": texts["refused"], "sign_in": site.say_sign_in(request)}
+    return JSONResponse(words | {"state": state, "sentence": sentence, "offered": choices})
 
 
-def build_router(site: Site) -> APIRouter:
-    """The routes of the arena and of its sounds."""
-    routes = APIRouter(tags=["arena"])
-    routes.include_router(audio_routes.build_router(site))
-    in_turn = ThreadPool(AT_ONCE)
-    pages = ArenaRoutes(site)
-    routes.get("/arena/offer", include_in_schema=False)(in_turn(pages.offer))
-    routes.post("/arena/battles")(in_turn(pages.battle))
-    routes.get("/arena/battles/{token}")(in_turn(pages.again))
-    routes.post("/arena/votes")(in_turn(pages.vote))
-    routes.get("/arena/votes/{vote}/reveal")(in_turn(pages.reveal))
-    routes.get("/arena/votes/{vote}/revealed", include_in_schema=False)(in_turn(pages.revealed))
-    routes.get("/arena/me")(in_turn(pages.me))
-    routes.get("/arena/ratings", include_in_schema=False)(pages.ratings)
-    routes.get("/arena/ratings.json")(pages.ratings_json)
-    routes.get("/arena/ratings.csv", response_class=Response)(pages.ratings_csv)
-    return routes
+def _texts(request: Request, site: CurrentSite) -> dict[str, Any]:
+    texts: dict[str, Any] = site.texts[site.language(request)]["arena"]
+    return texts
+
+
+def _show(request: Request, site: CurrentSite, view: BattleView) -> JSONResponse:
+    """A battle as data, and what is asked in the words of the page: a long question is folded with its task."""
+    language = site.language(request)
+    texts = site.texts[language]
+    names = {name.replace("_", " "): word for name, word in texts["board"]["groups"].items()}
+    names |= texts["arena"]["names"]
+    translated = texts["arena"]["questions"].get(view.instructions)
+    short = 0 < len(view.instructions) <= LONGEST_QUESTION
+    task = {
+        "question": translated or (view.instructions if short else texts["arena"]["question"]),
+        "language": view.language if short and not translated else language,
+        "judged_on": [names.get(name, name) for name in (view.dimension, view.capability) if name],
+        "instructions": "" if short else view.instructions,
+    }
+    return JSONResponse(_battle(view) | {"asked": task})
+
+
+@routes.post("/arena/battles", dependencies=[limit("30/minute")])
+@in_turn
+def battle(request: Request, site: CurrentSite, wish: Wish) -> JSONResponse:
+    """Start a new battle for the caller: two outputs, blind."""
+    view = site.services.arena.serve(
+        _voter(request, site), protocol=wish.protocol or None, dimension=wish.dimension or None
+    )
+    return _show(request, site, view)
+
+
+@routes.get("/arena/battles/{token}", dependencies=[limit("60/minute")])
+@in_turn
+def again(request: Request, site: CurrentSite, token: str) -> JSONResponse:
+    """Return an open battle again, to the person it was made for."""
+    return _show(request, site, site.services.arena.show(token, _voter(request, site)))
+
+
+@routes.post("/arena/votes", dependencies=[limit("60/minute")])
+@in_turn
+def vote(request: Request, site: CurrentSite, sent: BallotSent) -> JSONResponse:
+    """Record a vote. The response is sent once the vote is on disk; sending the same vote again gets the same
+    response.
+    """
+    who = _voter(request, site)
+    ballot = Ballot(**sent.model_dump(), origin=site.services.arena.origin(find_origin(request)))
+    done = site.services.arena.vote(who, ballot)
+    return JSONResponse(asdict(done) | {"recorded_at": done.recorded_at.isoformat()})
+
+
+@routes.get("/arena/votes/{vote}/reveal", dependencies=[limit("60/minute")])
+@in_turn
+def reveal(request: Request, site: CurrentSite, vote: str) -> JSONResponse:
+    """Reveal the systems of a battle that the caller judged, with their current ratings; null if the arena does
+    not reveal them.
+    """
+    reveal = site.services.rankings.reveal(_voter(request, site), vote)
+    return JSONResponse(None if reveal is None else asdict(reveal))
+
+
+@routes.get("/arena/votes/{vote}/revealed", include_in_schema=False, dependencies=[limit("60/minute")])
+@in_turn
+def revealed(request: Request, site: CurrentSite, vote: str) -> JSONResponse:
+    """The revealed battle in the words of the page: whose the sides are, what the votes say of the two, and what
+    the caller's own votes say.
+    """
+    who, texts = _voter(request, site), _texts(request, site)
+    reveal, mine = site.services.rankings.reveal(who, vote), Personals(site.services.database).of(who)
+    content: dict[str, Any] = {"standing": texts["not_told"]}
+    if reveal is not None:
+        on_board = set(site.results.board()["system"])
+        content = {"standing": _describe_standing(reveal, texts)}
+        for name, side in (("a", reveal.a), ("b", reveal.b)):
+            content[name] = {
+                "title": side.title,
+                "about": "" if side.kind == "system" else f"({texts[side.kind]})",
+                "page": write_system_address(side.system) if side.system in on_board else "",
+                "audio": side.audio,
+                "whole": side.whole,
+            }
+    rows = [texts["own_row"].format(row.title, f"{row.wins:g}", row.battles) for row in mine.board]
+    return JSONResponse(content | {"mine": _describe_own(mine, texts, reveals=reveal is not None), "board": rows})
+
+
+@routes.get("/arena/me", dependencies=[limit("60/minute")])
+@in_turn
+def me(request: Request, site: CurrentSite) -> JSONResponse:
+    """Return how many battles the caller judged, and how often other voters agree."""
+    return JSONResponse(asdict(Personals(site.services.database).of(_voter(request, site))))
+
+
+@routes.get("/arena/ratings", include_in_schema=False, dependencies=[limit("60/minute")])
+def ratings(request: Request, site: CurrentSite, dimension: str = "", protocol: str = "") -> HTMLResponse:
+    """Show the ratings of one dimension with what they rest on."""
+    ranking, arena = site.services.rankings.current(), site.services.arena
+    by = protocol if protocol in ranking.protocols else next(iter(ranking.protocols), "")
+    parts = ranking.protocols.get(by, {})
+    chosen = dimension if dimension in parts else next(iter(parts), None)
+    texts = site.texts[site.language(request)]["arena"]
+    board = site.results.board()
+    return site.render(
+        request, "arena_ratings.html", ranking=ranking, protocol=by, chosen=chosen, pooled=POOLED,
+        goal=arena.votes_goal(), pages={name: write_system_address(name) for name in set(board["system"])},
+        shown=_ranking_content(ranking, parts[chosen], texts) if chosen else None,
+    )  # fmt: skip
+
+
+@routes.get("/arena/ratings.json", dependencies=[limit("60/minute")])
+def ratings_json(site: CurrentSite) -> JSONResponse:
+    """The rankings by public votes, on excerpts and on whole recordings, and by the battles before each judge:
+    ratings with 95 % intervals and ranks, or what a provisional system lacks (`provisional`), and whose votes count
+    for less (`lowered`).
+    """
+    return JSONResponse(site.services.rankings.current().document())
+
+
+@routes.get("/arena/ratings.csv", response_class=Response, dependencies=[limit("60/minute")])
+def ratings_csv(request: Request, site: CurrentSite) -> Response:
+    """The same rankings as a table."""
+    return stream_csv(request, site.services.rankings.current().table(), "podeval-arena-ratings.csv", mark="")
 
 
 def _describe_standing(battle: RevealedBattle, texts: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ import orjson
 import pandas as pd
 from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
-from website import Site, write_system_address
+from website import CurrentSite, Site, limit, write_system_address
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.board import pictures, reported_elsewhere
@@ -30,6 +30,8 @@ from podeval.texts import write_sentence
 
 _LOG = logging.getLogger("podeval.site")
 
+routes = APIRouter(tags=["board"])
+
 RATE = "120/minute"
 PAGE_RATE = "300/minute"
 SMALLEST_PACKED = 4_096
@@ -39,59 +41,51 @@ GZIP_BITS = 31
 """The form of gzip, as zlib numbers it."""
 
 
-def build_router(site: Site) -> APIRouter:
-    """The page and its files."""
-    routes = APIRouter(tags=["board"])
-    folder = site.results
+@routes.get("/board.json", include_in_schema=False, dependencies=[limit(PAGE_RATE)])
+def view(request: Request, site: CurrentSite, part: str = "") -> Response:
+    """All that the leaderboard's script draws of a place; of `part=picture`, its picture alone."""
+    content, whole = describe_view(site, request, part)
+    answer = Response(orjson.dumps(content), 200 if whole else 503, media_type="application/json")
+    site.keep_language(request, answer)
+    answer.headers["Vary"] = "accept-encoding, accept-language, cookie"
+    return compress(request, answer)
 
-    @routes.get("/board.json", include_in_schema=False)
-    def view(request: Request, part: str = "") -> Response:
-        """All that the leaderboard's script draws of a place; of `part=picture`, its picture alone."""
-        site.limit(request, PAGE_RATE)
-        content, whole = describe_view(site, request, part)
-        answer = Response(orjson.dumps(content), 200 if whole else 503, media_type="application/json")
-        site.keep_language(request, answer)
-        answer.headers["Vary"] = "accept-encoding, accept-language, cookie"
-        return compress(request, answer)
 
-    @routes.get("/board.csv", response_class=Response)
-    def csv(request: Request) -> Response:
-        """The values of a view, one per row, with interval, ranks, counts, reasons and protocol."""
-        site.limit(request, RATE)
-        settled = _require_view(request, folder)
-        return stream_csv(request, make_tidy(settled), _name_file(settled, "csv"))
+@routes.get("/board.csv", response_class=Response, dependencies=[limit(RATE)])
+def csv(request: Request, site: CurrentSite) -> Response:
+    """The values of a view, one per row, with interval, ranks, counts, reasons and protocol."""
+    settled = _require_view(request, site.results)
+    return stream_csv(request, make_tidy(settled), _name_file(settled, "csv"))
 
-    @routes.get("/board.parquet", response_class=Response)
-    def parquet(request: Request) -> Response:
-        """The same as Parquet."""
-        site.limit(request, RATE)
-        settled = _require_view(request, folder)
-        buffer = io.BytesIO()
-        make_tidy(settled).to_parquet(buffer, index=False)
-        headers = _attach(_name_file(settled, "parquet"))
-        return Response(buffer.getvalue(), media_type="application/vnd.apache.parquet", headers=headers)
 
-    @routes.get("/badge/{system}.svg", response_class=Response)
-    def badge(request: Request, system: str, board: str = "", dimension: str = "", metric: str = "") -> Response:
-        """A badge of a system for its README: its rank range on a board, else `provisional` or `reported`."""
-        site.limit(request, RATE)
-        index = folder.index()
-        if index.empty or (board and board not in index.boards):
-            raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-choice", what="board", value=f"{board[:80]!r}"))
-        try:
-            content = render_badge(index, system, BoardView(board=board, dimension=dimension, sort=metric))
-        except BadInput as error:
-            raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
-        return Response(content, media_type="image/svg+xml", headers={"Cache-Control": "public, max-age=3600"})
+@routes.get("/board.parquet", response_class=Response, dependencies=[limit(RATE)])
+def parquet(request: Request, site: CurrentSite) -> Response:
+    """The same as Parquet."""
+    settled = _require_view(request, site.results)
+    buffer = io.BytesIO()
+    make_tidy(settled).to_parquet(buffer, index=False)
+    headers = attach(_name_file(settled, "parquet"))
+    return Response(buffer.getvalue(), media_type="application/vnd.apache.parquet", headers=headers)
 
-    @routes.get("/reported-elsewhere.csv", response_class=Response)
-    def elsewhere(request: Request) -> Response:
-        """Values that others report for systems on other benchmarks, one per row, with source and protocol."""
-        site.limit(request, RATE)
-        # All of it is shipped and no stranger's, so that a minus at the front may stand as printed.
-        return stream_csv(request, pd.DataFrame(reported_elsewhere.list_rows()), "podeval-reported-elsewhere.csv")
 
-    return routes
+@routes.get("/badge/{system}.svg", response_class=Response, dependencies=[limit(RATE)])
+def badge(site: CurrentSite, system: str, board: str = "", dimension: str = "", metric: str = "") -> Response:
+    """A badge of a system for its README: its rank range on a board, else `provisional` or `reported`."""
+    index = site.results.index()
+    if index.empty or (board and board not in index.boards):
+        raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-choice", what="board", value=f"{board[:80]!r}"))
+    try:
+        content = render_badge(index, system, BoardView(board=board, dimension=dimension, sort=metric))
+    except BadInput as error:
+        raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
+    return Response(content, media_type="image/svg+xml", headers={"Cache-Control": "public, max-age=3600"})
+
+
+@routes.get("/reported-elsewhere.csv", response_class=Response, dependencies=[limit(RATE)])
+def elsewhere(request: Request) -> Response:
+    """Values that others report for systems on other benchmarks, one per row, with source and protocol."""
+    # All of it is shipped and no stranger's, so that a minus at the front may stand as printed.
+    return stream_csv(request, pd.DataFrame(reported_elsewhere.list_rows()), "podeval-reported-elsewhere.csv")
 
 
 def describe_view(site: Site, request: Request, part: str = "") -> tuple[dict[str, Any], bool]:
@@ -154,7 +148,8 @@ def _name_file(settled: ResolvedView, kind: str) -> str:
     return f"podeval-{name}.{kind}"
 
 
-def _attach(name: str) -> dict[str, str]:
+def attach(name: str) -> dict[str, str]:
+    """The header of an answer that is saved under a name."""
     return {"Content-Disposition": f'attachment; filename="{name}"'}
 
 
@@ -178,7 +173,7 @@ def stream_csv(request: Request, table: pd.DataFrame, name: str, mark: str = "\u
         if packed:
             yield packer.flush()
 
-    headers = _attach(name) | ({"Content-Encoding": "gzip"} if packed else {})
+    headers = attach(name) | ({"Content-Encoding": "gzip"} if packed else {})
     return StreamingResponse(write(), media_type="text/csv; charset=utf-8", headers=headers)
 
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from markdown_it import MarkdownIt
 from markupsafe import Markup
-from website import Site
+from website import CurrentSite, Site, limit
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.board.columns import get_column
@@ -26,63 +26,52 @@ DOCUMENTS = {
 """Documents of the list, by the key of their name in the texts `site`."""
 OPERATORS_DOCUMENTS = {"admin": "/admin", "listening": "/listening"}
 RATE = "60/minute"
+routes = APIRouter(include_in_schema=False)
+# A link to `/cards#wer` finds `#wer` in the list.
+routes.get("/cards")(lambda: RedirectResponse("/docs"))
 
 
-class DocumentPages:
-    """The documents that are not the business of another tab."""
-
-    def __init__(self, site: Site) -> None:
-        self.site = site
-
-    def documents(self, request: Request) -> Response:
-        """Show the list of documents and metrics."""
-        self.site.limit(request, RATE)
-        texts, words = self._read_texts(request)
-        person = self.site.person(request)
-        names = DOCUMENTS | (OPERATORS_DOCUMENTS if person and person.admin else {})
-        pages = [(address, texts["site"][key], texts["cards"]["pages"][key], "") for key, address in names.items()]
-        groups = {texts["cards"]["this_board"]: pages} | {words.dimension(group): [] for group in DIMENSION_GROUPS}
-        for metric in catalogue.load_all_metrics():
-            groups[words.dimension(metric.dimension.partition(".")[0])].append(_list_metric(metric, words))
-        return self.site.render(request, "docs.html", groups=[entry for entry in groups.items() if entry[1]])
-
-    def about(self, request: Request) -> Response:
-        """Show what this board is, and to whom one writes."""
-        self.site.limit(request, RATE)
-        about = self._read_texts(request)[0]["about"]
-        contact = about["contact"].format(self.site.contact) if self.site.contact else ""
-        text = "\n\n".join([about["content"], about["security"], contact])
-        # HTML in it would be shown as text.
-        content = MarkdownIt("commonmark", {"html": False}).render(text)
-        return self.site.render(request, "about.html", content=Markup(content))
-
-    def metric(self, request: Request, name: str) -> Response:
-        """Show a metric in plain words.
-
-        Raises:
-            Refused: there is no such metric.
-        """
-        self.site.limit(request, RATE, "metrics")
-        if name not in catalogue.NAMES:
-            raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-choice", what="metric", value=f"{name[:80]!r}"))
-        texts, words = self._read_texts(request)
-        return self.site.render(request, "metric.html", card=_describe(catalogue.get(name), words, texts["cards"]))
-
-    def _read_texts(self, request: Request) -> tuple[dict[str, Any], Words]:
-        language = self.site.language(request)
-        texts: dict[str, Any] = self.site.texts[language]
-        return texts, Words(texts["board"], language)
+@routes.get("/docs", dependencies=[limit(RATE)])
+def documents(request: Request, site: CurrentSite) -> Response:
+    """Show the list of documents and metrics."""
+    texts, words = _read_texts(request, site)
+    person = site.person(request)
+    names = DOCUMENTS | (OPERATORS_DOCUMENTS if person and person.admin else {})
+    pages = [(address, texts["site"][key], texts["cards"]["pages"][key], "") for key, address in names.items()]
+    groups = {texts["cards"]["this_board"]: pages} | {words.dimension(group): [] for group in DIMENSION_GROUPS}
+    for metric in catalogue.load_all_metrics():
+        groups[words.dimension(metric.dimension.partition(".")[0])].append(_list_metric(metric, words))
+    return site.render(request, "docs.html", groups=[entry for entry in groups.items() if entry[1]])
 
 
-def build_router(site: Site) -> APIRouter:
-    """The pages."""
-    routes, pages = APIRouter(include_in_schema=False), DocumentPages(site)
-    routes.get("/docs")(pages.documents)
-    routes.get("/about")(pages.about)
-    routes.get("/metrics/{name}")(pages.metric)
-    # A link to `/cards#wer` finds `#wer` in the list.
-    routes.get("/cards")(lambda: RedirectResponse("/docs"))
-    return routes
+@routes.get("/about", dependencies=[limit(RATE)])
+def about(request: Request, site: CurrentSite) -> Response:
+    """Show what this board is, and to whom one writes."""
+    texts = _read_texts(request, site)[0]["about"]
+    contact = texts["contact"].format(site.contact) if site.contact else ""
+    text = "\n\n".join([texts["content"], texts["security"], contact])
+    # HTML in it would be shown as text.
+    content = MarkdownIt("commonmark", {"html": False}).render(text)
+    return site.render(request, "about.html", content=Markup(content))
+
+
+@routes.get("/metrics/{name}", dependencies=[limit(RATE, "metrics")])
+def metric(request: Request, site: CurrentSite, name: str) -> Response:
+    """Show a metric in plain words.
+
+    Raises:
+        Refused: there is no such metric.
+    """
+    if name not in catalogue.NAMES:
+        raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-choice", what="metric", value=f"{name[:80]!r}"))
+    texts, words = _read_texts(request, site)
+    return site.render(request, "metric.html", card=_describe(catalogue.get(name), words, texts["cards"]))
+
+
+def _read_texts(request: Request, site: Site) -> tuple[dict[str, Any], Words]:
+    language = site.language(request)
+    texts: dict[str, Any] = site.texts[language]
+    return texts, Words(texts["board"], language)
 
 
 def _title(metric: Metric, words: Words) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
+from functools import partial, wraps
+from typing import Annotated, Any
 
-import pandas as pd
 import player_data
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from player_data import PlayerSide, list_leading_systems
 from rate_limit import Full, ThreadPool, WaitingRoom
 from request_guard import find_origin
-from website import Site, change_address, to_script_data
+from website import CurrentSite, Site, change_address, limit, to_script_data
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.board.columns import (
@@ -34,12 +34,10 @@ from podeval.board.compare import (
     format_signed,
     list_sides,
 )
-from podeval.board.item_results import Reading, format_reading, read_scores
+from podeval.board.item_results import format_reading, read_scores
 from podeval.board.playable import Recordings
-from podeval.board.runs_folder import RunsFolder
 from podeval.plots.charts import draw_pairs
 from podeval.plots.svg import Frame
-from podeval.recording.playback import Playback
 from podeval.texts import translate_reason, write_sentence
 
 AT_ONCE = 12
@@ -49,122 +47,129 @@ MOST, MOST_EACH = 36, 6
 """Sounds and peaks that wait or are looked for, of all and of one address; a page asks for four at once."""
 
 _KEEP = {"Cache-Control": "private, max-age=600"}
+_WAITING = WaitingRoom(MOST, MOST_EACH)
+_POOL = ThreadPool(AT_ONCE)
+routes = APIRouter(include_in_schema=False)
 
 
-class ComparePage:
-    """Two systems side by side, and their sounds."""
-
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        self.folder = site.results
-        self.recordings = Recordings(self.folder.path, Playback.default())
-        self.queue = WaitingRoom(MOST, MOST_EACH)
-        self.in_turn = ThreadPool(AT_ONCE)
-
-    def page(
-        self,
-        request: Request,
-        a: str = "",
-        b: str = "",
-        benchmark: str = "",
-        item: str = "",
-        by: str = "",
-        part: int = 0,
-        level: bool = False,
-    ) -> HTMLResponse:
-        """Show two systems, and one item that both spoke."""
-        self.site.limit(request, "120/minute")
-        board = self.folder.board()
-        every_text = self.site.texts[self.site.language(request)]
-        texts = every_text["compare"] | {"reasons": every_text["board"]["causes"]}
-        leading = not (a or b)
-        if leading:
-            a, b = (*list_leading_systems(self.folder, 2), "", "")[:2]
-        chosen = {"a": a, "b": b, "benchmark": benchmark}
-        if board.empty or not (a and b):
-            return self._ask_for_two(request, board, chosen)
-        try:
-            comparison = compare(self.folder, a, b, benchmark)
-        except UnknownSystem as error:
-            if leading:
-                return self._ask_for_two(request, board, chosen)
+@routes.get("/compare", dependencies=[limit("120/minute")])
+def page(
+    request: Request,
+    site: CurrentSite,
+    a: str = "",
+    b: str = "",
+    benchmark: str = "",
+    item: str = "",
+    by: str = "",
+    part: int = 0,
+    level: bool = False,
+) -> HTMLResponse:
+    """Show two systems, and one item that both spoke."""
+    board = site.results.board()
+    every_text = site.texts[site.language(request)]
+    texts = every_text["compare"] | {"reasons": every_text["board"]["causes"]}
+    leading = not (a or b)
+    if leading:
+        a, b = (*list_leading_systems(site.results, 2), "", "")[:2]
+    chosen = {"a": a, "b": b, "benchmark": benchmark}
+    try:
+        comparison = compare(site.results, a, b, benchmark) if a and b and not board.empty else None
+    except UnknownSystem as error:
+        if not leading:
             raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
-        shared = comparison.item(item) if item else _first_heard(comparison)
-        if item and shared is None:
-            raise ArenaRefused(refusal.UNKNOWN, texts["no_item"])
-        column = next((c for c in comparison.headlines if c.id == by), None) or next(iter(comparison.headlines), None)
-        query = {"a": a, "b": b, "benchmark": comparison.where, "by": column.id if column else "", "level": int(level)}
-        deck = self._deck(comparison, shared, texts, part, level) if shared else None
-        return self.site.render(
-            request,
-            "compare.html",
-            systems=list_sides(board),
-            chosen=chosen | {"benchmark": comparison.where},
-            level=level,
-            shared=shared,
-            deck=deck,
-            link=partial(change_address, "/compare", query),
-            script_data=Markup(to_script_data(player_data.build_script_data(deck, texts))),
-            **_content(comparison, column, shared, texts),
-        )
-
-    def _ask_for_two(self, request: Request, board: pd.DataFrame, chosen: dict[str, str]) -> HTMLResponse:
-        systems = list_sides(board) if len(board) else []
-        return self.site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
-
-    def _deck(
-        self, comparison: SystemComparison, shared: Shared, texts: dict[str, Any], part: int, level: bool
-    ) -> dict[str, Any] | None:
-        """Both outputs of an item, as the player takes them."""
+        comparison = None
+    systems = list_sides(board) if len(board) else []
+    if comparison is None:
+        return site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
+    # The first item that both left an output of, else that one did.
+    first = max(comparison.items, key=lambda each: sum(map(bool, each.outputs)), default=None)
+    shared = comparison.item(item) if item else first
+    if item and shared is None:
+        raise ArenaRefused(refusal.UNKNOWN, texts["no_item"])
+    column = next((c for c in comparison.headlines if c.id == by), None) or next(iter(comparison.headlines), None)
+    query = {"a": a, "b": b, "benchmark": comparison.where, "by": column.id if column else "", "level": int(level)}
+    deck = None
+    if shared:
         both = zip((comparison.a, comparison.b), shared.outputs, strict=True)
         players = [PlayerSide(side.system, side.title, output) for side, output in both]
-        return player_data.build_deck(self.folder, players, comparison.where, shared.id, texts, part, level)
+        deck = player_data.build_deck(site.results, players, comparison.where, shared.id, texts, part, level)
+    return site.render(
+        request,
+        "compare.html",
+        systems=systems,
+        chosen=chosen | {"benchmark": comparison.where},
+        level=level,
+        shared=shared,
+        deck=deck,
+        link=partial(change_address, "/compare", query),
+        script_data=Markup(to_script_data(player_data.build_script_data(deck, texts))),
+        **_content(comparison, column, shared, texts),
+    )
 
-    def _send_copy(self, system: str, where: str, item: str, part: int, beside: str) -> Response:
-        copy = self.recordings.file(*_outputs(self.folder, system, where, item, part, beside))
-        if copy is None:
-            raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-recording"))
-        return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 
-    def _send_peaks(self, system: str, where: str, item: str, part: int, beside: str) -> Response:
-        magnitudes = self.recordings.peaks(*_outputs(self.folder, system, where, item, part, beside))
-        if magnitudes is None:
-            raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-recording"))
-        return JSONResponse({"peaks": magnitudes}, headers=_KEEP)
+def in_turn(work: Callable[..., Response]) -> Callable[..., Awaitable[Response]]:
+    """The same work in one of our threads, for as many requests of an address as may wait for them."""
+    in_thread = _POOL(work)
 
-    async def _answer_in_turn(
-        self, request: Request, answer: Callable[..., Awaitable[Response]], *sound: str | int
-    ) -> Response:
+    @wraps(work)
+    async def answer(request: Request, **options: Any) -> Response:
         try:
-            with self.queue.enter(find_origin(request)):
-                return await answer(*sound)
+            with _WAITING.enter(find_origin(request)):
+                return await in_thread(request=request, **options)
         except Full:
             sentence = "many sounds are being prepared at the moment; try again in a few seconds"
             return JSONResponse({"error": sentence, "reason": refusal.TOO_MANY}, 503, {"Retry-After": "5"})
 
-    async def audio(
-        self, request: Request, system: str, where: str, item: str, part: int = 0, beside: str = ""
-    ) -> Response:
-        """Send a recording, at the loudness of the one beside it where that is named."""
-        self.site.limit(request, "300/minute")
-        return await self._answer_in_turn(request, self.in_turn(self._send_copy), system, where, item, part, beside)
-
-    async def peaks(
-        self, request: Request, system: str, where: str, item: str, part: int = 0, beside: str = ""
-    ) -> Response:
-        """Send the peaks that a player draws."""
-        self.site.limit(request, "120/minute")
-        return await self._answer_in_turn(request, self.in_turn(self._send_peaks), system, where, item, part, beside)
+    return answer
 
 
-def build_router(site: Site) -> APIRouter:
-    """The page and its sounds."""
-    routes = APIRouter(include_in_schema=False)
-    pages = ComparePage(site)
-    routes.get("/compare")(pages.page)
-    routes.api_route("/compare/audio", methods=["GET", "HEAD"])(pages.audio)
-    routes.get("/compare/peaks")(pages.peaks)
-    return routes
+@dataclass
+class SoundWish:
+    """A recording as an address names it; brought to the loudness of the same of `beside`, if there is one."""
+
+    system: str
+    where: str
+    item: str
+    part: int = 0
+    beside: str = ""
+
+    def read(self, site: Site, fact: Callable[..., Any]) -> Any:
+        """A fact of the recording's copy.
+
+        Args:
+            site: the site of the recordings.
+            fact: method of `Recordings`.
+
+        Raises:
+            ArenaRefused: there is nothing to play.
+        """
+        outputs = [
+            entry.output if (entry := read_scores(site.results, system, self.where).items.get(self.item)) else ""
+            for system in filter(None, (self.system, self.beside))
+        ]
+        recordings = Recordings(site.results.path, site.services.playback)
+        content = fact(recordings, outputs[0], self.part, (outputs[1] or None) if self.beside else None)
+        if content is None:
+            raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-recording"))
+        return content
+
+
+Wish = Annotated[SoundWish, Depends()]
+
+
+@routes.api_route("/compare/audio", methods=["GET", "HEAD"], dependencies=[limit("300/minute")])
+@in_turn
+def audio(request: Request, site: CurrentSite, wish: Wish) -> Response:
+    """Send a recording, at the loudness of the one beside it where that is named."""
+    copy = wish.read(site, Recordings.file)
+    return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
+
+
+@routes.get("/compare/peaks", dependencies=[limit("120/minute")])
+@in_turn
+def peaks(request: Request, site: CurrentSite, wish: Wish) -> Response:
+    """Send the peaks that a player draws."""
+    return JSONResponse({"peaks": wish.read(site, Recordings.peaks)}, headers=_KEEP)
 
 
 def _content(
@@ -191,24 +196,6 @@ def _plot(comparison: SystemComparison, column: Column, texts: dict[str, Any]) -
     return Markup(draw_pairs(pairs, Frame(title, css_class="pairs", percent=column.percent), texts["plot"]["some"]))
 
 
-def _outputs(
-    folder: RunsFolder, system: str, where: str, item: str, part: int, beside: str
-) -> tuple[str, int, str | None]:
-    """The path of an output, the part of it, and the path of the output that it is brought to one loudness with."""
-
-    def output(of: str) -> str:
-        entry = read_scores(folder, of, where).items.get(item)
-        return entry.output if entry else ""
-
-    return output(system), part, (output(beside) or None) if beside else None
-
-
-def _first_heard(comparison: SystemComparison) -> Shared | None:
-    """The first item that both left an output of, else that one did."""
-    ranked = sorted(comparison.items, key=lambda item: -sum(map(bool, item.outputs)))
-    return ranked[0] if ranked else None
-
-
 def _values(comparison: SystemComparison, texts: dict[str, Any]) -> list[tuple[str, list[dict[str, str]]]]:
     """Rows of values by dimension."""
     by_dimension: dict[str, list[dict[str, str]]] = {}
@@ -222,56 +209,45 @@ def _values(comparison: SystemComparison, texts: dict[str, Any]) -> list[tuple[s
 def _value(pair: Pair, texts: dict[str, Any]) -> dict[str, str]:
     values = pair.values
     places_ = pair.column.choose_decimals(values)
-    both = []
-    for row, value in zip((pair.a, pair.b), values, strict=True):
-        both.append(format_value(value, to_number(row["low"]), to_number(row["high"]), places_) if row else MISSING)
-    difference, count = MISSING, ""
-    if pair.beside is not None:
-        difference = format_difference(pair.beside.difference, places_)
-        count = str(pair.beside.difference.n)
-    winner = {"better": "a", "worse": "b"}.get(pair.to_b.word, "") if pair.to_b.sure else ""
+    a, b = (
+        format_value(value, to_number(row["low"]), to_number(row["high"]), places_) if row else MISSING
+        for row, value in zip((pair.a, pair.b), values, strict=True)
+    )
+    difference = pair.beside.difference if pair.beside else None
     return {
-        "header": pair.column.header_in(texts["language"]), "protocol": pair.protocol, "a": both[0], "b": both[1],
-        "difference": difference, "count": count, "said": pair.to_b.describe(texts), "winner": winner,
-    }  # fmt: skip
+        "header": pair.column.header_in(texts["language"]),
+        "protocol": pair.protocol,
+        "a": a,
+        "b": b,
+        "difference": format_difference(difference, places_) if difference else MISSING,
+        "count": str(difference.n) if difference else "",
+        "said": pair.to_b.describe(texts),
+        "winner": {"better": "a", "worse": "b"}.get(pair.to_b.word, "") if pair.to_b.sure else "",
+    }
 
 
 def _item(item: Shared, column: Column | None, texts: dict[str, Any]) -> dict[str, str]:
-    row = {"id": item.id, "title": item.title, "category": item.category, "a": "", "b": "", "difference": ""}
-    if column is None:
-        return row
-    a, b = item.values(column)
-    places_ = column.choose_decimals((a, b))
-    difference = item.difference(column)
-    readings = item.readings.get(column.metric, (None, None))
-    cells = [format_reading(reading, column.key, places_, texts["unscored"]) for reading in readings]
-    return row | {
-        "a": cells[0], "b": cells[1], "difference": "" if difference is None else format_signed(difference, places_)
-    }  # fmt: skip
+    about = {"id": item.id, "title": item.title, "category": item.category}
+    return about | dict(zip(("a", "b", "difference"), _cells(item, column, texts) if column else [""] * 3, strict=True))
 
 
 def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -> list[dict[str, Any]]:
     """Every score of one item, side by side; what is unscored with its reason and cause."""
-    rows: list[dict[str, Any]] = []
-    for pair in comparison.pairs:
-        column = pair.column
-        readings = item.readings.get(column.metric)
-        if readings is None:
-            continue
-        values = item.values(column)
-        places_ = column.choose_decimals(values)
-        difference = item.difference(column)
-        rows.append(
-            {
-                "header": column.header_in(texts["language"]),
-                "cells": [_cell_or_reason(reading, column.key, places_, texts) for reading in readings],
-                "difference": "" if difference is None else format_signed(difference, places_),
-            }
-        )
-    return rows
+    columns = [pair.column for pair in comparison.pairs if pair.column.metric in item.readings]
+    cells = [(column, _cells(item, column, texts, reasons=True)) for column in columns]
+    return [
+        {"header": column.header_in(texts["language"]), "cells": both, "difference": difference}
+        for column, (*both, difference) in cells
+    ]
 
 
-def _cell_or_reason(reading: Reading | None, key: str, places_: int, texts: dict[str, Any]) -> str:
-    if reading is None or not reading.reason:
-        return format_reading(reading, key, places_, texts["unscored"])
-    return f"{texts['unscored_by'][reading.cause]}: {translate_reason(reading.reason, texts['reasons'])}"
+def _cells(item: Shared, column: Column, texts: dict[str, Any], reasons: bool = False) -> list[str]:
+    """The values of both systems on an item, and their difference."""
+    places_, difference = column.choose_decimals(item.values(column)), item.difference(column)
+    cells = [
+        f"{texts['unscored_by'][reading.cause]}: {translate_reason(reading.reason, texts['reasons'])}"
+        if reasons and reading is not None and reading.reason
+        else format_reading(reading, column.key, places_, texts["unscored"])
+        for reading in item.readings.get(column.metric, (None, None))
+    ]
+    return [*cells, "" if difference is None else format_signed(difference, places_)]

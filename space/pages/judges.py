@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, JSONResponse
-from website import Site
+from website import CurrentSite, limit
 
 from podeval.errors import BadInput
 from podeval.judges.exchange_records import FILE
@@ -25,6 +25,8 @@ from podeval.validation.human_scores import Agreement, compute_agreement, read_m
 from podeval.validation.judge_answers import read_answers
 from podeval.validation.judge_audit import PAIRS, AuditFindings, audit, to_plain
 from podeval.validation.judge_report import describe_judge, tabulate_papers, tabulate_people
+
+routes = APIRouter(tags=["board"])
 
 SCORES, HUMAN = "scores.jsonl", "human.csv"
 MOST_OPEN = 2
@@ -41,30 +43,30 @@ class AuditedRecords:
     problem: str = ""
 
 
-def build_router(site: Site) -> APIRouter:
-    """The routes."""
-    routes = APIRouter(tags=["board"])
+def audit_all(site: CurrentSite) -> list[AuditedRecords]:
+    """The audits of all judges with records here."""
     configured = [Path(name) for name in os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep) if name]
-    folders = [site.services.runs / JUDGES, *configured]
+    return audit_folders([site.services.runs / JUDGES, *configured])
 
-    @routes.get("/judges", include_in_schema=False)
-    def page(request: Request) -> HTMLResponse:
-        site.limit(request, "60/minute")
-        texts = site.texts[site.language(request)]
-        return site.render(request, "article.html", report=build_report(audit_folders(folders), texts))
 
-    @routes.get("/api/v1/judges")
-    def documents(request: Request) -> JSONResponse:
-        """The audit of every judge that has records here: consistency across orders, bias, repeats, agreement with
-        people, and why it is unfit for publication, if it is.
-        """
-        site.limit(request, "60/minute")
-        return JSONResponse([
-            asdict(audited) | {"judges": [_without_address(judge) for judge in audited.judges]}
-            for audited in audit_folders(folders)
-        ])  # fmt: skip
+Audits = Annotated[list[AuditedRecords], Depends(audit_all)]
 
-    return routes
+
+@routes.get("/judges", include_in_schema=False, dependencies=[limit("60/minute")])
+def page(request: Request, site: CurrentSite, audits: Audits) -> HTMLResponse:
+    """Show the audit."""
+    report = build_report(audits, site.texts[site.language(request)])
+    return site.render(request, "article.html", report=report)
+
+
+@routes.get("/api/v1/judges", dependencies=[limit("60/minute")])
+def documents(audits: Audits) -> JSONResponse:
+    """The audit of every judge that has records here: consistency across orders, bias, repeats, agreement with
+    people, and why it is unfit for publication, if it is.
+    """
+    return JSONResponse([
+        asdict(audited) | {"judges": [_without_address(judge) for judge in audited.judges]} for audited in audits
+    ])  # fmt: skip
 
 
 def audit_folders(folders: Sequence[Path]) -> list[AuditedRecords]:

@@ -14,14 +14,15 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from pydantic import Field
 from request_guard import find_origin
-from website import FromPage, Site, to_script_data
+from website import CurrentSite, FromPage, Site, limit, to_script_data
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.listening import SessionProgress, session_results
 from podeval.listening.stimuli import StimulusAudio, write_level_noise
 from podeval.recording.cache import open_default_cache
-from podeval.recording.playback import Playback
 from podeval.stats.questionnaire_scores import ABOUT
+
+routes = APIRouter(include_in_schema=False)
 
 FAST, SOUND = "600/minute", "3000/minute"
 """Limits by address: listeners that an invitation names have no account, and a whole laboratory has one address."""
@@ -45,116 +46,107 @@ class PageSent(FromPage):
     seconds: float | None = None
 
 
-class ListenerRoutes:
-    """A listener's way through a test: invitation, pages, sounds, end."""
-
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        self.listening = site.services.listening
-        self.sounds = StimulusAudio(self.listening, Playback.default(), site.services.runs)
-
-    def _identity(self, request: Request, invitation: Invitation) -> str:
-        if reason := self.site.services.closed or self.site.services.only_votes:
-            raise ArenaRefused(refusal.CLOSED, reason)
-        if invitation.prolific:
-            return f"prolific:{invitation.prolific}"
-        return f"invited:{invitation.pid}" if invitation.pid else self.site.require_person(request).identity
-
-    def page(self, request: Request, test: str) -> HTMLResponse:
-        """Show the invitation to a test."""
-        self.site.limit(request, FAST)
-        overview = _overview(self.site, test)
-        design = overview.design
-        invited = bool(request.query_params.get("PROLIFIC_PID") or request.query_params.get("pid"))
-        script = {
-            "test": design.id,
-            "kind": design.kind,
-            "closed": overview.closed,
-            "texts": self.site.texts[self.site.language(request)]["listening"]["script"],
-        }
-        return self.site.render(
-            request, "listening.html", design=design, minutes=max(1, round(design.estimate(design.items_heard))),
-            welcome=invited or self.site.person(request) is not None, script_data=Markup(to_script_data(script)),
-            address=f"{request.url.path}?{request.url.query}",
-        )  # fmt: skip
-
-    def begin(self, request: Request, test: str, invitation: Invitation) -> JSONResponse:
-        """Come back, or begin where the listener consents; null for who has not begun and does not consent."""
-        self.site.limit(request, "600/hour")
-        who = self._identity(request, invitation)
-        overview = _overview(self.site, test)
-        stands = self.listening.resume(test, who)
-        if stands is None and invitation.consent:
-            if overview.closed:
-                raise ArenaRefused(
-                    refusal.CLOSED,
-                    f"the test {test} is closed; thank you for coming",
-                    code="listening-test-closed",
-                    parameters={"test": test},
-                )
-            person = self.site.person(request)
-            # Who comes by an invitation is not asked for a name, whether signed in or not.
-            name = person.name if person is not None and person.identity == who else ""
-            stands = self.listening.start(test, who, origin=find_origin(request), name=name)
-        return JSONResponse(stands and _progress(stands))
-
-    def show(self, request: Request, session: str, number: int) -> JSONResponse:
-        """A page as data, and as the cards and questions that its listener sees."""
-        self.site.limit(request, FAST)
-        saved, test_page = self.listening.answered(session, number), self.listening.show(session, number)
-        form = self.site.render_text(request, "listening_page.html", shown=test_page, session=session)
-        page_content = {**asdict(test_page), "saved": saved and asdict(saved), "form": form}
-        texts = self.site.texts[self.site.language(request)]["listening"]["asked"]
-        if test_page.check:
-            page_content["title"] = texts["headphones"]["title"]
-        elif test_page.page == ABOUT:
-            page_content["title"] = texts["about_you"]
-        return JSONResponse(page_content)
-
-    def save(self, request: Request, session: str, number: int, sent: PageSent) -> JSONResponse:
-        """Keep a listener's answers on a page."""
-        self.site.limit(request, FAST)
-        done = self.listening.save(session, number, sent.answer, heard_shares=sent.heard, seconds=sent.seconds)
-        return JSONResponse(_progress(done))
-
-    def finish(self, request: Request, session: str) -> JSONResponse:
-        """End a listener's session."""
-        self.site.limit(request, FAST)
-        self.listening.finish(session)
-        return JSONResponse(_progress(self.listening.progress(session)))
-
-    def play(self, request: Request, session: str, number: int, letter: str) -> Response:
-        """Send the sound of a stimulus, whole or a range of it."""
-        self.site.limit(request, SOUND)
-        sound = self.sounds.file(session, number, letter)
-        if isinstance(sound, bytes):
-            return audio_routes.answer_sound_bytes(sound, request.headers.get("Range", ""))
-        return audio_routes.answer_sound(sound)
-
-    def peaks(self, request: Request, session: str, number: int, letter: str) -> Response:
-        """Send the peaks of a stimulus, as a player draws them."""
-        self.site.limit(request, FAST)
-        return audio_routes.answer_picture(self.sounds.peaks(session, number, letter))
-
-    def level(self, request: Request) -> Response:
-        """A noise to set the volume by."""
-        self.site.limit(request, FAST)
-        return FileResponse(write_level_noise(open_default_cache().folder.parent), media_type="audio/wav")
+def _identify(request: Request, site: CurrentSite, invitation: Invitation) -> str:
+    if reason := site.services.closed or site.services.only_votes:
+        raise ArenaRefused(refusal.CLOSED, reason)
+    if invitation.prolific:
+        return f"prolific:{invitation.prolific}"
+    return f"invited:{invitation.pid}" if invitation.pid else site.require_person(request).identity
 
 
-def build_router(site: Site) -> APIRouter:
-    """The routes of a listener."""
-    routes = APIRouter(include_in_schema=False)
-    pages = ListenerRoutes(site)
-    routes.get("/listen/{test}")(pages.page)
-    routes.post("/listen/{test}/sessions")(pages.begin)
-    routes.get("/listen/sessions/{session}/pages/{number}")(pages.show)
-    routes.post("/listen/sessions/{session}/pages/{number}")(pages.save)
-    routes.post("/listen/sessions/{session}/finish")(pages.finish)
-    routes.api_route("/listen/sessions/{session}/pages/{number}/audio/{letter}", methods=["GET", "HEAD"])(pages.play)
-    routes.get("/listen/sessions/{session}/pages/{number}/peaks/{letter}")(pages.peaks)
-    routes.get("/listen/sessions/level")(pages.level)
-    return routes
+@routes.get("/listen/{test}", dependencies=[limit(FAST)])
+def page(request: Request, site: CurrentSite, test: str) -> HTMLResponse:
+    """Show the invitation to a test."""
+    overview = _overview(site, test)
+    design = overview.design
+    invited = bool(request.query_params.get("PROLIFIC_PID") or request.query_params.get("pid"))
+    script = {
+        "test": design.id,
+        "kind": design.kind,
+        "closed": overview.closed,
+        "texts": site.texts[site.language(request)]["listening"]["script"],
+    }
+    return site.render(
+        request, "listening.html", design=design, minutes=max(1, round(design.estimate(design.items_heard))),
+        welcome=invited or site.person(request) is not None, script_data=Markup(to_script_data(script)),
+        address=f"{request.url.path}?{request.url.query}",
+    )  # fmt: skip
+
+
+@routes.post("/listen/{test}/sessions", dependencies=[limit("600/hour")])
+def begin(request: Request, site: CurrentSite, test: str, invitation: Invitation) -> JSONResponse:
+    """Come back, or begin where the listener consents; null for who has not begun and does not consent."""
+    who = _identify(request, site, invitation)
+    overview = _overview(site, test)
+    stands = site.services.listening.resume(test, who)
+    if stands is None and invitation.consent:
+        if overview.closed:
+            raise ArenaRefused(
+                refusal.CLOSED,
+                f"the test {test} is closed; thank you for coming",
+                code="listening-test-closed",
+                parameters={"test": test},
+            )
+        person = site.person(request)
+        # Who comes by an invitation is not asked for a name, whether signed in or not.
+        name = person.name if person is not None and person.identity == who else ""
+        stands = site.services.listening.start(test, who, origin=find_origin(request), name=name)
+    return JSONResponse(stands and _progress(stands))
+
+
+@routes.get("/listen/sessions/{session}/pages/{number}", dependencies=[limit(FAST)])
+def show(request: Request, site: CurrentSite, session: str, number: int) -> JSONResponse:
+    """A page as data, and as the cards and questions that its listener sees."""
+    saved, test_page = site.services.listening.answered(session, number), site.services.listening.show(session, number)
+    form = site.render_text(request, "listening_page.html", shown=test_page, session=session)
+    page_content = {**asdict(test_page), "saved": saved and asdict(saved), "form": form}
+    texts = site.texts[site.language(request)]["listening"]["asked"]
+    if test_page.check:
+        page_content["title"] = texts["headphones"]["title"]
+    elif test_page.page == ABOUT:
+        page_content["title"] = texts["about_you"]
+    return JSONResponse(page_content)
+
+
+@routes.post("/listen/sessions/{session}/pages/{number}", dependencies=[limit(FAST)])
+def save(site: CurrentSite, session: str, number: int, sent: PageSent) -> JSONResponse:
+    """Keep a listener's answers on a page."""
+    done = site.services.listening.save(session, number, sent.answer, heard_shares=sent.heard, seconds=sent.seconds)
+    return JSONResponse(_progress(done))
+
+
+@routes.post("/listen/sessions/{session}/finish", dependencies=[limit(FAST)])
+def finish(site: CurrentSite, session: str) -> JSONResponse:
+    """End a listener's session."""
+    site.services.listening.finish(session)
+    return JSONResponse(_progress(site.services.listening.progress(session)))
+
+
+@routes.api_route(
+    "/listen/sessions/{session}/pages/{number}/audio/{letter}", methods=["GET", "HEAD"], dependencies=[limit(SOUND)]
+)
+def play(request: Request, site: CurrentSite, session: str, number: int, letter: str) -> Response:
+    """Send the sound of a stimulus, whole or a range of it."""
+    sound = _open_sounds(site).file(session, number, letter)
+    if isinstance(sound, bytes):
+        return audio_routes.answer_sound_bytes(sound, request.headers.get("Range", ""))
+    return audio_routes.answer_sound(sound)
+
+
+@routes.get("/listen/sessions/{session}/pages/{number}/peaks/{letter}", dependencies=[limit(FAST)])
+def peaks(site: CurrentSite, session: str, number: int, letter: str) -> Response:
+    """Send the peaks of a stimulus, as a player draws them."""
+    return audio_routes.answer_picture(_open_sounds(site).peaks(session, number, letter))
+
+
+@routes.get("/listen/sessions/level", dependencies=[limit(FAST)])
+def level() -> Response:
+    """A noise to set the volume by."""
+    return FileResponse(write_level_noise(open_default_cache().folder.parent), media_type="audio/wav")
+
+
+def _open_sounds(site: Site) -> StimulusAudio:
+    return StimulusAudio(site.services.listening, site.services.playback, site.services.runs)
 
 
 def _overview(site: Site, test: str) -> session_results.Overview:

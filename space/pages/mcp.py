@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import wraps
 from typing import Annotated, Any
 
 import pandas as pd
@@ -20,18 +19,17 @@ from limits import parse
 from pydantic import Field
 from rate_limit import RateLimit
 from starlette.types import Receive, Scope, Send
-from submission_form import check_document
-from website import Site, TooMany
+from website import Site, TooMany, limit
 
+from pages.api import to_records
 from pages.submit import get_submitter
 from podeval import __version__, benchmarks
 from podeval.board.columns import get_column
 from podeval.board.compare import compare
-from podeval.board.runs_folder import RunsFolder
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.description import describe_metric
-from podeval.submissions.author_kit import draft_document
+from podeval.submissions.author_kit import check_document, draft_document
 from podeval.submissions.gate import Gate
 from podeval.submissions.service import Submitter
 from podeval.texts import write_sentence
@@ -73,8 +71,6 @@ class SubmissionCheck:
         """
         self._site.limit(request, CHECK_RATE, "submit check")
         desk = self._site.services.desk
-        if desk is None:
-            raise BadInput(write_sentence("takes-no-submissions"))
         person = self._site.person(request)
         if person is not None:
             draft = dict(document) if document else draft_document(api=desk.gate.api, **asked)
@@ -130,47 +126,42 @@ Name = Annotated[str, Field(max_length=200)]
 Answer = dict[str, Any]
 
 
-def build_router(site: Site) -> APIRouter:
-    """The route; its server lives as long as the app."""
+_asking: ContextVar[Request] = ContextVar("asking")
+
+
+@asynccontextmanager
+async def run_server(app: FastAPI) -> AsyncIterator[None]:
+    """Let the server of the tools live as long as the app."""
     from mcp.server.transport_security import TransportSecuritySettings
 
-    running: dict[str, Any] = {}
-    asking: ContextVar[Request] = ContextVar("asking")
-    checks = SubmissionCheck(site)
+    server = build_tools(BoardTools(app.state.site))
+    tools = server.streamable_http_app(
+        streamable_http_path="/mcp",
+        json_response=True,
+        stateless_http=True,
+        # Hosts and origins are looked at by the site's own gate, which knows how this site is reached.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+    async with server.session_manager.run():
+        app.state.tools = tools
+        try:
+            yield
+        finally:
+            app.state.tools = None
 
-    def check(repo: str, benchmark: str, track: str, task: str) -> dict[str, Any]:
-        return checks.check(asking.get(), None, repo=repo, benchmark=benchmark, track=track, task=task)
 
-    @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
-        server = build_tools(BoardTools(site.results), lambda dimension: build_arena_document(site, dimension), check)
-        app = server.streamable_http_app(
-            streamable_http_path="/mcp",
-            json_response=True,
-            stateless_http=True,
-            # Hosts and origins are looked at by the site's own gate, which knows how this site is reached.
-            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-        )
-        async with server.session_manager.run():
-            running["app"] = app
-            try:
-                yield
-            finally:
-                running.clear()
+routes = APIRouter(include_in_schema=False, lifespan=run_server)
 
-    routes = APIRouter(include_in_schema=False, lifespan=life)
 
-    @routes.api_route("/mcp", methods=["GET", "POST", "DELETE"])
-    async def answer(request: Request) -> Response:
-        site.limit(request, RATE)
-        asking.set(request)
-        if request.method == "GET":  # There are no sessions, so that nothing would ever come in a stream without end.
-            return JSONResponse({"error": "there is no stream here: send POST"}, 405, {"Allow": "POST"})
-        if "app" not in running:
-            return JSONResponse({"error": "this site is starting or ending; ask again in a moment"}, 503)
-        return _Handed(running["app"])
-
-    return routes
+@routes.api_route("/mcp", methods=["GET", "POST", "DELETE"], dependencies=[limit(RATE)])
+async def answer(request: Request) -> Response:
+    """Hand a request to the tools."""
+    _asking.set(request)
+    if request.method == "GET":  # There are no sessions, so that nothing would ever come in a stream without end.
+        return JSONResponse({"error": "there is no stream here: send POST"}, 405, {"Allow": "POST"})
+    if (tools := getattr(request.app.state, "tools", None)) is None:
+        return JSONResponse({"error": "this site is starting or ending; ask again in a moment"}, 503)
+    return _Handed(tools)
 
 
 def build_arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
@@ -190,8 +181,16 @@ def build_arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
 class BoardTools:
     """The tools that read a board; nothing is changed, and numbers of two protocols are never mixed."""
 
-    def __init__(self, folder: RunsFolder) -> None:
-        self._folder = folder
+    def __init__(self, site: Site) -> None:
+        self._site, self._folder, self._checks = site, site.results, SubmissionCheck(site)
+
+    def arena_ratings(self, dimension: Name = "") -> Answer:
+        """Return the ratings of the arena, of one dimension or all."""
+        return build_arena_document(self._site, dimension)
+
+    def submit_check(self, repo: Name, benchmark: Name = "real_pod", track: Name = "", task: Name = "") -> Answer:
+        """Look a repo over for a benchmark, a track and a task."""
+        return self._checks.check(_asking.get(), None, repo=repo, benchmark=benchmark, track=track, task=task)
 
     def search_systems(self, query: Name = "", benchmark: Name = "") -> list[Answer]:
         """Return the systems whose id or title contains every word of the query; all systems without a query."""
@@ -290,8 +289,8 @@ def _view(rows: pd.DataFrame, benchmark: str, profiles: list[str], profile: str,
     """
     rows = rows[(rows["profile"] == profile) & (rows["slice"] == slice)]
     rows = rows.sort_values(["metric", "key", "protocol", "rank_best", "system"], na_position="last")
-    top = rows.head(MOST)[list(FIELDS)].rename(columns=FIELDS).astype(object)
-    numbers: list[Answer] = top.where(top.notna(), None).to_dict("records")  # type: ignore[assignment]
+    top = rows.head(MOST)[list(FIELDS)].rename(columns=FIELDS)
+    numbers = to_records(top)
     for number in numbers:
         column = get_column(number["metric"], number["key"], number["dimension"])
         number |= {"better": column.better, "unit": column.unit}
@@ -326,17 +325,11 @@ def list_benchmarks() -> list[Answer]:
     ]
 
 
-def build_tools(
-    board: BoardTools,
-    ratings: Callable[[str], dict[str, Any]],
-    check: Callable[[str, str, str, str], dict[str, Any]],
-) -> Any:
+def build_tools(board: BoardTools) -> Any:
     """A server of the Model Context Protocol with the read-only tools.
 
     Args:
-        board: the tools that read the board.
-        ratings: gives those of the arena, of one dimension or all.
-        check: looks a repo over for a benchmark, a track and a task.
+        board: the tools of a site.
     """
     from mcp.server.mcpserver import MCPServer
     from mcp_types import ToolAnnotations
@@ -348,12 +341,6 @@ def build_tools(
     reading = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     asking_hub = reading.model_copy(update={"open_world_hint": True})
 
-    def arena_ratings(dimension: Name = "") -> dict[str, Any]:
-        return ratings(dimension)
-
-    def submit_check(repo: Name, benchmark: Name = "real_pod", track: Name = "", task: Name = "") -> dict[str, Any]:
-        return check(repo, benchmark, track, task)
-
     about: dict[Callable[..., Any], str] = {
         board.search_systems: "Find systems on the board by words of their id or title; without a query, all of them.",
         board.leaderboard: "The numbers of one benchmark under one profile: value, 95 % interval, rank range, scored "
@@ -364,29 +351,26 @@ def build_tools(
         "intervals.",
         explain_metric: "What a metric measures: formula, range, direction, source, how it differs from other code.",
         list_benchmarks: "Every benchmark: task, splits, tracks, dimensions with their metrics, how to cite it.",
-        arena_ratings: "Ratings by public votes (protocols excerpts, whole) and by battles before judges "
+        board.arena_ratings: "Ratings by public votes (protocols excerpts, whole) and by battles before judges "
         "(judge NAME), never pooled, by dimension: each system with rating, 95 % interval and rank range, or what it "
         "lacks while provisional; without a dimension all, and `pooled`.",
-        submit_check: "Look a model repo of the Hub over as submitting it would, and queue nothing: `passed`, "
+        board.submit_check: "Look a model repo of the Hub over as submitting it would, and queue nothing: `passed`, "
         "`refusals` (each rule that is not kept, what to change), `preview` (what would run), `document`.",
     }
     for function, description in about.items():
-        hints = asking_hub if function is submit_check else reading
-        server.add_tool(_explain_errors(function), description=description, annotations=hints)
+        hints = asking_hub if function == board.submit_check else reading
+        server.add_tool(_explain_errors()(function), description=description, annotations=hints)
     return server
 
 
-def _explain_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
+@contextmanager
+def _explain_errors() -> Iterator[None]:
     from mcp.server.mcpserver.exceptions import ToolError
 
-    @wraps(tool)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return tool(*args, **kwargs)
-        except PodevalError as error:
-            raise ToolError(str(error)) from None
-
-    return call
+    try:
+        yield
+    except PodevalError as error:
+        raise ToolError(str(error)) from None
 
 
 class _Handed(Response):

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from sqlalchemy import func, select
-from website import Site
+from website import CurrentSite, Site, limit
 
 from podeval import benchmarks
 from podeval.board.changes import Change, list_changes
@@ -27,6 +27,8 @@ from podeval.validation.agreement import (
 )
 from podeval.validation.paper_runs import list_printed_agreements, recompute_agreement
 
+routes = APIRouter(include_in_schema=False)
+
 NEWEST = 100
 """Number of changes in the list of what changed."""
 
@@ -35,12 +37,15 @@ compute_published = cache(recompute_agreement)
 """The same for all boards, and seconds of work."""
 
 
-class MethodPage:
-    """The page of methods; what is slow on it is computed once for a state of the board."""
+def _compute_agreement(site: Site) -> list[Validity]:
+    """Computed once for a state of the board and of the listening tests."""
+    tests = read_marks_by_test(site.services.database)
 
-    def __init__(self, site: Site) -> None:
-        self.site, self.folder = site, site.results
+    def compute() -> list[Validity]:
+        items, measures = site.results.items(), group_by_measure(tests)
+        return compute_validity(items, measures) if measures and not items.empty else []
 
+<<<<<<< HEAD
     def _agreement(self) -> list[Validity]:
         """Computed once for a state of the board and of the listening tests."""
         tests = read_marks_by_test(self.site.services.database)
@@ -82,13 +87,46 @@ class MethodPage:
             more=max(0, len(history) - NEWEST),
             benchmarks=[benchmarks.get(name) for name in benchmarks.list_benchmarks()],
         )
+=======
+    return site.results.remember("agreement", (ITEMS,), sum(map(len, tests.values())), compute)
+>>>>>>> w/space
 
 
-def build_router(site: Site) -> APIRouter:
-    """The route."""
-    routes = APIRouter(include_in_schema=False)
-    routes.get("/method")(MethodPage(site).method)
-    return routes
+def _list_changes(site: Site) -> list[Change]:
+    """Read once for a state of the board and of the submissions; earlier runs are files."""
+    runs, database = site.services.runs, site.services.database
+    with database.reading() as session:
+        steps = session.scalar(select(func.count()).select_from(SubmissionHistory)) or 0
+    return site.results.remember("changes", (BOARD,), steps, lambda: list_changes(site.results.board(), runs, database))
+
+
+def _list_titles(site: Site) -> dict[str, str]:
+    with site.services.database.reading() as session:
+        return {id: title for id, title in session.execute(select(ArenaSystem.id, ArenaSystem.title))}
+
+
+@routes.get("/method", dependencies=[limit("60/minute")])
+def method(request: Request, site: CurrentSite) -> Response:
+    """Show how the board comes about, how far metrics agree with people, and what changed."""
+    agreements, language, arena = _compute_agreement(site), site.language(request), site.services.arena
+    published = compute_published()
+    history = _list_changes(site)
+    return site.render(
+        request,
+        "method.html",
+        fewest=FEWEST,
+        enough=ENOUGH_SYSTEMS,
+        validity=[_validity_row(row, language) for row in agreements],
+        searches=_searches(agreements),
+        published=[_validity_row(row, language) for row in published],
+        published_search=_searches(published),
+        printed=list_printed_agreements(),
+        heard=site.results.remember("heard", (), arena.counts().votes, lambda: rate_by_heard(arena.battles())),
+        titles=_list_titles(site),
+        changes=history[:NEWEST],
+        more=max(0, len(history) - NEWEST),
+        benchmarks=[benchmarks.get(name) for name in benchmarks.list_benchmarks()],
+    )
 
 
 def _validity_row(row: Validity, language: str) -> dict[str, Any]:

@@ -12,12 +12,14 @@ import soundfile
 from audio_routes import answer_sound_bytes
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from website import Site
+from website import CurrentSite, limit
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.benchmarks.records import locate_data
 from podeval.errors import CodedSentence
 from podeval.texts import write_sentence
+
+routes = APIRouter(include_in_schema=False)
 
 EXAMPLES = ("reader", "readers", "faults")
 """The examples; what each is, is said in the texts of the tab."""
@@ -59,27 +61,20 @@ RATE = "60/minute"
 _GONE = CodedSentence("this report is gone: reports are kept for an hour; measure again", code="report-gone")
 
 
-def build_router(site: Site) -> APIRouter:
-    """The routes."""
-    routes = APIRouter(include_in_schema=False)
+@routes.get("/score/examples/{name}.flac", dependencies=[limit(RATE, "examples")])
+def example(request: Request, name: str) -> Response:
+    """Send an example."""
+    if name not in EXAMPLES:
+        raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-example"))
+    # No browser goes to the time of a defect in a sound that comes without ranges.
+    return answer_sound_bytes(read_example(name)[0], request.headers.get("range", ""), "audio/flac")
 
-    @routes.get("/score/examples/{name}.flac")
-    def example(request: Request, name: str) -> Response:
-        site.limit(request, RATE, "examples")
-        if name not in EXAMPLES:
-            raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-example"))
-        content, _, _ = read_example(name)
-        # No browser goes to the time of a defect in a sound that comes without ranges.
-        return answer_sound_bytes(content, request.headers.get("range", ""), "audio/flac")
 
-    @routes.get("/score/reports/{name}.html")
-    def report(request: Request, name: str) -> Response:
-        site.limit(request, RATE, "score reports")
-        content = site.services.score_reports.read(name)
-        if content is None:
-            raise ArenaRefused(refusal.UNKNOWN, _GONE)
-        # Saved and never opened as a page of this site.
-        headers = {"Content-Disposition": 'attachment; filename="podeval-report.html"', "Cache-Control": "no-store"}
-        return Response(content, media_type="text/html", headers=headers)
-
-    return routes
+@routes.get("/score/reports/{name}.html", dependencies=[limit(RATE, "score reports")])
+def report(site: CurrentSite, name: str) -> Response:
+    """Send a report, to be saved and never opened as a page of this site."""
+    content = site.services.score_reports.read(name)
+    if content is None:
+        raise ArenaRefused(refusal.UNKNOWN, _GONE)
+    headers = {"Content-Disposition": 'attachment; filename="podeval-report.html"', "Cache-Control": "no-store"}
+    return Response(content, media_type="text/html", headers=headers)

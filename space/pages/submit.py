@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
 from auth import Person, read_public_address
 from error_messages import translate_reason
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from pydantic import BaseModel
-from submission_form import check_document, list_refused_rules, read_document
-from website import FromPage, Site
+from website import CurrentSite, FromPage, Site, limit
 
+from pages.api import RowsPage
+from pages.board import attach
 from podeval import arena
 from podeval.arena import refusal
 from podeval.benchmarks.benchmark import Item
@@ -22,7 +21,7 @@ from podeval.errors import BadInput
 from podeval.hub.retry import HubUnavailable
 from podeval.store.submission_tables import STATES, SubmissionRow
 from podeval.submissions import service
-from podeval.submissions.author_kit import list_spoken, write_notebook, write_scripts
+from podeval.submissions.author_kit import check_document, list_spoken, write_notebook, write_scripts
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.hub_record import Proposals
 from podeval.submissions.job_budget import Ledger
@@ -30,16 +29,16 @@ from podeval.submissions.public_view import (
     SubmissionLog,
     describe_hub_work,
     describe_log,
-    describe_publicly,
     describe_steps,
+    list_public_rows,
 )
-from podeval.submissions.queue import Queue
-from podeval.submissions.rules import SubmissionRefused
+from podeval.submissions.rules import SubmissionRefused, describe_refusals
 from podeval.submissions.service import OPERATOR, SubmissionService, Submitter
-from podeval.submissions.states import LEASED, OPEN
 from podeval.systems.submission import build_json_schema
-from podeval.systems.submission_reading import BadDocument
+from podeval.systems.submission_reading import BadDocument, parse_form
 from podeval.texts import write_sentence
+
+routes = APIRouter(tags=["submissions"])
 
 RATE = "60/minute"
 MOST_ROWS = 5_000
@@ -54,168 +53,152 @@ class Sent(FromPage):
     document: dict[str, Any]
 
 
-class SubmissionsPage(BaseModel):
-    """Some submissions, newest first; `total` counts all that fit, so that the next page can be asked for."""
+def get_row(site: CurrentSite, id: str) -> SubmissionRow:
+    """The submission of an address.
 
-    total: int
-    rows: list[dict[str, Any]]
-
-
-class SubmissionRoutes:
-    """Submitting, the queue's entries, and what their owners may do with them."""
-
-    def __init__(self, site: Site, desk: SubmissionService) -> None:
-        self.site, self.desk, self.queue = site, desk, desk.queue
-        self.ledger, self.proposals = Ledger(self.queue.database, 0.0), Proposals(self.queue, site.services.runs)
-        self.log = SubmissionLog(self.queue.database)
-
-    def _say(self, request: Request) -> Callable[[str], str]:
-        """What says a kept reason in the reader's language."""
-        return partial(translate_reason, texts=self.site.texts[self.site.language(request)]["refused"])
-
-    def schema(self, request: Request) -> JSONResponse:
-        """The JSON Schema of a submission document."""
-        self.site.limit(request, RATE)
-        return JSONResponse(build_json_schema())
-
-    def scripts(self, request: Request, benchmark: str, split: str) -> Response:
-        """The scripts to be read aloud, named as their recordings have to be named."""
-        self.site.limit(request, "20/minute", "scripts")
-        content = write_scripts(*_spoken(self.desk, benchmark, split))
-        headers = {"Content-Disposition": f'attachment; filename="podeval-{benchmark}-{split}-scripts.zip"'}
-        return Response(content, media_type="application/zip", headers=headers)
-
-    def notebook(self, request: Request, benchmark: str, split: str) -> Response:
-        """A notebook that reads these scripts aloud with your own function and uploads the recordings."""
-        self.site.limit(request, "20/minute", "scripts")
-        entry, _ = _spoken(self.desk, benchmark, split)
-        root = read_public_address() or str(request.base_url).rstrip("/")
-        headers = {"Content-Disposition": f'attachment; filename="podeval-{benchmark}-{split}.ipynb"'}
-        content = write_notebook(entry, f"{root}/submit/scripts/{entry.folder}.zip")
-        return Response(content, media_type="application/x-ipynb+json", headers=headers)
-
-    def check(self, request: Request, sent: Sent) -> JSONResponse:
-        """Check a submission without queueing it: lists every broken rule, or what would run and for how long."""
-        self.site.limit(request, "20/minute", "submit check")
-        who = get_submitter(self.site.require_person(request))
-        try:
-            return JSONResponse(check_document(self.desk, sent.document, who))
-        except HubUnavailable as error:
-            return JSONResponse({"error": str(error), "reason": "hub", "code": error.code}, 503)
-
-    def submit(self, request: Request, sent: Sent) -> JSONResponse:
-        """Submit a system. The response is sent once the submission is on disk, and gives the address of its page."""
-        self.site.limit(request, "20/hour")
-        who = get_submitter(self.site.require_person(request))
-        try:
-            row = self.desk.submit(read_document(sent.document), who)
-        except (BadDocument, SubmissionRefused) as error:
-            reasons = list_refused_rules(error)
-            status = _STATUS.get(reasons[0]["rule"], 422)
-            return JSONResponse(
-                {"error": str(error), "reason": "refused", "code": error.code, "refusals": reasons}, status
-            )
-        return JSONResponse({"id": row.id, "state": row.state, "address": f"/submissions/{row.id}"}, 201)
-
-    def one(self, request: Request, id: str) -> HTMLResponse:
-        """Show one submission and what became of it."""
-        self.site.limit(request, RATE)
-        row, person = self._known(id), self.site.person(request)
-        return self.site.render(
-            request,
-            "submission.html",
-            row=self._listed([row])[0],
-            history=describe_steps(self.queue.history(id)),
-            hub=self._hub_of(id),
-            work=describe_log(self.log.lines(id)),
-            say=self._say(request),
-            mine=person is not None and may(person, row),
-        )
-
-    def cancel(self, request: Request, id: str) -> JSONResponse:
-        """Cancel one of your own submissions that is not yet published."""
-        self.site.limit(request, "20/minute")
-        person = self._owner(request, id)
-        return JSONResponse({"id": id, "state": self.queue.cancel(id, get_submitter(person).name).state})
-
-    def retry(self, request: Request, id: str) -> JSONResponse:
-        """Queue one of your own failed or cancelled submissions again; it resumes after the items already finished."""
-        self.site.limit(request, "20/hour")
-        person = self._owner(request, id)
-        row, last = self.queue.get(id), self.queue.history(id)[-1]
-        if row.state == "cancelled" and last.made_by != row.owner and not person.admin:
-            raise arena.ArenaRefused(refusal.FOREIGN, write_sentence("cancelled-by-operator"))
-        return JSONResponse({"id": id, "state": self.queue.retry(id, get_submitter(person).name).state})
-
-    def withdraw(self, request: Request, id: str) -> JSONResponse:
-        """Remove one of your own published submissions from the board; its history remains."""
-        self.site.limit(request, "20/hour")
-        person = self._owner(request, id)
-        withdrawn = service.withdraw(self.queue, id, get_submitter(person).name, self.site.services.runs)
-        if withdrawn:
-            build(self.site.services.runs)
-        return JSONResponse({"id": id, "state": self.queue.get(id).state})
-
-    def all_submissions(
-        self,
-        request: Request,
-        state: str = "",
-        owner: str = "",
-        offset: Annotated[int, Query(ge=0)] = 0,
-        limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
-    ) -> SubmissionsPage:
-        """All submissions, newest first: who submitted what, its state, and why it stopped, if it did."""
-        self.site.limit(request, RATE)
-        if state and state not in STATES:
-            raise BadInput(write_sentence("no-such-state", choices=", ".join(STATES)))
-        rows = self.queue.all(owner=owner or None, states=(state,) if state else ())
-        return SubmissionsPage(total=len(rows), rows=self._listed(rows[offset : offset + limit]))
-
-    def submission(self, request: Request, id: str) -> dict[str, Any]:
-        """One submission with its changes of state, its cost, the workers' log, and its finished items."""
-        self.site.limit(request, RATE)
-        row = self._known(id)
-        work = describe_log(self.log.lines(id))
-        return {**self._listed([row])[0], "history": describe_steps(self.queue.history(id)), **self._hub_of(id), **work}
-
-    def _hub_of(self, id: str) -> dict[str, Any]:
-        return describe_hub_work(self.ledger.of(id), self.proposals.of(id))
-
-    def _listed(self, rows: list[SubmissionRow]) -> list[dict[str, Any]]:
-        return list_public_rows(self.queue, rows)
-
-    def _known(self, id: str) -> SubmissionRow:
-        try:
-            return self.queue.get(id)
-        except BadInput:
-            sentence = "there is no such submission; the queue shows all"
-            raise arena.ArenaRefused(refusal.UNKNOWN, sentence, code="no-such-submission") from None
-
-    def _owner(self, request: Request, id: str) -> Person:
-        person = self.site.require_person(request)
-        if not may(person, self._known(id)):
-            raise arena.ArenaRefused(refusal.FOREIGN, write_sentence("submission-of-another"))
-        return person
+    Raises:
+        ArenaRefused: there is none.
+    """
+    try:
+        return site.services.desk.queue.get(id)
+    except BadInput:
+        sentence = "there is no such submission; the queue shows all"
+        raise arena.ArenaRefused(refusal.UNKNOWN, sentence, code="no-such-submission") from None
 
 
-def build_router(site: Site) -> APIRouter:
-    """The routes."""
-    routes = APIRouter(tags=["submissions"])
-    if site.services.desk is None:
-        return routes
-    pages = SubmissionRoutes(site, site.services.desk)
-    routes.get("/submit/schema.json")(pages.schema)
-    routes.get("/submit/scripts/{benchmark}/{split}.zip")(pages.scripts)
-    routes.get("/submit/outputs/{benchmark}/{split}.ipynb")(pages.notebook)
-    routes.post("/submit/check")(pages.check)
-    routes.post("/submit")(pages.submit)
-    routes.get("/submissions/{id}", include_in_schema=False)(pages.one)
-    routes.post("/submissions/{id}/cancel")(pages.cancel)
-    routes.post("/submissions/{id}/retry")(pages.retry)
-    routes.post("/submissions/{id}/withdraw")(pages.withdraw)
-    routes.get("/api/v1/submissions")(pages.all_submissions)
-    routes.get("/api/v1/submissions/{id}")(pages.submission)
-    return routes
+def require_owner(request: Request, site: CurrentSite, id: str) -> Person:
+    """The person who sent a request about a submission of theirs.
+
+    Raises:
+        NotSignedIn: nobody knows who sent it.
+        ArenaRefused: it is somebody else's, or there is none.
+    """
+    person = site.require_person(request)
+    if not may(person, get_row(site, id)):
+        raise arena.ArenaRefused(refusal.FOREIGN, write_sentence("submission-of-another"))
+    return person
+
+
+Row = Annotated[SubmissionRow, Depends(get_row)]
+Owner = Annotated[Person, Depends(require_owner)]
+
+
+@routes.get("/submit/schema.json", dependencies=[limit(RATE)])
+def schema() -> JSONResponse:
+    """The JSON Schema of a submission document."""
+    return JSONResponse(build_json_schema())
+
+
+@routes.get("/submit/scripts/{benchmark}/{split}.zip", dependencies=[limit("20/minute", "scripts")])
+def scripts(site: CurrentSite, benchmark: str, split: str) -> Response:
+    """The scripts to be read aloud, named as their recordings have to be named."""
+    content = write_scripts(*_spoken(site.services.desk, benchmark, split))
+    return Response(content, 200, attach(f"podeval-{benchmark}-{split}-scripts.zip"), "application/zip")
+
+
+@routes.get("/submit/outputs/{benchmark}/{split}.ipynb", dependencies=[limit("20/minute", "scripts")])
+def notebook(request: Request, site: CurrentSite, benchmark: str, split: str) -> Response:
+    """A notebook that reads these scripts aloud with your own function and uploads the recordings."""
+    entry, _ = _spoken(site.services.desk, benchmark, split)
+    root = read_public_address() or str(request.base_url).rstrip("/")
+    content = write_notebook(entry, f"{root}/submit/scripts/{entry.folder}.zip")
+    return Response(content, 200, attach(f"podeval-{benchmark}-{split}.ipynb"), "application/x-ipynb+json")
+
+
+@routes.post("/submit/check", dependencies=[limit("20/minute", "submit check")])
+def check(request: Request, site: CurrentSite, sent: Sent) -> JSONResponse:
+    """Check a submission without queueing it: lists every broken rule, or what would run and for how long."""
+    who = get_submitter(site.require_person(request))
+    try:
+        return JSONResponse(check_document(site.services.desk, sent.document, who))
+    except HubUnavailable as error:
+        return JSONResponse({"error": str(error), "reason": "hub", "code": error.code}, 503)
+
+
+@routes.post("/submit", dependencies=[limit("20/hour")])
+def submit(request: Request, site: CurrentSite, sent: Sent) -> JSONResponse:
+    """Submit a system. The response is sent once the submission is on disk, and gives the address of its page."""
+    who = get_submitter(site.require_person(request))
+    try:
+        row = site.services.desk.submit(parse_form(sent.document), who)
+    except (BadDocument, SubmissionRefused) as error:
+        reasons = describe_refusals(error)
+        content = {"error": str(error), "reason": "refused", "code": error.code, "refusals": reasons}
+        return JSONResponse(content, _STATUS.get(reasons[0]["rule"], 422))
+    return JSONResponse({"id": row.id, "state": row.state, "address": f"/submissions/{row.id}"}, 201)
+
+
+@routes.get("/submissions/{id}", include_in_schema=False, dependencies=[limit(RATE)])
+def one(request: Request, site: CurrentSite, row: Row) -> HTMLResponse:
+    """Show one submission and what became of it."""
+    person, content = site.person(request), _describe(site, row)
+    return site.render(
+        request,
+        "submission.html",
+        row=content,
+        history=content["history"],
+        hub=content,
+        work=content,
+        say=partial(translate_reason, texts=site.texts[site.language(request)]["refused"]),
+        mine=person is not None and may(person, row),
+    )
+
+
+@routes.post("/submissions/{id}/cancel", dependencies=[limit("20/minute")])
+def cancel(site: CurrentSite, id: str, person: Owner) -> JSONResponse:
+    """Cancel one of your own submissions that is not yet published."""
+    return JSONResponse({"id": id, "state": site.services.desk.queue.cancel(id, get_submitter(person).name).state})
+
+
+@routes.post("/submissions/{id}/retry", dependencies=[limit("20/hour")])
+def retry(site: CurrentSite, id: str, person: Owner) -> JSONResponse:
+    """Queue one of your own failed or cancelled submissions again; it resumes after the items already finished."""
+    queue = site.services.desk.queue
+    row, last = queue.get(id), queue.history(id)[-1]
+    if row.state == "cancelled" and last.made_by != row.owner and not person.admin:
+        raise arena.ArenaRefused(refusal.FOREIGN, write_sentence("cancelled-by-operator"))
+    return JSONResponse({"id": id, "state": queue.retry(id, get_submitter(person).name).state})
+
+
+@routes.post("/submissions/{id}/withdraw", dependencies=[limit("20/hour")])
+def withdraw(site: CurrentSite, id: str, person: Owner) -> JSONResponse:
+    """Remove one of your own published submissions from the board; its history remains."""
+    queue, runs = site.services.desk.queue, site.services.runs
+    if service.withdraw(queue, id, get_submitter(person).name, runs):
+        build(runs)
+    return JSONResponse({"id": id, "state": queue.get(id).state})
+
+
+@routes.get("/api/v1/submissions", dependencies=[limit(RATE)])
+def all_submissions(
+    site: CurrentSite,
+    state: str = "",
+    owner: str = "",
+    offset: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
+) -> RowsPage:
+    """All submissions, newest first: who submitted what, its state, and why it stopped, if it did."""
+    if state and state not in STATES:
+        raise BadInput(write_sentence("no-such-state", choices=", ".join(STATES)))
+    queue = site.services.desk.queue
+    rows = queue.all(owner=owner or None, states=(state,) if state else ())
+    return RowsPage(total=len(rows), rows=list_public_rows(queue, rows[offset : offset + limit]))
+
+
+@routes.get("/api/v1/submissions/{id}", dependencies=[limit(RATE)])
+def submission(site: CurrentSite, row: Row) -> dict[str, Any]:
+    """One submission with its changes of state, its cost, the workers' log, and its finished items."""
+    return _describe(site, row)
+
+
+def _describe(site: Site, row: SubmissionRow) -> dict[str, Any]:
+    queue = site.services.desk.queue
+    return {
+        **list_public_rows(queue, [row])[0],
+        "history": describe_steps(queue.history(row.id)),
+        **describe_hub_work(Ledger(queue.database, 0.0).of(row.id), Proposals(queue, site.services.runs).of(row.id)),
+        **describe_log(SubmissionLog(queue.database).lines(row.id)),
+    }
 
 
 def get_submitter(person: Person) -> Submitter:
@@ -237,26 +220,6 @@ def get_submitter(person: Person) -> Submitter:
 def may(person: Person, row: SubmissionRow) -> bool:
     """Whether a person decides about a submission."""
     return person.admin or get_submitter(person).name == row.owner
-
-
-def list_public_rows(queue: Queue, rows: list[SubmissionRow]) -> list[dict[str, Any]]:
-    """Submissions as everybody may see them, with their places in the queue."""
-    standings = queue.standings()
-    return [describe_publicly(row, standings.get(row.id)) for row in rows]
-
-
-def list_queue_parts(queue: Queue) -> dict[str, list[dict[str, Any]]]:
-    """Submissions as the queue shows them: at work, waiting in their order, and the last that ended."""
-    order = {id: number for number, id in enumerate(queue.standings())}
-    rows = queue.all()
-    waiting = [row for row in rows if row.state in ("queued", "received", "checked")]
-    return {
-        "working": list_public_rows(queue, [row for row in rows if row.state in LEASED]),
-        "waiting": list_public_rows(
-            queue, sorted(waiting, key=lambda row: (order.get(row.id, len(order)), row.number))
-        ),
-        "ended": list_public_rows(queue, [row for row in rows if row.state not in OPEN][:100]),
-    }
 
 
 def _spoken(desk: SubmissionService, benchmark: str, split: str) -> tuple[RunEntry, tuple[Item, ...]]:

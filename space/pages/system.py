@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import Markup
 from player_data import PlayerSide, list_leading_systems
-from website import Site, change_address, to_script_data, write_system_address
+from website import CurrentSite, Site, change_address, limit, to_script_data, write_system_address
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.board import item_results, report_page
@@ -24,6 +24,9 @@ from podeval.board.report import About, Chapter, SystemReport, UnknownReport, de
 from podeval.metrics.score import Timeline
 from podeval.recording.defects import TimedDefect
 from podeval.text.labels import format_moment
+
+routes = APIRouter(include_in_schema=False)
+routes.get("/report/{name:path}")(lambda name: RedirectResponse(write_system_address(name)))
 
 MOST = 60
 """Defects that a page lists; the worst where there are more."""
@@ -39,85 +42,73 @@ _PHRASE = re.compile(r"^said again: |^in |'s voice$")
 """Phrases around the words or the name in a metric's report of what is heard."""
 
 
-class SystemPage:
-    """A system's page."""
-
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        self.folder = site.results
-
-    def page(
-        self, request: Request, system: str = "", where: str = "", item: str = "", slice: str = "", part: int = 0
-    ) -> HTMLResponse:
-        """Show a system among the others, and one item to hear and read."""
-        self.site.limit(request, "120/minute")
-        board = self.folder.board()
-        all_texts = self.site.texts[self.site.language(request)]
-        texts = all_texts["report"]
-        systems = list_sides(board) if len(board) else []
-        system = system or next(iter(list_leading_systems(self.folder, 1)), "")
-        if not (systems and system):
-            return self.site.render(request, "system.html", systems=systems, one=None, deck=None)
-        description, places, chapter = self._read_chapter(board, system, where, slice, texts["no_place"])
-        lines = {line.item.id: line for line in chapter.items}
-        if item and item not in lines:
-            raise ArenaRefused(refusal.UNKNOWN, all_texts["compare"]["no_item"])
-        chosen = lines[item] if item else _first(chapter)
-        query = {"system": system, "where": chapter.where, "slice": slice}
-        deck, reasons = None, all_texts["board"]["causes"]
-        if chosen:
-            players = [PlayerSide(system, description.title, chosen.item.output)]
-            deck = player_data.build_deck(
-                self.folder, players, chapter.where, chosen.item.id, all_texts["compare"], part
-            )
-        report = SystemReport(description, (chapter,))
-        parts = report_page.build_chapter(description.title, chapter, all_texts, partial(_link_item, query))
-        return self.site.render(
-            request,
-            "system.html",
-            systems=systems,
-            one=description,
-            kind=texts["kinds"].get(description.kind, description.kind),
-            facts=report_page.build_facts(report, texts),
-            method=report_page.explain_method(report, texts),
-            chapter=parts,
-            breakdowns=[(f"{texts['by']} {title}", tables) for title, tables in parts["breakdowns"]],
-            where=chapter.where,
-            places=[(" · ".join(filter(None, choice.split("/"))), choice) for choice in places],
-            slices=chapter.standing.slices,
-            slice=slice if slice in chapter.standing.slices else "",
-            lines=[
-                (line.item, sum(bool(reading.reason) for reading in line.readings.values())) for line in lines.values()
-            ],
-            item=chosen.item if chosen else None,
-            of_item=_item(self.folder.items(), system, chapter.where, chosen.item.id, deck, texts, reasons)
-            if chosen
-            else None,
-            deck=deck,
-            script_data=Markup(to_script_data(player_data.build_script_data(deck, all_texts["compare"]))),
-        )
-
-    def _read_chapter(
-        self, board: pd.DataFrame, system: str, where: str, slice: str, no_place: str
-    ) -> tuple[About, list[str], Chapter]:
-        """What a system is, the places where it has results, and the chapter on one of them."""
-        try:
-            description = describe_system(board, self.folder.systems(), system)
-        except UnknownReport as error:
-            raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
-        places = list_places(board, system)
-        position = next((choice for choice in places if choice == where or choice.startswith(f"{where}/")), None)
-        if where and position is None:
-            raise ArenaRefused(refusal.UNKNOWN, no_place)
-        return description, places, read_chapter(self.folder, system, position or places[0], slice)
+@routes.get("/system", dependencies=[limit("120/minute")])
+def page(
+    request: Request,
+    site: CurrentSite,
+    system: str = "",
+    where: str = "",
+    item: str = "",
+    slice: str = "",
+    part: int = 0,
+) -> HTMLResponse:
+    """Show a system among the others, and one item to hear and read."""
+    board = site.results.board()
+    all_texts = site.texts[site.language(request)]
+    texts = all_texts["report"]
+    systems = list_sides(board) if len(board) else []
+    system = system or next(iter(list_leading_systems(site.results, 1)), "")
+    if not (systems and system):
+        return site.render(request, "system.html", systems=systems, one=None, deck=None)
+    description, places, chapter = _read_chapter(site, board, system, where, slice, texts["no_place"])
+    lines = {line.item.id: line for line in chapter.items}
+    if item and item not in lines:
+        raise ArenaRefused(refusal.UNKNOWN, all_texts["compare"]["no_item"])
+    chosen = lines[item] if item else _first(chapter)
+    query = {"system": system, "where": chapter.where, "slice": slice}
+    deck, reasons = None, all_texts["board"]["causes"]
+    if chosen:
+        players = [PlayerSide(system, description.title, chosen.item.output)]
+        deck = player_data.build_deck(site.results, players, chapter.where, chosen.item.id, all_texts["compare"], part)
+    report = SystemReport(description, (chapter,))
+    parts = report_page.build_chapter(description.title, chapter, all_texts, partial(_link_item, query))
+    return site.render(
+        request,
+        "system.html",
+        systems=systems,
+        one=description,
+        kind=texts["kinds"].get(description.kind, description.kind),
+        facts=report_page.build_facts(report, texts),
+        method=report_page.explain_method(report, texts),
+        chapter=parts,
+        breakdowns=[(f"{texts['by']} {title}", tables) for title, tables in parts["breakdowns"]],
+        where=chapter.where,
+        places=[(" · ".join(filter(None, choice.split("/"))), choice) for choice in places],
+        slices=chapter.standing.slices,
+        slice=slice if slice in chapter.standing.slices else "",
+        lines=[(line.item, sum(bool(reading.reason) for reading in line.readings.values())) for line in lines.values()],
+        item=chosen.item if chosen else None,
+        of_item=_item(site.results.items(), system, chapter.where, chosen.item.id, deck, texts, reasons)
+        if chosen
+        else None,
+        deck=deck,
+        script_data=Markup(to_script_data(player_data.build_script_data(deck, all_texts["compare"]))),
+    )
 
 
-def build_router(site: Site) -> APIRouter:
-    """The page."""
-    routes = APIRouter(include_in_schema=False)
-    routes.get("/system")(SystemPage(site).page)
-    routes.get("/report/{name:path}")(lambda name: RedirectResponse(write_system_address(name)))
-    return routes
+def _read_chapter(
+    site: Site, board: pd.DataFrame, system: str, where: str, slice: str, no_place: str
+) -> tuple[About, list[str], Chapter]:
+    """What a system is, the places where it has results, and the chapter on one of them."""
+    try:
+        description = describe_system(board, site.results.systems(), system)
+    except UnknownReport as error:
+        raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
+    places = list_places(board, system)
+    position = next((choice for choice in places if choice == where or choice.startswith(f"{where}/")), None)
+    if where and position is None:
+        raise ArenaRefused(refusal.UNKNOWN, no_place)
+    return description, places, read_chapter(site.results, system, position or places[0], slice)
 
 
 def _link_item(query: dict[str, Any], item: str) -> str:

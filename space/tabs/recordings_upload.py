@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
-from auth import NotSignedIn
-from error_messages import translate
 from gradio_addresses import LARGEST_ARCHIVE, get_uploaded_path
 from pages.submit import get_submitter
-from tab_parts import answer_part
-from website import SIGN_IN_FIRST, UNRECORDED, Site, find_recordings_sender, get_web_request
+from tab_parts import TabPart, answer_part
+from website import find_recordings_sender
 
 from podeval import benchmarks
-from podeval.errors import BadInput, PodevalError, StoreUnusable
-from podeval.files import DiskFull
+from podeval.errors import BadInput, PodevalError
 from podeval.submissions.author_kit import list_spoken
 from podeval.submissions.benchmark_entries import (
     RunEntry,
@@ -23,11 +20,8 @@ from podeval.submissions.benchmark_entries import (
     list_expected_names,
     list_runs_of_tracks,
 )
-from podeval.submissions.service import SubmissionService
 from podeval.submissions.uploads import Upload, Uploads
 from podeval.texts import write_sentence
-
-_LOG = logging.getLogger("podeval.site")
 
 EVENT: dict[str, Any] = {"api_visibility": "private", "preprocess": False, "show_progress": "minimal"}
 RATE, SHOW_RATE = "20/hour", "60/minute"
@@ -35,20 +29,15 @@ MOST_NAMED = 12
 """Missing or needless recordings that are named; the others are counted."""
 
 
-class RecordingsUpload:
-    """The part of the form for recordings.
+class RecordingsUpload(TabPart):
+    """The part of the form for recordings."""
 
-    Args:
-        site: the site that receives the submission.
-        desk: the desk that takes submissions.
-        language: the language of the texts.
-    """
+    TEXTS = "submit"
 
-    def __init__(self, site: Site, desk: SubmissionService, language: str) -> None:
-        self._site, self._desk = site, desk
-        self._texts = site.texts[language]["submit"]
-        self._refused = site.texts[language]["refused"]
-        self.uploads = Uploads(site.services.runs)
+    @property
+    def uploads(self) -> Uploads:
+        """What people uploaded."""
+        return Uploads(self._site.services.runs)
 
     def list_kits(self) -> str:
         """Where the scripts are, and the notebook, for a system that cannot be run here; those to be entered first."""
@@ -87,14 +76,14 @@ class RecordingsUpload:
         path = None
         try:
             path = get_uploaded_path(file)
-            person = self._site.require_person(get_web_request(request))
-            self._site.limit(get_web_request(request), RATE, "recordings")
-            if not find_recordings_sender(self._site, get_web_request(request)):
+            person = self._site.require_person(request.request)
+            self._limit(request, RATE, "recordings")
+            if not find_recordings_sender(self._site, request.request):
                 raise BadInput(write_sentence("takes-no-recordings"))
             upload = self.uploads.take(path, get_submitter(person).name, self._desk.queue)
             return self._describe(request, upload, tracks), None
-        except (PodevalError, NotSignedIn) as error:
-            return self._say(request, error), None
+        except PodevalError as error:
+            return self._show(request, sentence=self._explain(error)), None
         finally:
             if path is not None:
                 path.unlink(missing_ok=True)
@@ -102,11 +91,11 @@ class RecordingsUpload:
     def show(self, request: gr.Request, tracks: Any) -> str:
         """The same for what was uploaded before, as other tracks are chosen."""
         try:
-            self._site.limit(get_web_request(request), SHOW_RATE, "recordings shown")
-            person = self._site.person(get_web_request(request))
+            self._limit(request, SHOW_RATE, "recordings shown")
+            person = self._site.person(request.request)
             upload = self.uploads.waiting(get_submitter(person).name, self._desk.queue) if person else None
         except PodevalError as error:
-            return self._say(request, error)
+            return self._show(request, sentence=self._explain(error))
         return self._describe(request, upload, tracks) if upload is not None else ""
 
     def _describe(self, request: gr.Request, upload: Upload, tracks: Any) -> str:
@@ -116,15 +105,7 @@ class RecordingsUpload:
         of_no_item = sorted(set(upload.recordings) - {name for run in runs for name in run["names"]})
         # Where no track is chosen yet, runs of which nothing is there are not meant.
         listing = [run for run in runs if run["names"]] or runs[:1] if not chosen else runs
-        return self._site.render_text(
-            get_web_request(request),
-            "submit_recordings.html",
-            sentence="",
-            upload=upload,
-            runs=listing,
-            of_no_item=of_no_item[:MOST_NAMED],
-            more_of_no_item=len(of_no_item) - len(of_no_item[:MOST_NAMED]),
-        )
+        return self._show(request, upload=upload, runs=listing, of_no_item=of_no_item)
 
     def _compare(self, entry: RunEntry, upload: Upload, *, alone: bool) -> dict[str, Any]:
         """Which recordings of a run are there, and which are missing."""
@@ -133,47 +114,14 @@ class RecordingsUpload:
         except BadInput:
             return {"title": entry.folder, "names": [], "count": None, "missing": [], "more": 0}
         folder = find_outputs_folder(entry, dict.fromkeys(upload.recordings, 1), alone)
-        names = [
-            f"{folder}{name}" for each in choices.values() for name in each if f"{folder}{name}" in upload.recordings
-        ]
-        missing = [
-            f"{folder}{each[0]}"
-            for each in choices.values()
-            if not any(f"{folder}{name}" in upload.recordings for name in each)
-        ]
-        more = len(missing) - len(missing[:MOST_NAMED])
-        return {
-            "title": entry.folder,
-            "names": names,
-            "count": len(choices),
-            "missing": missing[:MOST_NAMED],
-            "more": more,
-        }
+        expected = [[f"{folder}{name}" for name in each] for each in choices.values()]
+        names = [name for each in expected for name in each if name in upload.recordings]
+        missing = [each[0] for each in expected if not set(each) & set(names)]
+        shown = missing[:MOST_NAMED]
+        counts = {"count": len(choices), "more": len(missing) - len(shown)}
+        return {"title": entry.folder, "names": names, "missing": shown, **counts}
 
-    def _say(self, request: gr.Request, error: Exception) -> str:
-        """Why nothing was taken."""
-        return self._site.render_text(
-            get_web_request(request),
-            "submit_recordings.html",
-            sentence=explain_refusal(error, self._refused),
-            upload=None,
-            runs=[],
-            of_no_item=[],
-            more_of_no_item=0,
-        )
-
-
-def explain_refusal(error: Exception, texts: dict[str, Any]) -> str:
-    """Why nothing was done, as a tab says it.
-
-    Args:
-        error: the error that was raised.
-        texts: the texts of refusals in the language of the tab.
-    """
-    sentence: str = getattr(error, "sentence", str(error))
-    if isinstance(error, StoreUnusable | DiskFull):
-        _LOG.error("nothing can be recorded: %s", error)
-        sentence = UNRECORDED
-    elif isinstance(error, NotSignedIn):
-        sentence = SIGN_IN_FIRST
-    return translate(sentence, texts)[0]
+    def _show(self, request: gr.Request, of_no_item: Sequence[str] = (), **values: Any) -> str:
+        few = of_no_item[:MOST_NAMED]
+        content = {"of_no_item": few, "more_of_no_item": len(of_no_item) - len(few), "sentence": "", "upload": None}
+        return self._render(request, "submit_recordings.html", **content | {"runs": []} | values)

@@ -17,13 +17,12 @@ from gradio_events import WAITING
 from markupsafe import Markup
 from measure_apart import SECONDS, MeasuringTurn, ScoreSession, open_decoded, score_apart, score_script_apart
 from pages.score import EXAMPLES, read_example
-from tab_parts import answer_part
-from website import Site, get_web_request
+from tab_parts import TabPart, answer_part
+from website import Site
 
 from podeval.board.columns import get_column
 from podeval.errors import BadInput, PodevalError
 from podeval.measuring.isolated import read_results
-from podeval.measuring.recording_results import RecordingResults
 from podeval.measuring.report import list_sections
 from podeval.measuring.score_tables import describe_facts, sum_up
 from podeval.measuring.verdict import ReportWords
@@ -33,7 +32,6 @@ from podeval.metrics.description import find_score_part
 from podeval.reports.page import render_parts
 from podeval.text.message_catalogue import FIRST
 from podeval.texts import write_sentence
-from tabs.recordings_upload import explain_refusal
 
 IN_TURN: dict[str, Any] = {"concurrency_limit": WAITING + 1, "api_visibility": "private", "show_progress": "hidden"}
 """Whoever measures waits in our line and not in Gradio's, which is one per language and says no place in our words."""
@@ -90,31 +88,6 @@ def render_problem(sentence: str) -> str:
     return f'<p class="error">{escape(sentence)}</p>' if sentence else ""
 
 
-def render_scores(site: Site, request: gr.Request, language: str, results: RecordingResults, report: str = "") -> str:
-    """What was measured so far, in the texts of `podeval score`: the verdict, the defects, the values, folded details.
-
-    Args:
-        site: the site of the templates.
-        request: the visitor's request.
-        language: the language of the texts.
-        results: results of the recording or script.
-        report: name of the whole report, once it is there.
-    """
-    words = ReportWords(language)
-    values, *details = [section for section in list_sections(results, words) if section.parts]
-    return site.render_text(
-        get_web_request(request),
-        "score_values.html",
-        title=results.name,
-        about=describe_facts(results, words),
-        # Parts escape every text in them.
-        verdict=Markup(render_parts(sum_up(results, words))),
-        table=Markup(render_parts(values.parts)),
-        details=[(each.title, Markup(render_parts(each.parts))) for each in details],
-        report=report,
-    )
-
-
 def render_work(texts: Mapping[str, Any], what: str, at: float | None = None) -> str:
     """The one line on what is being done; `at` is the share of the work that is done."""
     label = escape(texts["working"]["label"])
@@ -128,27 +101,47 @@ def make_answers(part: str) -> list[gr.HTML]:
     return [answer_part(f"{part}-{name}", role) for name, role in roles.items()]
 
 
-def wait_in_line(turn: MeasuringTurn, texts: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Say how many are before a visitor, until there is nobody."""
-    while before := turn.wait():
-        yield render_work(texts, texts["working"]["turn"].format(before)), "", ""
-
-
 NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "reference_text" in metric.inputs)
 
 
-class RecordingPart:
-    """The part of the tab for recordings, in one language.
+class ScorePart(TabPart):
+    """A part of the tab, which measures."""
 
-    Args:
-        site: the site of the templates and texts.
-        language: the language of the texts.
-    """
+    TEXTS = "score"
 
-    def __init__(self, site: Site, language: str) -> None:
-        self._site = site
-        self._language = language
-        self._texts, self._refused = site.texts[language]["score"], site.texts[language]["refused"]
+    def _wait_in_line(self, turn: MeasuringTurn) -> Iterator[tuple[str, str, str]]:
+        """Say how many are before a visitor, until there is nobody."""
+        while before := turn.wait():
+            yield render_work(self._texts, self._texts["working"]["turn"].format(before)), "", ""
+
+    def _show(self, request: gr.Request, lines: Sequence[Mapping[str, Any]], title: str, report: str = "") -> str:
+        """What was measured so far, in the texts of `podeval score`: the verdict, defects, values, folded details.
+
+        Args:
+            request: the visitor's request.
+            lines: the lines of the program that scores.
+            title: name of the recording or script.
+            report: name of the whole report, once it is there.
+        """
+        if (results := read_results(lines, title)) is None:
+            return ""
+        words = ReportWords(self._language)
+        values, *details = [section for section in list_sections(results, words) if section.parts]
+        return self._render(
+            request,
+            "score_values.html",
+            title=results.name,
+            about=describe_facts(results, words),
+            # Parts escape every text in them.
+            verdict=Markup(render_parts(sum_up(results, words))),
+            table=Markup(render_parts(values.parts)),
+            details=[(each.title, Markup(render_parts(each.parts))) for each in details],
+            report=report,
+        )
+
+
+class RecordingPart(ScorePart):
+    """The part of the tab for recordings."""
 
     def build(self) -> None:
         """Put the components where they are called for."""
@@ -191,7 +184,7 @@ class RecordingPart:
         if which not in EXAMPLES:
             return gr.Column(visible=True), ""
         _, words, _ = read_example(which)
-        example = self._site.render_text(get_web_request(request), "score_example.html", name=which, words=words)
+        example = self._render(request, "score_example.html", name=which, words=words)
         return gr.Column(visible=False), example
 
     def look_at(self, audio: str | None) -> str:
@@ -215,9 +208,9 @@ class RecordingPart:
         session, title = ScoreSession(), self._texts["examples"].get(which) or Path(str(audio)).name
         try:
             names = check_names(names, "recording")
-            self._site.limit_measuring(get_web_request(request))
+            self._site.limit_measuring(request.request)
             with MeasuringTurn("recording") as turn, self._chosen(which, audio) as (path, known_words, count):
-                yield from wait_in_line(turn, self._texts)
+                yield from self._wait_in_line(turn)
                 yield render_work(self._texts, self._texts["working"]["reading"]), "", ""
                 with open_decoded(path) as copy:
                     count_sent, script = 0, known_words or words
@@ -226,14 +219,14 @@ class RecordingPart:
                         # What has not changed is not sent again: a fold that somebody opened stays open.
                         is_new, count_sent = len(session.lines) > count_sent, len(session.lines)
                         so_far = self._texts["so_far"].format(title)
-                        values = self._show(request, session, so_far) if is_new else gr.skip()
+                        values = self._show(request, session.lines, so_far) if is_new else gr.skip()
                         yield (
                             render_work(self._texts, session.what or self._texts["working"]["reading"], session.at),
                             "",
                             values,
                         )
         except PodevalError as error:
-            yield "", render_problem(explain_refusal(error, self._refused)), self._show(request, session, title)
+            yield "", render_problem(self._explain(error)), self._show(request, session.lines, title)
             return
         finally:
             # It may be measured again with other metrics.
@@ -242,7 +235,7 @@ class RecordingPart:
         yield (
             "",
             render_problem(translate(session.problem, self._refused)[0]),
-            self._show(request, session, title, report),
+            self._show(request, session.lines, title, report),
         )
 
     @contextmanager
@@ -274,23 +267,9 @@ class RecordingPart:
         most = gradio_addresses.LARGEST_UPLOAD
         return self._texts["too_large"].format(f"{size / 2**20:.1f}", f"{most / 2**20:g}") if size > most else ""
 
-    def _show(self, request: gr.Request, session: ScoreSession, title: str, report: str = "") -> str:
-        """What was measured so far, as the page shows it."""
-        results = read_results(session.lines, title)
-        return render_scores(self._site, request, self._language, results, report) if results else ""
 
-
-class ScriptPart:
-    """The part of the tab for scripts, in one language.
-
-    Args:
-        site: the site of the texts.
-        language: the language of the texts.
-    """
-
-    def __init__(self, site: Site, language: str) -> None:
-        self._site, self._language = site, language
-        self._texts, self._refused = site.texts[language]["score"], site.texts[language]["refused"]
+class ScriptPart(ScorePart):
+    """The part of the tab for scripts."""
 
     def build(self) -> None:
         """Put the components where they are called for."""
@@ -308,17 +287,16 @@ class ScriptPart:
             yield "", render_problem(texts["enter_script"]), ""
             return
         try:
-            self._site.limit_measuring(get_web_request(request))
+            self._site.limit_measuring(request.request)
             names = check_names(names, "script")
             with MeasuringTurn("script") as turn:
-                yield from wait_in_line(turn, texts)
+                yield from self._wait_in_line(turn)
                 yield render_work(texts, texts["working"]["script"]), "", ""
                 lines = score_script_apart(text, names)
         except PodevalError as error:
-            yield "", render_problem(explain_refusal(error, self._refused)), ""
+            yield "", render_problem(self._explain(error)), ""
             return
-        results = read_results(lines, texts["script"])
-        yield "", "", render_scores(self._site, request, self._language, results) if results else ""
+        yield "", "", self._show(request, lines, texts["script"])
 
 
 def build(site: Site, language: str, measuring: bool) -> None:

@@ -7,41 +7,39 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from auth import NotSignedIn
 from error_messages import translate, translate_reason
-from pages.submit import OURS, get_submitter, list_public_rows, list_queue_parts
+from pages.submit import OURS, get_submitter
 from submission_form import (
+    KINDS,
     FormField,
     build_document,
-    check_document,
     get_value,
-    give_verdict,
     list_fields,
-    list_kinds,
-    list_refused_rules,
-    read_document,
 )
-from tab_parts import answer_part
-from website import Site, get_web_request
+from tab_parts import TabPart, answer_part
+from website import Site
 
 from podeval import benchmarks
 from podeval.errors import BadInput, PodevalError
 from podeval.runs.hf_jobs import HfJobs
-from podeval.submissions.author_kit import draft_document, read_repo_name
+from podeval.submissions.author_kit import check_document, draft_document, give_verdict, read_repo_name
 from podeval.submissions.job_budget import Ledger
-from podeval.submissions.public_view import SubmissionLog, describe_last, sum_cost
-from podeval.submissions.rules import RULES, SubmissionRefused
-from podeval.submissions.service import SubmissionService
-from podeval.systems.submission_reading import BadDocument
-from tabs.recordings_upload import RecordingsUpload, explain_refusal
+from podeval.submissions.public_view import (
+    SubmissionLog,
+    describe_last,
+    list_public_rows,
+    list_queue_parts,
+    sum_cost,
+)
+from podeval.submissions.rules import RULES, SubmissionRefused, describe_refusals
+from podeval.systems.submission_reading import BadDocument, parse_form
+from tabs.recordings_upload import RecordingsUpload
 
 EVENT: dict[str, Any] = {"api_visibility": "private", "queue": False, "preprocess": False, "show_progress": "minimal"}
 CHECK_RATE, SUBMIT_RATE, SHOW_RATE = "20/minute", "20/hour", "60/minute"
 MOST_OWN = 50
 """Submissions of a person that the tab lists; the queue has all."""
 SYSTEM, DRAFT = "system", "podeval-submission"
-_FOLDED = ("organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
-"""Fields of a system that most leave empty."""
 RECOMMENDED = "real_pod.voice"
 """The track that is ticked from the beginning: scripts read aloud."""
 _FIELD_OF_RULE = {
@@ -71,43 +69,33 @@ _IN_BROWSER: dict[str, Any] = {"fn": None, "queue": False, "show_progress": "hid
 """Settings of events without a function on the server, by which the typed text never leaves the browser."""
 
 
-class SubmitTab:
-    """The tab of one language.
+class SubmitTab(TabPart):
+    """The tab of one language."""
 
-    Args:
-        site: the site that receives the submission.
-        desk: the desk that takes submissions.
-        language: the language of the fields.
-    """
+    TEXTS = "submit"
 
-    def __init__(self, site: Site, desk: SubmissionService, language: str) -> None:
-        self._site, self._desk, self._language = site, desk, language
-        self._texts = site.texts[language]["submit"]
-        self._refused = site.texts[language]["refused"]
-        self._groups: list[str] = []
+    def __init__(self, site: Site, language: str) -> None:
+        super().__init__(site, language)
         self._declared: list[FormField] = []
         self._fields: list[Any] = []
-        self._folded: set[tuple[str, str]] = set()
-        self._repo: Any = None
-        self._tracks: Any = None
-        self._recordings = RecordingsUpload(site, desk, language)
+        self._recordings = RecordingsUpload(site, language)
 
     def build(self, app: gr.Blocks) -> None:
         """Put the components where they are called for, and say what happens."""
         texts = self._texts
         gr.Markdown(f"# {texts['title']}\n\n{texts['intro']}", elem_id="submit-head")
         stranger = answer_part("submit-stranger", "group")
-        sources = [(texts["kinds"][name], name) for name in list_kinds()]
+        sources = [(texts["kinds"][name], name) for name in KINDS]
         kind = gr.Radio(sources, value="model", label=texts["source"], elem_id="submit-kind")
         gr.Markdown(self._recordings.list_kits(), elem_id="submit-kits")
-        columns = [self._place_source(name, block) for name, block in list_kinds().items()]
+        columns = [self._place_source(name, block) for name, block in KINDS.items()]
         with gr.Column(visible=False, elem_id="submit-upload") as upload:
             self._recordings.build()
         columns.append(upload)
-        self._tracks = gr.CheckboxGroup(
+        tracks = gr.CheckboxGroup(
             self._list_tracks(), value=[RECOMMENDED], label=texts["benchmarks"], elem_id="submit-tracks"
         )
-        self._place_fields(SYSTEM, list_fields("System", SYSTEM, texts), _FOLDED, texts["more_system"])
+        self._place_fields(list_fields("System", SYSTEM, texts, SYSTEM), texts["more_system"])
         answer = answer_part("submit-answer")
         with gr.Row():
             check = gr.Button(texts["check"], elem_id="submit-check")
@@ -118,20 +106,21 @@ class SubmitTab:
         refresh = gr.Button(texts["refresh"], elem_id="queue-refresh")
         # In the browser's keeping: it outlives a reload and a change of language with the values that it is about.
         written = gr.JSON(value={}, visible=False, elem_id="submit-written")
-        draft = [kind, self._tracks, written, *self._fields]
-        form_inputs, marked = [kind, self._tracks, *self._fields], [self._tracks, *self._fields]
-        filled: dict[str, Any] = {"inputs": draft, "outputs": [answer, self._tracks, written, *self._fields], **EVENT}
+        # The repo of a model is the first field.
+        repo, marked = self._fields[0], [tracks, *self._fields]
+        draft, form_inputs = [kind, tracks, written, *self._fields], [kind, *marked]
+        filled: dict[str, Any] = {"inputs": draft, "outputs": [answer, tracks, written, *self._fields], **EVENT}
         quiet = {**EVENT, "show_progress": "hidden"}
         kind.change(self.choose_kind, kind, [answer, *columns, *marked], **quiet)
         for event in (
-            self._repo.blur(self.fill_new, **filled),
-            self._repo.submit(self.fill, trigger_mode="once", **filled),
+            repo.blur(self.fill_new, **filled),
+            repo.submit(self.fill, trigger_mode="once", **filled),
             check.click(self.check, form_inputs, [answer, *marked], trigger_mode="once", **EVENT),
             sent := send.click(self.submit, form_inputs, [answer, lists, *marked], trigger_mode="once", **EVENT),
         ):
             event.then(js=_MARK, **_IN_BROWSER)
         gr.on([lists.select, refresh.click], self.show_queue, None, [stranger, lists], **quiet)
-        self._recordings.connect(self._tracks)
+        self._recordings.connect(tracks)
         # What is typed stays in the browser tab until it is taken: when the server was away and answers again, Gradio
         # loads its page anew, and a language is chosen by loading it, too.
         app.load(inputs=draft, outputs=draft, js=_RESTORE, **_IN_BROWSER)
@@ -148,32 +137,26 @@ class SubmitTab:
         ]  # fmt: skip
 
     def _place_source(self, kind: str, block: str) -> gr.Column:
-        declared = list_fields(block, "source", self._texts)
-        optional = tuple(each.path.partition(".")[2] for each in declared if not each.required)
+        declared = list_fields(block, "source", self._texts, kind)
+        if kind == "model":
+            declared.sort(key=lambda field: field.path != "source.repo")
         with gr.Column(visible=kind == "model", elem_id=f"submit-{kind}") as column:
-            if kind == "model":
-                repo = next(each for each in declared if each.path == "source.repo")
-                self._place(kind, repo)
-                self._repo = self._fields[-1]
-                declared.remove(repo)
-            self._place_fields(kind, declared, optional, self._texts["more_source"])
+            self._place_fields(declared, self._texts["more_source"])
         return column
 
-    def _place_fields(self, group: str, declared: list[FormField], folded: tuple[str, ...], more: str) -> None:
+    def _place_fields(self, declared: list[FormField], more: str) -> None:
         """Fields in their order, those that most leave empty folded away below the others."""
-        below = [each for each in declared if each.path.partition(".")[2].removeprefix("links.") in folded]
         for field in declared:
-            if field not in below:
-                self._place(group, field)
-        if below:
-            with gr.Accordion(more, open=False):
-                for field in below:
-                    self._place(group, field)
-                    self._folded.add((group, field.path))
+            if not field.folded:
+                self._place(field)
+        with gr.Accordion(more, open=False, visible=any(field.folded for field in declared)):
+            for field in declared:
+                if field.folded:
+                    self._place(field)
 
-    def _place(self, group: str, field: FormField) -> None:
+    def _place(self, field: FormField) -> None:
         label = field.name if field.required else f"{field.name} ({self._texts['optional']})"
-        name = f"{group}-{field.path.replace('.', '-')}"
+        name = f"{field.group}-{field.path.replace('.', '-')}"
         options: dict[str, Any] = {"label": label, "info": field.help, "elem_id": name}
         if field.looks == "flag":
             component: Any = gr.Checkbox(**options)
@@ -181,13 +164,12 @@ class SubmitTab:
             component = gr.Dropdown(list(field.choices), value=field.choices[0], filterable=False, **options)
         else:
             component = gr.Textbox(lines=3 if field.looks == "area" else 1, max_length=2_000, **options)
-        self._groups.append(group)
         self._declared.append(field)
         self._fields.append(component)
 
     def choose_kind(self, kind: Any) -> list[Any]:
         """The fields of the kind of source alone; what was said about another one goes."""
-        columns = [*(gr.Column(visible=name == kind) for name in list_kinds()), gr.Column(visible=kind != "model")]
+        columns = [*(gr.Column(visible=name == kind) for name in KINDS), gr.Column(visible=kind != "model")]
         return ["", *columns, *self._mark("", {})]
 
     def document(self, kind: Any, tracks: Any, given: tuple[Any, ...], owner: str = "") -> dict[str, Any]:
@@ -195,8 +177,8 @@ class SubmitTab:
 
         Outputs for which no repo is named are those that their owner uploaded.
         """
-        rows = zip(self._groups, self._declared, given, strict=True)
-        used = [(field, value) for group, field, value in rows if group in (SYSTEM, kind)]
+        rows = zip(self._declared, given, strict=True)
+        used = [(field, value) for field, value in rows if field.group in (SYSTEM, kind)]
         document = build_document(str(kind), tracks if isinstance(tracks, list) else [], used)
         source = document["source"]
         if owner and kind != "model" and "repo" not in source and (token := self._recordings.token_of(owner)):
@@ -223,15 +205,15 @@ class SubmitTab:
         """
         repo = self.document(kind, tracks, given)["source"].get("repo", "")
         try:
-            self._site.limit(get_web_request(request), CHECK_RATE, "submit check")
-            self._site.require_person(get_web_request(request))
+            self._limit(request, CHECK_RATE, "submit check")
+            self._site.require_person(request.request)
             draft = draft_document(repo, api=self._desk.gate.api)
             chosen = self.document(kind, tracks, given)["benchmarks"]
             judged = give_verdict(self._desk, draft | ({"benchmarks": chosen} if chosen else {}), self._jobs())
         except BadInput as error:
-            wrong = {"source.repo": explain_refusal(error, self._refused)}
+            wrong = {"source.repo": self._explain(error)}
             return ["", gr.skip(), gr.skip(), *self._mark("model", wrong)[1:]]
-        except (PodevalError, NotSignedIn) as error:
+        except PodevalError as error:
             return [self._say(request, error), gr.skip(), gr.skip(), *[gr.skip()] * len(self._fields)]
         answer = self._answer(request, verdict=judged)
         first = tracks or [
@@ -242,9 +224,9 @@ class SubmitTab:
     def _merge(self, draft: dict[str, Any], written: dict[str, Any], given: tuple[Any, ...]) -> list[Any]:
         """What is written from a draft now, by path, and the update of each field by it."""
         now, updates = {}, []
-        for group, field, value in zip(self._groups, self._declared, given, strict=True):
-            drafted = get_value(draft, field) if group in (SYSTEM, "model") else None
-            was = written.get(field.path) if group in (SYSTEM, "model") else None
+        for field, value in zip(self._declared, given, strict=True):
+            is_of_model = field.group in (SYSTEM, "model")
+            drafted, was = (get_value(draft, field), written.get(field.path)) if is_of_model else (None, None)
             if drafted is None and was is None:
                 updates.append(gr.skip())
                 continue
@@ -261,41 +243,41 @@ class SubmitTab:
 
     def _jobs(self) -> HfJobs | None:
         """The machines of the Hub on which models are run here, if they are."""
-        evaluation = self._site.services.evaluation
-        return evaluation.hub.jobs if evaluation is not None and evaluation.hub is not None else None
+        hub = self._site.services.evaluation.hub
+        return hub.jobs if hub is not None else None
 
     def check(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> list[Any]:
         """What the gate says; nothing is queued."""
         try:
-            self._site.limit(get_web_request(request), CHECK_RATE, "submit check")
-            who = get_submitter(self._site.require_person(get_web_request(request)))
+            self._limit(request, CHECK_RATE, "submit check")
+            who = get_submitter(self._site.require_person(request.request))
             document = self.document(kind, tracks, given, who.name)
             result = check_document(self._desk, document, who, self._folder_beside(document))
-        except (PodevalError, NotSignedIn) as error:
+        except PodevalError as error:
             return [self._say(request, error), *self._mark("", {})]
         return self._judge(request, str(kind), result["refusals"], preview=result.get("preview"))
 
     def submit(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> list[Any]:
         """Hand in; the answer comes when it is on the disk, and says where it is shown."""
         try:
-            self._site.limit(get_web_request(request), SUBMIT_RATE, "submit")
-            who = get_submitter(self._site.require_person(get_web_request(request)))
+            self._limit(request, SUBMIT_RATE, "submit")
+            who = get_submitter(self._site.require_person(request.request))
             document = self.document(kind, tracks, given, who.name)
             beside = self._folder_beside(document)
             if beside is not None:
                 # What is not taken as it stands is not removed either: it can be corrected and sent again.
-                self._desk.check(read_document(document), who, document_folder=beside)
-            row = self._desk.submit(read_document(document), who, document_folder=beside)
+                self._desk.check(parse_form(document), who, document_folder=beside)
+            row = self._desk.submit(parse_form(document), who, document_folder=beside)
         except (BadDocument, SubmissionRefused) as error:
-            answer, *marks = self._judge(request, str(kind), list_refused_rules(error))
+            answer, *marks = self._judge(request, str(kind), describe_refusals(error))
             return [answer, gr.skip(), *marks]
-        except (PodevalError, NotSignedIn) as error:
+        except PodevalError as error:
             return [self._say(request, error), gr.skip(), *self._mark("", {})]
         return [self._answer(request, row=row), self.show_queue(request)[1], *self._mark("", {})]
 
     def show_queue(self, request: gr.Request) -> list[str]:
         """How to sign in where nobody is; the submissions of who asks, with their cost, and the queue of all."""
-        web, queue = get_web_request(request), self._desk.queue
+        web, queue = request.request, self._desk.queue
         self._site.limit(web, SHOW_RATE, "queue")
         person = self._site.person(web)
         # Whose name is one of ours submits nothing, and is told so by the form.
@@ -306,8 +288,8 @@ class SubmitTab:
             row.id: {"spent": sum_cost(ledger.of(row.id))["spent"], "last": describe_last(log.lines(row.id))}
             for row in rows
         }
-        evaluation = self._site.services.evaluation
-        worker = evaluation.sentence(self._texts, operator=person is not None and person.admin) if evaluation else ""
+        operates = person is not None and person.admin
+        worker = self._site.services.evaluation.sentence(self._texts, operator=operates)
         stranger = person is None and not self._site.services.closed
         return [
             self._site.render_text(web, "submit_stranger.html") if stranger else "",
@@ -327,15 +309,15 @@ class SubmitTab:
 
     def _judge(self, request: gr.Request, kind: str, refusals: list[dict[str, str]], **told: Any) -> list[Any]:
         """What is said of broken rules: next to the field that it is about, and of the others together."""
-        names = {field.path: field.name for group, field in self._of(kind)}
-        names["benchmarks"] = self._texts["benchmarks"]
+        fields_of_kind = {field.path: field for field in self._declared if field.group in (SYSTEM, kind)}
+        names = {path: field.name for path, field in fields_of_kind.items()} | {"benchmarks": self._texts["benchmarks"]}
         wrong: dict[str, str] = {}
         others = []
         for each in refusals:
             path = each["field"].partition("[")[0] or _FIELD_OF_RULE.get(each["rule"], "")
             path = "source.repo" if path == "source" else path
-            message = self._explain(each, names.get(path, ""))
-            if path in names and not self._folded & {(SYSTEM, path), (kind, path)}:
+            message = self._word(each, names.get(path, ""))
+            if path in names and not (path in fields_of_kind and fields_of_kind[path].folded):
                 wrong[path] = f"{wrong[path]}\n{message}" if path in wrong else message
             else:
                 others.append({**each, "name": names.get(path, ""), "message": message})
@@ -343,15 +325,10 @@ class SubmitTab:
         fields = [name for path, name in names.items() if path in wrong]
         return [self._answer(request, refusals=others, fields=fields, **told), *self._mark(kind, wrong)]
 
-    def _explain(self, refusal: dict[str, str], name: str) -> str:
+    def _word(self, refusal: dict[str, str], name: str) -> str:
         """A broken rule in the words of its field."""
         template = self._texts["in_fields"].get(refusal["code"])
         return str(template).format(name) if template else translate(refusal["message"], self._refused)[0]
-
-    def _of(self, kind: str) -> list[tuple[str, FormField]]:
-        """The fields of a kind of source and of the system, in their order."""
-        rows = zip(self._groups, self._declared, strict=True)
-        return [(group, field) for group, field in rows if group in (SYSTEM, kind)]
 
     def _mark(self, kind: str, wrong: dict[str, str]) -> list[Any]:
         """The tracks and the fields with what is wrong with each in place of its help."""
@@ -360,31 +337,14 @@ class SubmitTab:
             sentence = wrong.get(path) if group in (SYSTEM, kind) else None
             return gr.update(info=sentence or help, elem_classes=[WRONG] if sentence else [])
 
-        rows = zip(self._groups, self._declared, strict=True)
-        return [mark("benchmarks", "", SYSTEM), *(mark(field.path, field.help, group) for group, field in rows)]
+        fields = [mark(field.path, field.help, field.group) for field in self._declared]
+        return [mark("benchmarks", "", SYSTEM), *fields]
 
     def _answer(self, request: gr.Request, **told: Any) -> str:
         for each in (told.get("verdict") or {}).get("reasons", ()):
             each["message"] = translate(each["message"], self._refused)[0]
-        empty: dict[str, Any] = {"sentence": "", "refusals": [], "fields": [], "preview": None, "row": None}
-        return self._site.render_text(
-            get_web_request(request), "submit_answer.html", **(empty | {"verdict": None} | told)
-        )
+        empty = {"sentence": "", "refusals": [], "fields": [], "preview": None, "row": None, "verdict": None}
+        return self._render(request, "submit_answer.html", **empty | told)
 
-    def _say(self, request: gr.Request, error: Exception) -> str:
-        return self._answer(request, sentence=explain_refusal(error, self._refused))
-
-
-def build(site: Site, language: str, app: gr.Blocks) -> None:
-    """Put the tab's components where they are called for; where nothing is taken, what says so.
-
-    Args:
-        site: the site that receives the submission.
-        language: the language of the fields.
-        app: the app that is being built.
-    """
-    if site.services.desk is None:
-        texts = site.texts[language]["submit"]
-        gr.Markdown(f"# {texts['title']}\n\n{texts['intro']}", elem_id="submit-head")
-        return
-    SubmitTab(site, site.services.desk, language).build(app)
+    def _say(self, request: gr.Request, error: PodevalError) -> str:
+        return self._answer(request, sentence=self._explain(error))

@@ -11,9 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 
-from measure_apart import copy_compiled, prepare
-
 from podeval import sandbox
+from podeval.measuring.isolated import copy_compiled, prepare
 
 PROGRAM = (
     "import numpy as np; from podeval.audio.prosody import RATE, measure_prosody; "

@@ -178,7 +178,7 @@ UNPACED = {
     "/sign-out": "forgets a cookie",
 }
 """Addresses that may be asked as often as somebody likes, with the reason."""
-PACE = re.compile(r"\b(limit|require_operator|_require_overview|_by)\(")
+PACE = re.compile(r"\blimit\(|\brequire_operator\b|\b(OperatorName|OperatorsTest|Operator)\b")
 
 
 def test_whatever_a_stranger_asks_for_has_a_pace(public_site: Any) -> None:

@@ -1,6 +1,7 @@
 """What one anonymous visitor may take of a public board: measurements, sessions, streams, connections, bytes."""
 
 import contextlib
+import inspect
 import json
 import os
 import re
@@ -216,7 +217,7 @@ def test_metrics_are_named_once_and_a_script_has_an_end(site: Any, monkeypatch: 
     with pytest.raises(BadInput, match=r"longer than 0\.2 s"):
         measure_apart.score_script_apart(SCRIPT, ["mattr"])
     api = next(fn.fn for _, _, fn in functions(site) if fn.api_name == "score")
-    assert api.__wrapped__.__func__ is ProgramApi.score
+    assert inspect.unwrap(api).__func__ is ProgramApi.score
 
 
 def test_one_address_measures_so_often_an_hour_and_the_person_of_a_local_board_as_often_as_they_like(

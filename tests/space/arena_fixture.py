@@ -195,5 +195,5 @@ def site_without_board(runs: Path, arena: Arena, mode: str = "", closed: str | N
     from pages import arena as page
     from services import Services
 
-    services = Services(runs, arena.database, arena, None, closed)  # type: ignore[arg-type]
+    services = Services(runs, arena.database, arena, closed)
     return build_pages(services, page, mode=mode, tabs=tabs)

@@ -29,12 +29,11 @@ def build_pages(services: Any, *pages: Any, mode: str = "", everybody: str = "",
             return Person(f"hf:{name.removeprefix('hf:')}", name, name == "root") if name else None
 
     site = website.Site(services, SignIn(mode) if mode else ByHeader("oidc"))
-    app = FastAPI()
-    site_app.answer_errors(app, site)
+    app = FastAPI(exception_handlers=site_app.HANDLERS)
     site_app.add_guard(app, site)
     app.add_middleware(site_app.SessionMiddleware, secret_key="of the tests")
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
     app.get("/parts.css")(lambda: Response(website.build_parts_style(), media_type="text/css"))
     for page in pages:
-        app.include_router(page.build_router(site))
+        app.include_router(page.routes)
     return gradio_app.mount(app, site) if tabs else app

@@ -41,14 +41,11 @@ def small(small_arena: Callable[..., Any]) -> Any:
 def people(small: Any, tmp_path: Path) -> People:
     """Clients of the site's own pages, signed in as the header says; `root` is an operator."""
     from pages import admin, api, arena, submit
-    from services import Services, open_desk
-
-    from podeval.listening import Listening
+    from services import Services
 
     board = tmp_path / "board"
     board.mkdir()
-    desk, listening = open_desk(small.database, board), Listening(small.database)
-    services = Services(board, small.database, small.arena, listening, None, desk)
+    services = Services(board, small.database, small.arena)
     app = build_pages(services, admin, api, arena, submit)
 
     def client(name: str = "", **headers: str) -> TestClient:

@@ -151,9 +151,6 @@ def test_nothing_of_a_battle_or_its_sound_tells_whose_it_is(client: TestClient, 
 def test_public_data_do_not_tell_the_sides_of_an_open_battle(
     as_person: Client, filled: Path, tmp_path: Path, database: Database
 ) -> None:
-    import auth
-    import website
-    from fastapi import FastAPI
     from pages import api
     from services import Services
 
@@ -162,9 +159,7 @@ def test_public_data_do_not_tell_the_sides_of_an_open_battle(
     ann, arena = as_person("hf:ann"), as_person.arena  # type: ignore[attr-defined]
     for _ in range(3):
         ann.post("/arena/votes", json=ballot(battle_of(ann)))
-    board = FastAPI()
-    services = Services(tmp_path, database, arena, None)  # type: ignore[arg-type]
-    board.include_router(api.build_router(website.Site(services, auth.SignIn("none"))))
+    board = build_pages(Services(tmp_path, database, arena), api, mode="none")
     with TestClient(board) as public:
         rows = public.get("/api/v1/votes").json()["rows"]
     assert len(rows) == 3
@@ -188,7 +183,7 @@ def test_ten_votes_of_many_cost_as_much_as_ten(tmp_path: Path) -> None:
 
     small = SmallArena(str(tmp_path / "podeval.db"))
     fill_votes(small.database, 30_000)
-    services = Services(tmp_path, small.database, small.arena, None)  # type: ignore[arg-type]
+    services = Services(tmp_path, small.database, small.arena)
     client = TestClient(build_pages(services, api))
 
     def ask(**query: Any) -> tuple[float, dict[str, Any]]:
@@ -536,7 +531,7 @@ def test_a_judges_battles_stand_beside_peoples_votes_on_the_page_and_newcomers_a
     assert "excluded" not in beside.partition('id="footing"')[2].partition("</p>")[0]
     assert "judge gemini & co,sem,lark" in ann.get("/arena/ratings.csv").text
     # By how much was heard before a vote, on the page of methods: a system with one vote is called provisional there.
-    site = Site(Services(tmp_path, as_person.arena.database, as_person.arena, None, None), SignIn("local"))
+    site = Site(Services(tmp_path, as_person.arena.database, as_person.arena), SignIn("local"))
     heard = site._templates.get_template("arena_heard.html")
     text = heard.render(t=site.texts["en"], heard=Rankings(as_person.arena).current().heard, titles={})
     assert text.count("provisional: ") == 2

@@ -34,9 +34,9 @@ def test_a_repo_typed_into_the_submit_tab_becomes_a_row_on_the_leaderboard(
 
 
 def desk_of(folder: Path, database: Database) -> Any:
-    from services import open_desk
+    from services import Services
 
-    return open_desk(database, folder)
+    return Services(folder, database, None).desk  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
 
     monkeypatch.setenv("PODEVAL_JUDGES", str(tmp_path / "given"))
     with Database(tmp_path / "store.db") as database:
-        services = Services(tmp_path, database, None, None)  # type: ignore[arg-type]
+        services = Services(tmp_path, database, None)  # type: ignore[arg-type]
         yield TestClient(build_pages(services, judges, mode="local"))
 
 

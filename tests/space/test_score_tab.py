@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -172,9 +171,9 @@ def test_measuring_that_takes_too_much_is_ended_with_a_sentence_on_whose_fault_i
 
 
 def test_who_measures_is_heard_between_two_values(part: Any, tone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import measure_apart
+    from podeval.measuring import isolated
 
-    monkeypatch.setattr(measure_apart, "HEARTBEAT", 0.1)
+    monkeypatch.setattr(isolated, "HEARTBEAT", 0.1)
     told = measured(part, tone, ["loudness"])
     assert sum(first == second for first, second in pairwise(told)) > 2, "Gradio cancels between two results only"
 
@@ -216,17 +215,18 @@ def test_a_strangers_file_is_decoded_in_a_process_of_its_own_within_bounds(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for name, channels, rate in (("many", 9, RATE), ("fast", 1, 400_000)):
         soundfile.write(tmp_path / f"{name}.wav", np.full((RATE, channels), 0.1), rate)
-        with pytest.raises(BadInput, match=rf"{name}|channels|Hz"):
-            measure_apart.decode_apart(tmp_path / f"{name}.wav")
-    copy = measure_apart.decode_apart(tone)
-    assert soundfile.info(copy).frames == 6 * 48_000
+        refused = pytest.raises(BadInput, match=rf"{name}|channels|Hz")
+        with refused, measure_apart.open_decoded(tmp_path / f"{name}.wav"):
+            pass
+    with measure_apart.open_decoded(tone) as copy:
+        assert soundfile.info(copy).frames == 6 * 48_000
     assert tone.exists()
-    shutil.rmtree(copy.parent)
     monkeypatch.setattr(
         measure_apart, "DECODING", sandbox.SandboxLimits(wall_seconds=60, memory_bytes=64 * 2**20, processes=64)
     )
-    with pytest.raises(BadInput, match=r"tone\.wav cannot be decoded here \(.*\); export it again"):
-        measure_apart.decode_apart(tone)
+    refused = pytest.raises(BadInput, match=r"tone\.wav cannot be decoded here \(.*\); export it again")
+    with refused, measure_apart.open_decoded(tone):
+        pass
     assert not list(tmp_path.glob("podeval-try-*")), "nothing of it stays"
 
 
@@ -244,10 +244,11 @@ def test_no_header_of_a_visitors_recording_is_read_in_the_process_of_the_site(
     monkeypatch.setattr(soundfile, "info", refuse)
     (tmp_path / "song.m4a").write_bytes(write_all()["samples of one size"])
     with bounded_memory(64 * 2**20):
-        with pytest.raises(BadInput, match=r"song\.m4a.* its index states 10,000,000"):
-            measure_apart.decode_apart(tmp_path / "song.m4a")
-        copy = measure_apart.decode_apart(tone)
-    shutil.rmtree(copy.parent)
+        refused = pytest.raises(BadInput, match=r"song\.m4a.* its index states 10,000,000")
+        with refused, measure_apart.open_decoded(tmp_path / "song.m4a"):
+            pass
+        with measure_apart.open_decoded(tone) as copy:
+            assert copy.is_file()
 
 
 def test_a_script_is_measured_in_the_readers_language(board_app: ModuleType, tmp_path: Path) -> None:

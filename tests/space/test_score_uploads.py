@@ -80,23 +80,23 @@ def test_uploads_are_bounded_while_they_come_and_what_breaks_off_does_not_stay_o
 def test_a_box_gets_a_copy_of_its_own_of_what_is_compiled_and_none_while_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import measure_apart
+    from podeval.measuring import isolated
 
     begun: list[str] = []
     monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(measure_apart, "_begin", lambda: begun.append("begun"))
+    monkeypatch.setattr(isolated, "begin_compiling", lambda: begun.append("begun"))
     box, other = tmp_path / "box", tmp_path / "other"
     for folder in (box, other):
         folder.mkdir()
-    assert measure_apart.copy_compiled(box) == {}
+    assert isolated.copy_compiled(box) == {}
     assert begun == ["begun"], "it is made for the next"
-    compiled = measure_apart._folder()
+    compiled = isolated.locate_compiled()
     if compiled is None:
         pytest.skip("librosa is not installed")
     compiled.mkdir(parents=True)
     (compiled / "pitch.nbc").write_bytes(b"ours")
-    assert measure_apart.copy_compiled(box) == {"NUMBA_CACHE_DIR": str(box / "numba")}
+    assert isolated.copy_compiled(box) == {"NUMBA_CACHE_DIR": str(box / "numba")}
     (box / "numba" / "pitch.nbc").write_bytes(b"a stranger's")
     (box / "numba" / "more.nbc").write_bytes(b"a stranger's")
-    measure_apart.copy_compiled(other)
+    isolated.copy_compiled(other)
     assert [path.read_bytes() for path in (other / "numba").iterdir()] == [b"ours"], "nothing reaches another box"

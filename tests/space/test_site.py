@@ -360,7 +360,7 @@ def test_words_of_a_page_are_never_methods_of_dictionaries(tmp_path: Path) -> No
     from services import Services
     from website import Site
 
-    site = Site(Services(tmp_path, None, None, None), SignIn("local"))  # type: ignore[arg-type]
+    site = Site(Services(tmp_path, None, None), SignIn("local"))  # type: ignore[arg-type]
     content = "{{ s.items }}, {{ l.copy }}; {% for n, v in d.items() %}{{ n }}{{ v }}{% endfor %}"
     shown = site._templates.from_string(content).render(s={"items": "words"}, l={"copy": "Copy"}, d={"a": 1, "b": 2})
     assert shown == "words, Copy; a1b2"

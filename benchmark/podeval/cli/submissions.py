@@ -351,7 +351,7 @@ def mirror(
             if files:
                 build(runs)
             print(f"{count} submissions and {files} files of results imported")
-        print(f"{record.push()} changes of state and {record.push_results(runs)} runs sent")
+        print("{} changes of state and {} runs sent".format(*record.push_all(runs)))
 
 
 def require_gpu(*, trusted: bool) -> None:

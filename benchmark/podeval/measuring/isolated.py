@@ -2,19 +2,29 @@
 
 `python -m podeval.measuring.isolated JOB.json` appends a line to `scored.jsonl` for each metric as soon as it has a
 result, lines on how far it is, and writes `report.html` at the end. Facts of the recording go to `PODEVAL_CACHE`.
+`run_job` starts it in a sandbox and reads the lines.
 """
 
 import json
+import logging
+import os
+import shutil
+import subprocess
 import sys
+import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import platformdirs
 from pydantic import BaseModel
 
-from podeval import progress
+from podeval import progress, sandbox
 from podeval.errors import PodevalError
 from podeval.measuring.compute import compute
 from podeval.measuring.engine import MetricPlan, plan_metrics, score_source
@@ -25,7 +35,9 @@ from podeval.metrics import catalogue
 from podeval.metrics.description import VISITOR_INPUTS
 from podeval.metrics.score import Defect, Result, format_clock, parse_result
 from podeval.metrics.standing import translate
+from podeval.models import weights
 from podeval.recording.source import read_source
+from podeval.texts import write_sentence
 
 LINES, REPORT = "scored.jsonl", "report.html"
 
@@ -33,6 +45,19 @@ _PAUSE = 0.5
 """Seconds between two lines on how far a step is."""
 _SOON = 2.0
 """Seconds of a step after which the rest of it can be estimated."""
+_MOST_LINES = 32 * 2**20
+HEARTBEAT = 1.0
+"""Seconds after which the same is told again: who reads can leave between two results only."""
+
+SETTING = "NUMBA_CACHE_DIR"
+COMPILING_SECONDS = 300.0
+OF_PITCH = ("pace", "prosodic_coherence", "dialogue_naturalness")
+"""Names of metrics that follow pitch."""
+_PROGRAM = (
+    "import numpy as np; from podeval.audio.prosody import RATE, measure_prosody; "
+    "measure_prosody(np.sin(np.arange(RATE) / 20).astype(np.float32))"
+)
+_LOG = logging.getLogger(__name__)
 
 
 class ScoreJob(BaseModel):
@@ -57,6 +82,25 @@ class ScoreJob(BaseModel):
     out: Path
     language: str = "en"
     allow_upsampling: bool = False
+
+
+@dataclass
+class ScoreSession:
+    """What the process that scores has told so far.
+
+    Attributes:
+        lines: its lines.
+        at: share of the work that is done, from 0 to 1.
+        what: sentence on the present step, in the language of the report.
+        problem: why it ended before its end; empty where it did not.
+        report: the whole report, once it is there.
+    """
+
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    at: float = 0.0
+    what: str = ""
+    problem: str = ""
+    report: bytes = b""
 
 
 def read_results(lines: Sequence[Mapping[str, Any]], name: str) -> RecordingResults | None:
@@ -175,6 +219,141 @@ def _score_script(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> N
         result = compute(metric, [selected], input_names=tuple(selected))
         no_recording = {"facts": asdict(RecordingFacts()), "defects": []}
         tell({"metric": metric.name, "result": result["items"][0], "protocol": result["protocol"], **no_recording})
+
+
+def run_job(
+    score_job: ScoreJob,
+    readable: Sequence[Path],
+    limits: sandbox.SandboxLimits,
+    watch: Callable[[sandbox.Running], None],
+) -> Iterator[ScoreSession]:
+    """Run the program in a sandbox; yield what it has told so far whenever that is more, and at its end.
+
+    Args:
+        score_job: the job to do.
+        readable: the files and folders that it reads besides the weights.
+        limits: the limits of the sandbox.
+        watch: called while nothing new is told; it may stop the sandbox.
+    """
+    out, metrics = score_job.out, score_job.metrics
+    os.chmod(out.parent, 0o755)  # noqa: S103 - the process may be another user's
+    job = out / "job.json"
+    job.write_text(score_job.model_dump_json(), encoding="utf-8")
+    threads = str(max(1, (os.cpu_count() or 2) // 2))
+    settings = {
+        "PODEVAL_CACHE": str(out / "cache"),
+        "PODEVAL_MODELS": str(weights.locate_root()),
+        "PODEVAL_THREADS": threads,
+        "OMP_NUM_THREADS": threads,
+        "OPENBLAS_NUM_THREADS": threads,
+        **({} if set(OF_PITCH).isdisjoint(metrics) else copy_compiled(out)),
+    }
+    command = sandbox.build_python_command("podeval.measuring.isolated", str(job))
+    session, start = ScoreSession(), 0
+    box = sandbox.SandboxSpec(command, out, [weights.locate_root(), *readable], limits, settings, own=True)
+    with sandbox.open_sandbox(box) as running:
+        alive, last = True, time.monotonic()
+        while alive:
+            # Looked at before the lines: what is written last must not be missed.
+            alive = running.alive
+            start, changed = _read_lines(out / LINES, start, session)
+            if alive and (changed or time.monotonic() - last > HEARTBEAT):
+                yield session
+                last = time.monotonic()
+            elif alive:
+                watch(running)
+                time.sleep(0.2)
+        ended = running.wait()
+    if not session.problem and ended.failure:
+        session.problem = _blame(ended)
+    report = out / REPORT
+    if not report.is_symlink() and report.is_file():
+        session.report = report.read_bytes()
+    yield session
+
+
+def _read_lines(path: Path, start: int, session: ScoreSession) -> tuple[int, bool]:
+    """Take in the whole lines from a position on; return the position of the next, and whether there were any."""
+    try:
+        with path.open("rb") as file:
+            file.seek(start)
+            content = file.read(_MOST_LINES)
+    except OSError:
+        return start, False
+    whole = content[: content.rfind(b"\n") + 1]
+    for text in whole.splitlines():
+        line = json.loads(text)
+        if "at" in line:
+            session.at, session.what = float(line["at"]), str(line["what"])
+        elif "refused" in line:
+            session.problem = str(line["refused"])
+        else:
+            session.lines.append(line)
+    return start + len(whole), bool(whole)
+
+
+def _blame(ended: sandbox.ExitInfo) -> str:
+    """Return why the program was ended, and whose fault that is."""
+    stopped = ended.stopped or ""
+    if "longer than" in stopped or "more than" in stopped:
+        return write_sentence("measuring-over-limit", why=stopped)
+    if "left too little" in stopped:
+        return write_sentence("measuring-no-room", why=stopped)
+    return write_sentence("measuring-failed")
+
+
+def copy_compiled(folder: Path) -> dict[str, str]:
+    """Copy what numba compiles of librosa to follow pitch into a sandbox's folder; return the setting for it.
+
+    A sandbox begins with an empty home, in which numba would compile it all anew. The one that is copied is made by a
+    process of ours from a tone of ours. No sandbox sees it: what a stranger's recording makes of its copy reaches
+    nobody. Where nothing is compiled yet, there is none, and it is compiled for the next beside this one.
+
+    Args:
+        folder: the sandbox's own, before it starts.
+    """
+    compiled = locate_compiled()
+    if compiled is None or not compiled.is_dir():
+        begin_compiling()
+        return {}
+    shutil.copytree(compiled, folder / "numba")
+    return {SETTING: str(folder / "numba")}
+
+
+@cache
+def begin_compiling() -> None:
+    """Compile in a thread of its own; once, also where it fails."""
+    threading.Thread(target=prepare, name="compiling pitch", daemon=True).start()
+
+
+def locate_compiled() -> Path | None:
+    """Return where it is on this machine; None where librosa is not installed."""
+    try:
+        key = "-".join(f"{name}{metadata.version(name)}" for name in ("librosa", "numba", "numpy"))
+    except metadata.PackageNotFoundError:
+        return None
+    root = Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval"), "numba")
+    return root / f"python{sys.version_info.major}.{sys.version_info.minor}-{key}"
+
+
+def prepare() -> Path | None:
+    """Compile what is not compiled yet on this machine, and return its folder; None where it cannot be."""
+    folder = locate_compiled()
+    if folder is None or folder.is_dir():
+        return folder
+    root = folder.parent
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".making-", dir=root) as making:
+            compiled = Path(making, "numba")
+            compiled.mkdir()
+            settings = {**os.environ, SETTING: str(compiled)}
+            subprocess.run([sys.executable, "-c", _PROGRAM], env=settings, check=True, timeout=COMPILING_SECONDS)
+            if not folder.is_dir():
+                compiled.rename(folder)
+    except (OSError, subprocess.SubprocessError) as error:
+        _LOG.warning("each measurement compiles the pitch tracker again: %s", error)
+    return folder if folder.is_dir() else None
 
 
 def main(job_file: str) -> None:

@@ -17,12 +17,19 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.hub import repo_info
-from podeval.submissions.benchmark_entries import RunEntry
-from podeval.systems.submission import LANGUAGE, REPO, Task
+from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, list_entries
+from podeval.submissions.gate import judge_model
+from podeval.submissions.job_budget import estimate_costs
+from podeval.submissions.rules import SubmissionRefused, describe_refusals
+from podeval.systems.submission import LANGUAGE, REPO, Submission, Task
+from podeval.systems.submission_reading import BadDocument, parse_form
 from podeval.texts import write_sentence
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
+
+    from podeval.runs.hf_jobs import HfJobs
+    from podeval.submissions.service import SubmissionService, Submitter
 
 _ADDRESS = re.compile(
     r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?P<repo>[\w.-]+/[\w.-]+?)/?(?:[/?#].*)?", re.ASCII
@@ -216,3 +223,78 @@ repo = "owner/name-of-the-outputs"
 api = HfApi()
 api.create_repo(repo, repo_type="dataset", exist_ok=True)
 print(api.upload_folder(repo_id=repo, repo_type="dataset", folder_path="outputs").oid)"""
+
+
+def check_document(
+    desk: "SubmissionService", plain: dict[str, Any], who: "Submitter", beside: Path | None = None
+) -> dict[str, Any]:
+    """What the gate says of a document, nothing queued: `passed`, every refusal, and what would run where it passes.
+
+    Args:
+        desk: the desk that takes submissions.
+        plain: the document as it is filled in.
+        who: wants to submit it.
+        beside: folder of what was uploaded, where the document names some of it.
+
+    Raises:
+        HubUnavailable: the Hub does not answer.
+    """
+    try:
+        document = parse_form(plain)
+        pinned = desk.check(document, who, document_folder=beside)
+    except (BadDocument, SubmissionRefused) as error:
+        return {"passed": False, "refusals": describe_refusals(error)}
+    return {"passed": True, "refusals": [], "preview": make_preview(desk, document, pinned.parameters)}
+
+
+def give_verdict(desk: "SubmissionService", plain: dict[str, Any], jobs: "HfJobs | None") -> dict[str, Any]:
+    """Whether the model of a document can be run, for its submitter: as what, how much of it, when and for how much.
+
+    Args:
+        desk: the desk that takes submissions.
+        plain: the document as it is filled in so far.
+        jobs: machines of the Hub on which models are run here, if they are.
+
+    Raises:
+        HubUnavailable: the Hub does not answer.
+    """
+    try:
+        document = parse_form(plain)
+        runs_as, reasons = judge_model(document, desk.gate)
+    except BadDocument as error:
+        return {"runs_as": "", "reasons": describe_refusals(error), "dollars": None, "runs": []}
+    verdict: dict[str, Any] = {"runs_as": runs_as, "reasons": [{**vars(each)} for each in reasons]}
+    verdict |= {"dollars": None, "runs": [], "seconds": None, "most_seconds": None}
+    if runs_as:
+        verdict |= make_preview(desk, document, 0)
+        if jobs is not None:
+            costs = estimate_costs(document, jobs)
+            verdict |= {"dollars": sum(costs.values()), "most_seconds": 60.0 * jobs.minutes * len(costs)}
+    return verdict
+
+
+def make_preview(desk: "SubmissionService", document: Submission, parameters: int) -> dict[str, Any]:
+    """What would run, under which settings, and when it would be done at the latest."""
+    standing = desk.queue.end()
+    runs = []
+    for entry in list_entries(document):
+        try:
+            count = len(entry.items(desk.gate.data))
+        except BadInput:
+            # Its items are built on the machine of the worker.
+            count = None
+        runs.append(
+            {
+                "benchmark": benchmarks.get(entry.benchmark).title,
+                "split": entry.split,
+                "track": entry.track,
+                "items": count,
+                "preset": get_preset_settings(entry) if document.source.kind == "model" else "",
+            }
+        )
+    return {
+        "runs": runs,
+        "position": standing.position,
+        "seconds": standing.seconds,
+        "parameters": parameters or None,
+    }

@@ -95,6 +95,10 @@ class HubRecord:
             sent += 1
         return sent
 
+    def push_all(self, board: Path) -> tuple[int, int]:
+        """Send changes of state and runs of the board; return how many of each."""
+        return self.push(), self.push_results(board)
+
     def delete_taken_down(self) -> int:
         """Delete the results of taken-down submissions, from the repo's history too; return how many files."""
         with self.queue.database.reading() as session:

@@ -25,7 +25,8 @@ from podeval.store.submission_tables import (
     SubmissionLogLine,
     SubmissionRow,
 )
-from podeval.submissions.states import QueuePosition, is_waiting_for_operator
+from podeval.submissions.queue import Queue
+from podeval.submissions.states import LEASED, OPEN, QueuePosition, is_waiting_for_operator
 from podeval.text.redaction import redact
 
 MOST_LINES, LONGEST = 5_000, 500
@@ -65,6 +66,26 @@ def describe_publicly(row: SubmissionRow, standing: QueuePosition | None = None)
         "worked_seconds": round(row.worked_seconds, 1),
         "submitted_at": row.submitted_at.isoformat(),
         "state_at": row.state_at.isoformat(),
+    }
+
+
+def list_public_rows(queue: Queue, rows: list[SubmissionRow]) -> list[dict[str, Any]]:
+    """Return submissions as everybody may see them, with their places in the queue."""
+    standings = queue.standings()
+    return [describe_publicly(row, standings.get(row.id)) for row in rows]
+
+
+def list_queue_parts(queue: Queue) -> dict[str, list[dict[str, Any]]]:
+    """Return submissions as the queue shows them: at work, waiting in their order, and the last that ended."""
+    order = {id: number for number, id in enumerate(queue.standings())}
+    rows = queue.all()
+    waiting = [row for row in rows if row.state in ("queued", "received", "checked")]
+    return {
+        "working": list_public_rows(queue, [row for row in rows if row.state in LEASED]),
+        "waiting": list_public_rows(
+            queue, sorted(waiting, key=lambda row: (order.get(row.id, len(order)), row.number))
+        ),
+        "ended": list_public_rows(queue, [row for row in rows if row.state not in OPEN][:100]),
     }
 
 

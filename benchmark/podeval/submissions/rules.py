@@ -1,8 +1,10 @@
 """The rules of the gate and the limits of this board, and why a submission is refused or has to wait."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from podeval.errors import BadInput, PodevalError
+from podeval.systems.submission_reading import BadDocument
 from podeval.texts import write_sentence
 
 RULES = {
@@ -34,10 +36,11 @@ RULES = {
 
 @dataclass(frozen=True)
 class Refusal:
-    """One broken rule: `message` says what is wrong and what to change."""
+    """One broken rule: `message` says what is wrong and what to change, `field` where in the document that is."""
 
     rule: str
     message: str
+    field: str = ""
 
     def __post_init__(self) -> None:
         if self.rule not in RULES:
@@ -68,6 +71,16 @@ class SubmissionRefused(BadInput):
     def reason(self) -> str:
         """Every broken rule and what to change, one on each line."""
         return "\n".join(map(str, self.refusals))
+
+
+def describe_refusals(error: BadDocument | SubmissionRefused) -> list[dict[str, str]]:
+    """Return every rule that is not kept: its name, what it asks, what was found, in which field of the document."""
+    refusals: Iterable[Refusal] = (
+        error.refusals
+        if isinstance(error, SubmissionRefused)
+        else [Refusal("document", problem.message, problem.field) for problem in error.problems]
+    )
+    return [vars(each) | {"asks": RULES[each.rule], "code": getattr(each.message, "code", "")} for each in refusals]
 
 
 class MachineFault(PodevalError):

@@ -136,8 +136,14 @@ def parse_form(data: dict[str, Any]) -> Submission:
 
     Raises:
         BadDocument: it is not valid; every mistake has its field.
+        BadInput: there is something in it that is no text.
     """
-    return _validate(_Located("the form", data), None)
+    try:
+        document = _validate(_Located("the form", data), None)
+        document.model_dump_json().encode()
+    except (RecursionError, UnicodeError, ValueError):
+        raise BadInput(write_sentence("form-not-unicode")) from None
+    return document
 
 
 def _validate(document: _Located, folder: Path | None) -> Submission:

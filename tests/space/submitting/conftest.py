@@ -39,13 +39,12 @@ def site_of(hub_client: Any, database: Database, tmp_path: Path) -> "Build":
     from pages import arena as arena_page
     from pages import board as board_page
     from pages import submit as page
-    from services import Services, open_desk
+    from services import Services
 
     def build_app(
         closed: str | None = None, everybody: str = "", tabs: bool = False, arena: Arena | None = None
     ) -> Any:
-        desk = open_desk(database, tmp_path / "board", closed)
-        services = Services(tmp_path / "board", database, arena, None, closed, desk)  # type: ignore[arg-type]
+        services = Services(tmp_path / "board", database, arena, closed)  # type: ignore[arg-type]
         more = (arena_page, board_page) if arena else ()
         return build_pages(services, page, *more, everybody=everybody, tabs=tabs)
 

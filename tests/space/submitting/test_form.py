@@ -31,20 +31,20 @@ def test_what_is_missing_is_said_next_to_its_field_in_the_fields_words_and_in_th
         "Benchmarks and tracks.</p>"
     )
     assert (tracks["info"], tracks["elem_classes"]) == ("Choose at least one of “Benchmarks and tracks”.", ["wrong"])
-    marks = dict(zip(zip(form._groups, form._declared, strict=True), fields, strict=True))
-    wrong = [(group, field.path, mark["info"]) for (group, field), mark in marks.items() if mark["elem_classes"]]
-    assert wrong[:2] == [
+    marks = zip(form._declared, fields, strict=True)
+    wrong = [(field, mark["info"]) for field, mark in marks if mark["elem_classes"]]
+    assert [(field.group, field.path, info) for field, info in wrong[:2]] == [
         ("model", "source.repo", "Fill in “Repo”."),
         ("model", "source.revision", "Fill in “Commit”."),
     ], "a repo of outputs is not asked for"
     assert len(wrong) == 7
-    assert not any((group, path) in form._folded for group, path, _ in wrong), "what is required is in sight"
+    assert not any(field.folded for field, _ in wrong), "what is required is in sight"
     answer, *cleared = form.choose_kind("outputs")
     assert answer == ""
     assert not any(isinstance(mark, dict) and mark.get("elem_classes") for mark in cleared)
     answer, _, *fields = form.check(Asking("alice"), "outputs", ["real_pod.voice"], *empty_values(form))
-    marks = dict(zip(zip(form._groups, (f.path for f in form._declared), strict=True), fields, strict=True))
-    assert marks["outputs", "source.repo"]["info"].endswith("or upload a zip of recordings.")
+    marked = dict(zip(((f.group, f.path) for f in form._declared), fields, strict=True))
+    assert marked["outputs", "source.repo"]["info"].endswith("or upload a zip of recordings.")
 
 
 def test_a_repo_that_is_not_there_is_said_at_its_field_and_the_same_repo_is_not_asked_for_twice(
@@ -78,10 +78,10 @@ def test_a_second_repo_replaces_what_the_first_one_filled_in_and_nothing_that_a_
     card = model_files()["README.md"].replace(b"apache-2.0", b"mit").replace(b"language: en", b"language: de")
     hub_client.repos.publish("models", "bob/other-voice", model_files(**{"README.md": card}))
     form = tab_method(site_of(everybody="alice", tabs=True), "SubmitTab.submit")
-    paths = [f"{group}:{field.path}" for group, field in zip(form._groups, form._declared, strict=True)]
+    paths = [f"{field.group}:{field.path}" for field in form._declared]
     values: dict[str, Any] = dict.fromkeys(paths, "") | {
-        f"{group}:{field.path}": field.choices[0] if field.choices else False
-        for group, field in zip(form._groups, form._declared, strict=True)
+        f"{field.group}:{field.path}": field.choices[0] if field.choices else False
+        for field in form._declared
         if field.looks in ("choice", "flag")
     }
 
@@ -118,10 +118,11 @@ def test_a_second_repo_replaces_what_the_first_one_filled_in_and_nothing_that_a_
 def test_a_repo_is_said_at_once_to_run_as_what_or_why_it_cannot_be_run(
     hub_client: Any, database: Database, tmp_path: Path, changes: dict[str, bytes], runs_as: str, reason: str
 ) -> None:
-    from services import open_desk
-    from submission_form import give_verdict
+    from services import Services
 
-    desk = open_desk(database, tmp_path / "board", None)
+    from podeval.submissions.author_kit import give_verdict
+
+    desk = Services(tmp_path / "board", database, None).desk  # type: ignore[arg-type]
     told = give_verdict(desk, model(hub_client, **changes), None)
     assert told["runs_as"] == runs_as
     if runs_as:
@@ -149,7 +150,7 @@ def test_as_what_for_how_long_and_for_how_much_a_repo_would_run_is_said_as_it_is
     jobs = HfJobs(f"docker.io/lab/podeval@sha256:{'0' * 64}", "a10g-large", "lab", api=HfApi(token="hf_secret"))
     monkeypatch.setattr(form, "_jobs", lambda: jobs)
     repo = model(hub_client)["source"]["repo"]
-    at = [f"{group}:{field.path}" for group, field in zip(form._groups, form._declared, strict=True)]
+    at = [f"{field.group}:{field.path}" for field in form._declared]
     values = [repo if path == "model:source.repo" else "" for path in at]
     asking = Asking("alice", language)
     answer = form.fill(asking, "model", [], {}, *values)[0]
