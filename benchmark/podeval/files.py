@@ -8,6 +8,7 @@ import io
 import json
 import os
 import secrets
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,9 +17,19 @@ from typing import IO, Any
 
 from podeval.errors import BadInput, PodevalError
 
+LEAST_ROOM = 2**20
+"""Free bytes below which a disk is full."""
+
 
 class DiskFull(PodevalError):
     """The disk is full; what was written before is safe."""
+
+
+def explain_unwritable(folder: Path) -> str | None:
+    """Return why nothing can be written in a folder, with what to do; None if something can."""
+    if not os.access(folder, os.W_OK):
+        return "read-only for this user; mount it for writing, or change its permissions"
+    return "full; free some space" if shutil.disk_usage(folder).free < LEAST_ROOM else None
 
 
 @contextlib.contextmanager
