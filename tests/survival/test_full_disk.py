@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from podeval.arena.vote_objects import VoteObjects
-from podeval.errors import StoreUnusable
+from podeval.errors import StoreReadOnly, StoreUnusable
 from podeval.files import DiskFull
 from podeval.store.database import Database
 from podeval.store.secret import Secret
@@ -50,6 +50,11 @@ class Small:
         room = os.statvfs(self.folder)
         with (self.folder / "ballast").open("wb") as file:
             file.write(bytes(max(0, room.f_bavail * room.f_frsize - leave)))
+
+    def protect(self, read_only: bool) -> None:
+        """Mount it so that nothing can be written, or so that it can again; no file of it may be open."""
+        mode = "ro" if read_only else "rw"
+        subprocess.run(["mount", "-o", f"remount,{mode}", str(self.folder)], check=True)
 
     def free(self) -> None:
         """There is room again."""
@@ -147,6 +152,34 @@ def test_a_site_that_starts_on_a_full_disk_says_so_and_can_be_read(
         services.arena.sweep()
     services.database.close()
     small_disk.free()
+    opened = open_services(small_disk.folder)
+    assert opened.closed is None
+    opened.database.close()
+
+
+@pytest.mark.space
+def test_a_site_on_a_read_only_mount_says_so_and_can_be_read(
+    small_arena: Make, small_disk: Small, caplog: pytest.LogCaptureFixture
+) -> None:
+    from services import open_services
+
+    if not small_disk.mounted:
+        pytest.skip("no small disk can be mounted here")
+    place = small_disk.folder / "podeval.db"
+    small = small_arena(str(place))
+    vote = small.vote("somebody").vote
+    Secret.of(small.database)
+    small.close()
+    small_disk.protect(read_only=True)
+    services = open_services(small_disk.folder)
+    assert "podeval.db is read-only for this user; mount it for writing" in caplog.text
+    assert "was full or read-only when it started" in (services.closed or "")
+    assert list(services.arena.battles()["vote"]) == [vote]
+    services.database.close()
+    # A worker has nothing to read for.
+    with pytest.raises(StoreReadOnly, match="mount it for writing, or change its permissions, then start again"):
+        Database(place)
+    small_disk.protect(read_only=False)
     opened = open_services(small_disk.folder)
     assert opened.closed is None
     opened.database.close()
