@@ -10,6 +10,7 @@ import os
 import secrets
 import shutil
 import sys
+import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -130,6 +131,57 @@ def append_synced(file: io.FileIO, lines: bytes) -> int:
             file.truncate(end)
         raise
     return end
+
+
+@contextlib.contextmanager
+def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
+    """Yield the storage of an address and the path in it; turn its errors, which each kind has of its own, into one."""
+    import fsspec
+
+    try:
+        yield fsspec.core.url_to_fs(address)
+    except Exception as error:
+        raise PodevalError(f"{address} cannot be used ({error}); look at the address and your rights to it") from error
+
+
+def write_shard(address: str, paths: Iterable[Path]) -> None:
+    """Write files into one tar in a folder or in an object storage that fsspec knows, such as `s3://…` or `hf://…`.
+
+    Raises:
+        PodevalError: it cannot be written there.
+    """
+    import fsspec
+
+    with (
+        _explain_storage_errors(address),
+        fsspec.open(address, "wb") as target,
+        tarfile.open(fileobj=target, mode="w|") as shard,
+    ):
+        for path in paths:
+            shard.add(path, path.name)
+
+
+def read_shard(address: str, folder: Path) -> None:
+    """Extract the files of a tar that `write_shard` wrote, if it is there, and none outside of the folder.
+
+    Raises:
+        PodevalError: it cannot be read.
+    """
+    with _explain_storage_errors(address) as (storage, path):
+        if storage.exists(path):
+            with storage.open(path, "rb") as source, tarfile.open(fileobj=source, mode="r|") as shard:
+                shard.extractall(folder, filter="data")
+
+
+def delete_shard(address: str) -> None:
+    """Delete a tar that `write_shard` wrote, if it is there.
+
+    Raises:
+        PodevalError: it cannot be deleted.
+    """
+    with _explain_storage_errors(address) as (storage, path):
+        if storage.exists(path):
+            storage.rm(path)
 
 
 def sync_folder(folder: Path) -> None:
