@@ -39,6 +39,20 @@ settings = ArenaSettings(heard_share=0.0, gold_share=0.0, most_an_hour=10_000)
 arena = Arena(database, settings, objects=services._bucket(database))
 uvicorn.run(site_without_board(Path({runs!r}), arena), host="127.0.0.1", port={port}, log_level="warning")
 """
+WORKER = """
+from tests.fakes import tiny_worker as tiny
+(dimension,) = tiny.BENCHMARK.model_dump()["dimensions"]
+dimension |= {"main": "dnsmos.ovrl"}
+dimension["metrics"] = [{"name": "loudness", "keys": ["integrated"]}, {"name": "dnsmos", "keys": ["ovrl"]}]
+tiny.BENCHMARK = tiny.BENCHMARK.model_validate(tiny.BENCHMARK.model_dump() | {"dimensions": [dimension]})
+tiny.settle_in()
+from podeval.board import build
+from podeval.cli import main
+build.build = lambda board: None
+main()
+"""
+"""The command line with a benchmark of ten items that are measured with loudness and DNSMOS."""
+
 CLOCK = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -176,31 +190,32 @@ def test_a_clock_that_jumps_under_a_site_loses_no_vote_and_stops_nobody(
 def test_a_worker_that_is_killed_while_it_measures_with_real_metrics_is_followed_by_another(
     tmp_path: Path, empty_store: Path
 ) -> None:
-    place = Path(shutil.copy(empty_store, tmp_path / "podeval.db"))
-    short = REPOSITORY / "tests" / "fakes" / "short_real_pod.py"
+    place, log = Path(shutil.copy(empty_store, tmp_path / "podeval.db")), tmp_path / "log"
     places = ["--database", str(place), "--runs", str(tmp_path / "runs"), "--work", str(tmp_path / "work")]
-    command = [sys.executable, str(short), "worker", "--once", "--trust-models", *places]
+    command = [sys.executable, "-c", WORKER, "worker", "--once", "--trust-models", *places]
     source = {"kind": "builtin", "runner": "espeak_ng", "role": "baseline"}
-    document = tiny_worker.document("espeak_ng") | {"source": source}
-    document["benchmarks"] = [{"name": "real_pod", "tracks": ["voice"]}]
-    with Database(place) as database, (tmp_path / "log").open("wb") as lines:
+    with Database(place) as database, log.open("wb") as lines:
         queue = Queue(database, Policy(pause_seconds=0.0))
+        document = tiny_worker.document("espeak_ng") | {"source": source}
         id = queue.receive(document, owner="operator", quotas=False, profile="embedded").id
         queue.move(id, "received", "checked", by="gate", pinned={"passed": True})
         queue.move(id, "checked", "queued", by="gate")
-        with subprocess.Popen(command, stdout=lines, stderr=lines, cwd=REPOSITORY) as worker:
+        worker = subprocess.Popen(command, stdout=lines, stderr=lines, cwd=REPOSITORY)
+        try:
             # Its first result is there, and it is at the next.
             while not any(path.stat().st_size for path in (tmp_path / "work").rglob("results.jsonl")):
-                assert worker.poll() is None, (tmp_path / "log").read_text()[-3_000:]
-                time.sleep(0.05)
+                assert worker.poll() is None, log.read_text()[-3_000:]
+                time.sleep(0.01)
+        finally:
             worker.kill()
+            worker.wait()
         assert queue.get(id).state == "running"
         tiny_worker.let_leases_lapse(database)
         assert queue.sweep() == [id]
         subprocess.run(command, stdout=lines, stderr=lines, cwd=REPOSITORY, check=True)
         row = queue.get(id)
-    assert (row.state, row.attempt) == ("published", 2), (tmp_path / "log").read_text()[-3_000:]
+    assert (row.state, row.attempt) == ("published", 2), log.read_text()[-3_000:]
     (results,) = (tmp_path / "runs").rglob("results.jsonl")
-    items = [json.loads(line)["item"] for line in results.read_text().splitlines()]
-    assert sorted(items) == sorted(set(items)), "each is measured once"
-    assert len(items) == row.items_total == row.items_done
+    measured = [(line["item"], line["protocol"]) for line in map(json.loads, results.read_text().splitlines())]
+    assert len(measured) == len(set(measured)) == 2 * len(tiny_worker.ITEMS), "each is measured once by each metric"
+    assert row.items_done == row.items_total == len(tiny_worker.ITEMS)
