@@ -76,24 +76,25 @@ def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
     from podeval.store.secret import read_secret
     from podeval.submissions.public_view import read_health
 
-    signs_in = os.environ.get("OAUTH_CLIENT_ID") and os.environ.get("OAUTH_CLIENT_SECRET")
     cache = open_default_cache()
     facts = {
         "free disk": f"{shutil.disk_usage(runs if runs.is_dir() else Path()).free / 2**30:.1f} GB",
         "cache": f"{cache.measure_bytes() / 2**30:.1f} of {cache.limit / 2**30:.1f} GB",
-        "sign-in": "is set" if signs_in else "is not set: on other than loopback addresses the site can only be read",
+        "sign-in": "is set"
+        if {"OAUTH_CLIENT_ID", "OAUTH_CLIENT_SECRET"} <= os.environ.keys()
+        else "is not set: on other than loopback addresses the site can only be read",
     }
     try:
-        has_secret = read_secret(parse_address(address)) is not None
-        facts["secret"] = "is set" if has_secret else "is not set, and not in a file next to the database"
+        facts["secret"] = (
+            "is set" if read_secret(parse_address(address)) else "is not set, and not in a file next to the database"
+        )
         with Database(address, migrate=False) as opened, opened.reading() as session:
             damage = find_damage(opened)
             facts = {"database": f"{opened.name} is {f'damaged: {damage}' if damage else 'whole'}", **facts}
             now = datetime.now(UTC)
             queue = read_health(session, now)
             facts["workers"] = f"{queue.busy} busy, {queue.waiting} submissions wait"
-            ahead = (now - operator_settings.read_clock(session)).total_seconds()
-            facts["clock"] = f"is {ahead:+.0f} s from the database's"
+            facts["clock"] = f"is {operator_settings.measure_drift(session, now):+.0f} s from the database's"
             done = {
                 "last sweep": operator_settings.read_done(session, operator_settings.SWEPT),
                 "last backup": operator_settings.read_done(session, operator_settings.BACKED_UP),

@@ -164,8 +164,10 @@ class Ray(AbstractContextManager["Ray"]):
         if ready or any(job for _, job in self._flights.values()):
             self._last_sign = time.monotonic()
         elif time.monotonic() - self._last_sign > _ROOM_SECONDS:
-            reason = f"for {_ROOM_SECONDS / 60:.0f} minutes no process ran on the Ray cluster and none could be started"
-            raise ClusterFailed(f"{reason}; look at `ray status`, then run the same command again; it resumes here")
+            raise ClusterFailed(
+                f"for {_ROOM_SECONDS / 60:.0f} minutes no process ran on the Ray cluster and none could be started; "
+                "look at `ray status`, then run the same command again; it resumes here"
+            )
         self._send()
 
     def _send(self) -> None:
@@ -215,14 +217,15 @@ class Ray(AbstractContextManager["Ray"]):
         try:
             version, machine = self._ray.get(flight)
         except RayError as error:
-            last_line = str(error).strip().splitlines()[-1].strip()
             raise ClusterFailed(
                 "processes cannot be started on the Ray cluster; is podeval installed on its nodes? The last error: "
-                f"{last_line}"
+                f"{str(error).strip().splitlines()[-1].strip()}"
             ) from None
         if version != __version__:
-            versions = f"{machine} has podeval {version}, here it is {__version__}"
-            raise ClusterFailed(f"{versions}; results may differ between versions, install the same everywhere")
+            raise ClusterFailed(
+                f"{machine} has podeval {version}, here it is {__version__}; results may differ between versions, "
+                "install the same everywhere"
+            )
         self._free.append(actor)
 
 

@@ -144,10 +144,10 @@ def read_done(session: Session, name: str) -> datetime | None:
     return datetime.fromisoformat(str(value)) if value else None
 
 
-def read_clock(session: Session) -> datetime:
-    """Return the time of the database's own clock: that of its server, or for a file this machine's."""
+def measure_drift(session: Session, now: datetime) -> float:
+    """Return by how many seconds a time is ahead of the clock of the database's server, or for a file of this machine."""
     moment = session.scalars(select(func.now())).one()
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (now - (moment if moment.tzinfo else moment.replace(tzinfo=UTC))).total_seconds()
 
 
 def _value(session: Session, name: str) -> Any:
