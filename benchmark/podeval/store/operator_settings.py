@@ -145,7 +145,7 @@ def read_done(session: Session, name: str) -> datetime | None:
 
 
 def measure_drift(session: Session, now: datetime) -> float:
-    """Return by how many seconds a time is ahead of the clock of the database's server, or for a file of this machine."""
+    """Return how many seconds a time is ahead of the clock of the database: its server's, or for a file this one."""
     moment = session.scalars(select(func.now())).one()
     return (now - (moment if moment.tzinfo else moment.replace(tzinfo=UTC))).total_seconds()
 
