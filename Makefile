@@ -31,7 +31,7 @@ help:
 	@echo "make test                        make the environment, run lint, types and the tests"
 	@echo "make retest                      run the tests that failed last, one after the other"
 	@echo "make test-all                    every test, the long ones too, the audit and the release checks"
-	@echo "make bench [LONG=3]              print side-by-side speed ratios; a podcast, memory and time of so many hours too"
+	@echo "make bench [LONG=3]              write side-by-side speed ratios into docs/studies/speed.md; a podcast, memory and time of so many hours too"
 	@echo "make docs                        build the pages of docs/ as a site in site/"
 	@echo "make lock                        resolve what is installed anew, with hashes"
 	@echo "make sbom audit                  list what is installed with licences, ask for known vulnerabilities"
@@ -94,7 +94,7 @@ bench: test-environment reference-packages
 	$(BIN)/python studies/speed/dnsmos.py $(SPEECH).wav
 	$(BIN)/python studies/speed/recording.py $(SPEECH).wav --text $(SPEECH).txt
 	$(BIN)/python studies/speed/score.py $(SPEECH).wav --text $(SPEECH).txt
-	@$(BIN)/python studies/speed/table.py $(PODEVAL_BENCH)
+	@$(BIN)/python studies/speed/table.py $(PODEVAL_BENCH) | tee docs/studies/speed.md
 	$(if $(LONG),$(BIN)/python studies/speed/podcast.py make $(SPEECH)-long.wav --minutes 60)
 	$(if $(LONG),$(BIN)/python studies/speed/podcast.py measure $(SPEECH)-long.wav)
 	$(if $(LONG),$(BIN)/python studies/speed/throughput.py $(SPEECH)-long.wav)

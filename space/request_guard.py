@@ -26,6 +26,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from podeval.cli.output import REQUEST
+
 FRAME = f"frame-ancestors 'self'{' https://huggingface.co' if os.environ.get('SPACE_ID') else ''}"
 """The Hub shows a Space within its own page."""
 
@@ -112,6 +114,9 @@ class RequestCounts:
         return send_counted
 
 
+LONGEST_PATH = 200
+"""Characters of a request's method and path in the log."""
+
 LARGEST_BODY = 256 * 1024
 BODY_SECONDS = 20.0
 """Seconds from the head of a request to the last byte of its body."""
@@ -169,6 +174,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         path, headers = scope["path"], Headers(scope=scope)
+        # Each request is answered in a context of its own, so that this ends with it.
+        REQUEST.set(f"{scope['method']} {path}"[:LONGEST_PATH])
         uploads = scope["method"] == "POST" and path.startswith(gradio_addresses.UPLOADS)
         sender = self._senders(HTTPConnection(scope)) if uploads else ""
         most, seconds = (gradio_addresses.LARGEST_ARCHIVE, gradio_addresses.ARCHIVE_SECONDS) if sender else _terms(path)

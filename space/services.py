@@ -23,7 +23,7 @@ from podeval.arena.ranking import Rankings
 from podeval.arena.served_battles import AudioTokens
 from podeval.arena.service import loses_its_disk
 from podeval.arena.vote_objects import VoteObjects
-from podeval.errors import BadInput, CodedSentence, PodevalError, StoreFull, StoreUnusable
+from podeval.errors import BadInput, CodedSentence, PodevalError, StoreReadOnly, StoreUnusable
 from podeval.listening import Listening
 from podeval.recording.playback import Playback
 from podeval.store import operator_settings
@@ -130,8 +130,8 @@ NOWHERE = CodedSentence(
 
 
 FULL = CodedSentence(
-    "nothing is taken here: the disk of this board was full when it started; its operator frees some space and starts "
-    "it again",
+    "nothing is taken here: the disk of this board was full or read-only when it started; its operator mends that and "
+    "starts it again",
     code="disk-full",
 )
 
@@ -273,7 +273,7 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
     try:
         # Most proxies wait for a minute, and a visitor for less: a request is refused with a sentence before that.
         opened = Database(address, patience=BUSY_SECONDS)
-    except StoreFull as error:
+    except StoreReadOnly as error:
         _LOG.error("%s; until then the board can be read, and nothing is taken", error)
         opened, closed = Database(address, read_only=True), FULL
     if (wrong := find_damage(opened)) is not None:

@@ -125,8 +125,8 @@ class StoreUnusable(PodevalError):
     """The database cannot be reached, or does not keep what it acknowledges; the message says what to do."""
 
 
-class StoreFull(StoreUnusable):
-    """The disk of the database has no room even for opening it; it can be read."""
+class StoreReadOnly(StoreUnusable):
+    """The database cannot be written, because its disk is full or mounted read-only; it can be read."""
 
 
 def require_fields(what: str, fields: Mapping[str, object]) -> None:

@@ -8,7 +8,9 @@ import io
 import json
 import os
 import secrets
+import shutil
 import sys
+import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -16,9 +18,19 @@ from typing import IO, Any
 
 from podeval.errors import BadInput, PodevalError
 
+LEAST_ROOM = 2**20
+"""Free bytes below which a disk is full."""
+
 
 class DiskFull(PodevalError):
     """The disk is full; what was written before is safe."""
+
+
+def explain_unwritable(folder: Path) -> str | None:
+    """Return why nothing can be written in a folder, with what to do; None if something can."""
+    if not os.access(folder, os.W_OK):
+        return "read-only for this user; mount it for writing, or change its permissions"
+    return "full; free some space" if shutil.disk_usage(folder).free < LEAST_ROOM else None
 
 
 @contextlib.contextmanager
@@ -119,6 +131,57 @@ def append_synced(file: io.FileIO, lines: bytes) -> int:
             file.truncate(end)
         raise
     return end
+
+
+@contextlib.contextmanager
+def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
+    """Yield the storage of an address and the path in it; turn its errors, which each kind has of its own, into one."""
+    import fsspec
+
+    try:
+        yield fsspec.core.url_to_fs(address)
+    except Exception as error:
+        raise PodevalError(f"{address} cannot be used ({error}); look at the address and your rights to it") from error
+
+
+def write_shard(address: str, paths: Iterable[Path]) -> None:
+    """Write files into one tar in a folder or in an object storage that fsspec knows, such as `s3://…` or `hf://…`.
+
+    Raises:
+        PodevalError: it cannot be written there.
+    """
+    import fsspec
+
+    with (
+        _explain_storage_errors(address),
+        fsspec.open(address, "wb") as target,
+        tarfile.open(fileobj=target, mode="w|") as shard,
+    ):
+        for path in paths:
+            shard.add(path, path.name)
+
+
+def read_shard(address: str, folder: Path) -> None:
+    """Extract the files of a tar that `write_shard` wrote, if it is there, and none outside of the folder.
+
+    Raises:
+        PodevalError: it cannot be read.
+    """
+    with _explain_storage_errors(address) as (storage, path):
+        if storage.exists(path):
+            with storage.open(path, "rb") as source, tarfile.open(fileobj=source, mode="r|") as shard:
+                shard.extractall(folder, filter="data")
+
+
+def delete_shard(address: str) -> None:
+    """Delete a tar that `write_shard` wrote, if it is there.
+
+    Raises:
+        PodevalError: it cannot be deleted.
+    """
+    with _explain_storage_errors(address) as (storage, path):
+        if storage.exists(path):
+            storage.rm(path)
 
 
 def sync_folder(folder: Path) -> None:

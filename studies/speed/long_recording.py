@@ -1,6 +1,7 @@
 """What a recording of hours needs in memory and time, metric by metric.
 
     python studies/speed/long_recording.py speech.wav [--hours 3] [--music] [--metrics loudness,sptd] [--rate 24000]
+    python studies/speed/long_recording.py speech.wav --hours 10 --metrics integrity --channels 1 --limit 1
 
 The speech is repeated to the wanted length in two channels that differ, every repetition in noise of its own at -50 dB,
 and written as a FLAC file, which is opened as `podeval measure` opens it. With --music, a tune in steady tones lies
@@ -9,7 +10,7 @@ under every second half minute, 8 dB below the speech, so that the metrics of sp
 Each metric is measured in a process of its own, after the models that it needs are loaded, with the file's opening:
 the highest resident memory beyond what was resident then, and the wall-clock and processor seconds. A cache on disk is
 common to all, so what one metric has derived (who speaks when) the next ones find; the order of --metrics decides
-whose it is. Linux only. Prints the limit of 2.5 GB beside each, and ends with 1 where one is above it.
+whose it is. Linux only. Ends with 1 where one is above the limit, by default 2.5 GB.
 """
 
 import argparse
@@ -27,9 +28,6 @@ import soxr
 
 METRICS = "loudness,reverb_consistency,sptd,timbre_consistency,distillmos,dnsmos"
 """By default; `smr` needs --music."""
-
-LIMIT = 2.5
-"""GB on top of the models."""
 
 MUSIC_BELOW, NOISE_BELOW = 8.0, 50.0
 """How far music and noise lie below the speech, dB."""
@@ -123,21 +121,24 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=24_000)
     parser.add_argument("--music", action="store_true")
     parser.add_argument("--metrics", default=METRICS)
+    parser.add_argument("--channels", type=int, choices=(1, 2), default=2)
+    parser.add_argument("--limit", type=float, default=2.5, help="GB above the models")
     options = parser.parse_args()
     above = False
     with tempfile.TemporaryDirectory() as temporary:
         path, cache = Path(temporary) / "long.flac", Path(temporary) / "cache"
-        with soundfile.SoundFile(path, "w", options.rate, channels=2, subtype="PCM_16") as file:
+        with soundfile.SoundFile(path, "w", options.rate, channels=options.channels, subtype="PCM_16") as file:
             for piece in long_speech(options.speech, options.hours * 3600, options.rate, options.music):
-                file.write(np.clip(piece, -1, 1))
+                file.write(np.clip(piece[:, : options.channels], -1, 1))
         music = ", music under half of it" if options.music else ""
-        print(f"{options.hours:g} h in stereo at {options.rate} Hz{music}; wanted: at most {LIMIT} GB above the models")
+        form = f"{options.hours:g} h, {options.channels} channels at {options.rate} Hz{music}"
+        print(f"{form}; wanted: at most {options.limit:g} GB above the models")
         # A process that is forked has its parent's memory; one that is spawned has its own alone.
         with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as processes:
             for name in options.metrics.split(","):
                 found = processes.apply(used, (name, path, cache))
                 grown = (found.peak - found.before) / 1e9
-                above |= grown > LIMIT
+                above |= grown > options.limit
                 print(
                     f"{name:20} models {found.before / 1e9:5.2f} GB, above them {grown:5.2f} GB; "
                     f"{found.wall:7.1f} s wall, {found.processor:7.1f} s processor ({found.said})",

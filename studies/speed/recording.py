@@ -209,7 +209,7 @@ def main() -> None:
     totals = [[sum(seconds for seconds, _ in side.values()) for side in turn] for turn in both[1:]]
     ratio = statistics.median(separate / own for own, separate in totals)
     middle = [statistics.median(side) for side in zip(*totals, strict=True)]
-    keep(f"all embedded metrics of {options.seconds} s", "the separate tools", *middle, ratio, 3)
+    keep(f"all embedded metrics of {options.seconds} s", "the separate tools", *middle, ratio, 3, options.turns)
     print(f"all metrics of {options.seconds} s: the separate tools take {ratio:.1f} times ours")
 
 

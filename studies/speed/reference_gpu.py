@@ -3,19 +3,24 @@
     python studies/speed/podcast.py make speech.wav --minutes 60
     python studies/speed/reference_gpu.py make speech.wav podcast.wav          # music under a third of it
     python studies/speed/reference_gpu.py hour podcast.wav [--profile reference] [--metrics wer,dnsmos]
+    python studies/speed/reference_gpu.py hour podcast.wav --metrics wer --batch 128
     python studies/speed/reference_gpu.py several podcast.wav [--workers 0] [--clips 12] [--seconds 600]
+    python studies/speed/reference_gpu.py equal podcast.wav
 
 `make` writes stereo at 44.1 kHz with chords under the middle third. `hour` scores the file as `podeval score` does,
 with an empty cache, after a first scoring of 40 s has loaded the models. `several` cuts clips and measures them as
 `podeval run` does, by so many workers (0: as many as the GPU has room for); loading the models is part of its time.
-Both print wall seconds, how many times as fast as real time that is, and the share of time in which a kernel ran
+`equal` scores the first 40 s on the CPU and here, and ends with 1 where a value differs by more than 1 %. The others
+print wall seconds, how many times as fast as real time that is, and the share of time in which a kernel ran
 (`nvidia-smi`, five times a second), over all and while it is above zero. Wanted on one H100: the hour in under 80 s,
 several at 300 times real time, 60 % while networks run. The models come from `podeval models install --profile
-reference`; without a GPU, or without them, `--profile embedded` shows that the script works.
+reference`; without a GPU, or without them, `--profile embedded` shows that the script works. `gpu.sh` runs all of it.
 """
 
 import argparse
 import contextlib
+import json
+import math
 import os
 import shutil
 import statistics
@@ -108,6 +113,28 @@ def score_hour(podcast: Path, profile: str, metrics: str) -> None:
     tell(f"one process, {profile}", soundfile.info(podcast).duration, wall, shares, f"an hour in {WANTED_HOUR} s")
 
 
+def compare_devices(podcast: Path, profile: str, metrics: str) -> bool:
+    """Print the values of the first seconds that differ between the CPU and the device of choice; whether none does."""
+    values = []
+    with tempfile.TemporaryDirectory() as folder:
+        clip = cut(podcast, Path(folder), 0, WARM_SECONDS, "clip")
+        command = [sys.executable, "-m", "podeval", "score", clip, "--text", podcast.with_suffix(".txt"), "--json"]
+        command += ["--profile", profile, *(["--metrics", metrics] if metrics else [])]
+        for device in ("cpu", ""):
+            environment = {**os.environ, "PODEVAL_DEVICE": device, "PODEVAL_CACHE": f"{folder}/cache-{device}"}
+            scores = json.loads(subprocess.check_output(command, env=environment))["scores"]
+            values.append({(name, key): value for name, one in scores.items() for key, value in one.items()})
+    on_cpu, here = values
+    differing = [key for key in on_cpu.keys() | here.keys() if not is_close(on_cpu.get(key), here.get(key))]
+    print(f"{len(on_cpu)} values on the CPU and here: {len(on_cpu) - len(differing)} within 1 %; others: {differing}")
+    return not differing
+
+
+def is_close(one: float | None, other: float | None) -> bool:
+    """Whether two values differ by no more than 1 %."""
+    return one == other if one is None or other is None else math.isclose(one, other, rel_tol=0.01, abs_tol=1e-3)
+
+
 def measure_several(podcast: Path, profile: str, metrics: str, workers: int, clips: int, seconds: float) -> None:
     """Measure clips by workers, each from the file."""
     from podeval.benchmarks.benchmark import Item, MetricUse
@@ -146,21 +173,28 @@ def measure_several(podcast: Path, profile: str, metrics: str, workers: int, cli
 def main() -> None:
     """Do what is asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["make", "hour", "several"])
+    parser.add_argument("what", choices=["make", "hour", "several", "equal"])
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
     parser.add_argument("--profile", default="reference")
     parser.add_argument("--metrics", default="", help="some, separated by commas; otherwise all that fit")
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--clips", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--batch", type=int, default=0, help="pieces that Whisper decodes together; 0: its own choice")
     options = parser.parse_args()
     if options.what == "make":
         if len(options.files) != 2:
             parser.error("make needs the file of the speech and the one to write")
         make(*options.files)
         return
+    from podeval.models import whisper_transformers
+
     with tempfile.TemporaryDirectory() as cache:
         os.environ["PODEVAL_CACHE"] = cache
+        if options.batch:
+            whisper_transformers._GPU_BATCH = options.batch
+        if options.what == "equal":
+            sys.exit(not compare_devices(options.files[0], options.profile, options.metrics))
         if options.what == "hour":
             score_hour(options.files[0], options.profile, options.metrics)
         else:

@@ -1,11 +1,13 @@
-"""One table, in Markdown, of what the other scripts found side by side with peers.
+"""One page, in Markdown, of what the other scripts found side by side with peers: `make bench` keeps it with the docs.
 
-python studies/speed/table.py FOUND
+python studies/speed/table.py FOUND > docs/studies/speed.md
 """
 
 import json
 import os
 import platform
+import re
+import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -17,15 +19,17 @@ def main() -> None:
     """Print it."""
     lines = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    print(
-        f"{len(os.sched_getaffinity(0))} cores, {platform.machine()}, Python {platform.python_version()}, {packages}\n"
-    )
-    print("| what | ours, s of processor | against | s of processor | times ours | wanted |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    commit = subprocess.check_output(["git", "describe", "--always", "--dirty"], cwd=Path(__file__).parent, text=True)
+    processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    machine = f"{len(os.sched_getaffinity(0))} cores of {processor[1] if processor else platform.machine()}"
+    print("# Side by side with other tools\n\nPrinted by `make bench`; seconds and ratios are medians of the turns.\n")
+    print(f"Commit {commit.strip()}; {machine}; Python {platform.python_version()}, {packages}.\n")
+    print("| what | ours, s of processor | against | s of processor | times ours | wanted | turns | load |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for line in map(json.loads, lines):
         wanted = "" if line["wanted"] is None else f"{line['wanted']:.2g}"
         figures = f"{line['ours']:.2f} | {line['peer']} | {line['theirs']:.2f} | {line['times']:.1f} | {wanted}"
-        print(f"| {line['what']} | {figures} |")
+        print(f"| {line['what']} | {figures} | {line['turns']} | {line['load']:.1f} |")
 
 
 if __name__ == "__main__":

@@ -44,14 +44,15 @@ def by_turns(
         print(f"{what}, {name}: {times}{compared}", flush=True)
         if name != ours:
             seconds = [statistics.median(processor[one]) for one in (ours, name)]
-            keep(what, name, *seconds, statistics.median(ratios), (wanted or {}).get(name))
+            keep(what, name, *seconds, statistics.median(ratios), (wanted or {}).get(name), turns)
     return answers
 
 
-def keep(what: str, peer: str, ours: float, theirs: float, times: float, wanted: float | None) -> None:
-    """A line for the table: processor seconds of both sides, their ratio, and the ratio that is wanted."""
+def keep(what: str, peer: str, ours: float, theirs: float, times: float, wanted: float | None, turns: int = 1) -> None:
+    """A line for the table: processor seconds of both sides, their ratio, the ratio that is wanted, and the load."""
     if path := os.environ.get("PODEVAL_BENCH"):
         line = {"what": what, "peer": peer, "ours": ours, "theirs": theirs, "times": times, "wanted": wanted}
+        line |= {"turns": turns, "load": os.getloadavg()[0]}
         with Path(path).open("a", encoding="utf-8") as found:
             found.write(json.dumps(line) + "\n")
 

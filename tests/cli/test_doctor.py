@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +93,11 @@ def test_without_bubblewrap_the_walls_that_stand_are_named_and_no_others(
     assert re.search(f"system calls: {calls}", said)
 
 
-def test_a_board_is_looked_over_as_far_as_its_database_answers(podeval: Any, tmp_path: Path) -> None:
+def test_a_board_is_looked_over_as_far_as_its_database_answers(
+    podeval: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from podeval.store.database import Database
+    from podeval.submissions.public_view import note_life
 
     file = tmp_path / "podeval.db"
     Database(file).close()
@@ -104,6 +108,18 @@ def test_a_board_is_looked_over_as_far_as_its_database_answers(podeval: Any, tmp
         "never",
         "never",
     )
+    assert (board["workers"], board["last sign of a worker"]) == ("0 busy, 0 submissions wait", "never")
+    assert re.fullmatch(r"is [+-][01] s from the database's", board["clock"])
+    assert re.fullmatch(r"\d+\.\d of 20\.0 GB", board["cache"])
+    assert board["sign-in"].startswith("is not set")
+    # A worker whose clock is ahead, or was when it gave its last sign of life.
+    with Database(file) as database:
+        note_life(database, datetime.now(UTC) + timedelta(hours=1))
+    monkeypatch.setenv("OAUTH_CLIENT_ID", "board")
+    monkeypatch.setenv("OAUTH_CLIENT_SECRET", "s")
+    board = json.loads(podeval("doctor", "--runs", str(tmp_path), "--json").out)["board"]
+    assert board["last sign of a worker"].endswith("which is in the future: look at the clock")
+    assert board["sign-in"] == "is set"
     podeval("backup", str(tmp_path / "b.tar"), "--runs", str(tmp_path))
     file.with_name("podeval.db.secret").write_bytes(b"s" * 32)
     said = podeval("doctor", "--runs", str(tmp_path)).out

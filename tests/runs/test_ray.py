@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -35,6 +36,33 @@ def nodes() -> Iterator[Any]:
         pytest.skip(str(reason))
     yield cluster
     held.__exit__(None, None, None)
+
+
+class Unfit:
+    """A process of the cluster that cannot start, as where podeval is not installed."""
+
+    def __init__(self, threads: int) -> None:
+        raise ModuleNotFoundError("No module named 'podeval'")
+
+    def meet(self) -> None:
+        """Nobody is met."""
+
+
+@pytest.mark.long
+def test_a_cluster_on_which_no_process_starts_is_told(nodes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ray import cloudpickle
+
+    from podeval.runs import ray_executor
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    monkeypatch.setattr(ray_executor, "RayWorker", Unfit)
+    sentence = r"processes cannot be started on the Ray cluster; is podeval installed on its nodes\? .*No module named"
+    with (
+        ray_executor.Ray(nodes.address, workers=1) as executor,
+        pytest.raises(ray_executor.ClusterFailed, match=sentence),
+    ):
+        list(executor.map(_twice, [1]))
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
 @pytest.fixture(scope="module")
@@ -266,6 +294,29 @@ def test_an_address_that_does_not_answer_is_told_at_once(
     with pytest.raises(BadInput, match=told), connect(address):
         pass
     assert time.monotonic() - began < 30
+
+
+def test_a_loopback_address_whose_head_listens_on_loopback_alone_is_told_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ray would dial the outer address for minutes; here that is another loopback address."""
+    ray = pytest.importorskip("ray")
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray.util, "get_node_ip_address", lambda: "127.0.0.2")
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        port, began = head.getsockname()[1], time.monotonic()
+        sentence = rf"^Ray dials 127.0.0.2:{port} in place of 127.0.0.1:{port}, and no Ray cluster answers at 127.0.0.2"
+        with pytest.raises(BadInput, match=sentence), connect(f"127.0.0.1:{port}"):
+            pass
+    assert time.monotonic() - began < 30
+
+
+def test_an_end_of_the_program_by_ray_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray")
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", lambda **options: sys.exit(15))
+    with pytest.raises(BadInput, match=r"no Ray cluster answers at auto; start its head"), connect("auto"):
+        pass
 
 
 def test_options_that_do_not_go_together_are_refused() -> None:

@@ -1,11 +1,14 @@
 """What an operator reads of a site at night: lines of a log, counts, and what is not well."""
 
+import io
 import json
+import logging
 import os
 import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +18,7 @@ import pytest
 from fastapi.testclient import TestClient
 from starlette.responses import PlainTextResponse
 
+from podeval.cli.output import LogLine
 from podeval.errors import BadInput
 from podeval.store import operator_settings
 from podeval.store.database import Database
@@ -91,6 +95,17 @@ def test_a_site_applies_the_rules_of_integrity_by_itself(
         board_app.build(tmp_path / "runs")
 
 
+@pytest.fixture
+def site_log() -> Iterator[io.StringIO]:
+    """What the site logs, as an operator reads it."""
+    handler = logging.StreamHandler(io.StringIO())
+    handler.setFormatter(LogLine())
+    logger = logging.getLogger("podeval.site")
+    logger.addHandler(handler)
+    yield handler.stream
+    logger.removeHandler(handler)
+
+
 def samples(client: TestClient) -> dict[str, float]:
     lines = client.get("/metrics").text.splitlines()
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
@@ -137,19 +152,23 @@ def test_counts_tell_a_machine_when_to_wake_somebody(
     database.close()
 
 
-def test_answers_are_counted_by_status_and_time() -> None:
+def test_answers_are_counted_by_status_and_time_and_logged_by_request(site_log: io.StringIO) -> None:
     from request_guard import Guard, RequestCounts
 
     counts = RequestCounts()
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
+        logging.getLogger("podeval.site").warning("something is odd")
         if scope["path"] == "/broken":
             raise RuntimeError("a fault")
         await PlainTextResponse("here", 503 if scope["path"] == "/away" else 200)(scope, receive, send)
 
     client = TestClient(Guard(answer, counts=counts), raise_server_exceptions=False)
-    for path in ("/", "/", "/away", "/broken"):
+    for path in ("/", "/", "/away?token=secret", "/broken"):
         client.get(path)
     assert counts.answers == {"2xx": 2, "5xx": 2}
     assert counts.within[float("inf")] == 4
     assert 0 < counts.seconds < 60
+    # Each line of the log names the request in which it was written, without what only its sender knows.
+    requests = re.findall(r"\[(.*)\]: something is odd", site_log.getvalue())
+    assert requests == ["GET /", "GET /", "GET /away", "GET /broken"]

@@ -6,6 +6,7 @@ backup: test_backup.py.
 """
 
 import os
+import re
 import resource
 import shutil
 import signal
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from podeval.arena.vote_objects import VoteObjects
-from podeval.errors import StoreUnusable
+from podeval.errors import StoreReadOnly, StoreUnusable
 from podeval.files import DiskFull
 from podeval.store.database import Database
 from podeval.store.secret import Secret
@@ -50,6 +51,10 @@ class Small:
         room = os.statvfs(self.folder)
         with (self.folder / "ballast").open("wb") as file:
             file.write(bytes(max(0, room.f_bavail * room.f_frsize - leave)))
+
+    def remount(self, mode: str) -> None:
+        """Mount it read-only (`ro`) or writable (`rw`); no file of it may be open."""
+        subprocess.run(["mount", "-o", f"remount,{mode}", str(self.folder)], check=True)
 
     def free(self) -> None:
         """There is room again."""
@@ -123,10 +128,11 @@ def test_health_says_that_nothing_is_taken_while_the_disk_is_full(
 
 
 @pytest.mark.space
-def test_a_site_that_starts_on_a_full_disk_says_so_and_can_be_read(
-    small_arena: Make, small_disk: Small, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("trouble", ["full", "read-only"])
+def test_a_site_that_starts_on_a_disk_that_cannot_be_written_says_so_and_can_be_read(
+    small_arena: Make, small_disk: Small, caplog: pytest.LogCaptureFixture, trouble: str
 ) -> None:
-    """SQLite says `disk I/O error`, as there is no room for the index of its log."""
+    """SQLite says `disk I/O error` or `unable to open`, as there is no place for the index of its log."""
     from services import open_services
 
     if not small_disk.mounted:
@@ -136,16 +142,22 @@ def test_a_site_that_starts_on_a_full_disk_says_so_and_can_be_read(
     vote = small.vote("somebody").vote
     Secret.of(small.database)
     small.close()
-    small_disk.fill()
+    if trouble == "full":
+        small_disk.fill()
+    else:
+        small_disk.remount("ro")
     services = open_services(small_disk.folder)
-    assert "the disk of sqlite" in caplog.text
-    assert "is full; free some space, then start again" in caplog.text
+    assert re.search(rf"the disk of sqlite\S+ is {trouble}.*; .*, then start again", caplog.text)
     assert services.closed
-    assert "was full when it started" in services.closed
+    assert "was full or read-only when it started" in services.closed
     assert list(services.arena.battles()["vote"]) == [vote]
-    with pytest.raises(StoreUnusable, match="was full when this began; nothing was recorded"):
+    with pytest.raises(StoreUnusable, match=r"podeval\.db could not be written when this began; nothing was recorded"):
         services.arena.sweep()
     services.database.close()
+    # A worker has nothing to read for.
+    with pytest.raises(StoreReadOnly, match="then start again"):
+        Database(place)
+    small_disk.remount("rw")
     small_disk.free()
     opened = open_services(small_disk.folder)
     assert opened.closed is None

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fsspec.core import url_to_fs
 
-from podeval.errors import BadInput
+from podeval.errors import BadInput, PodevalError
 from podeval.files import lock_folder
 from podeval.operations import retention
-from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan, RunSummary
+from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan, RunSummary, list_shards
 from podeval.store.database import Database
 from podeval.store.tables import ArenaItem, ArenaSystem, ListeningTest
 from podeval.store.tables import ArenaOutput as Played
+from podeval.submissions import takedown
 from tests.fakes.command import run_command
 from tests.fakes.databases import ON_SQLITE, Make
 
@@ -202,6 +204,41 @@ def test_a_clock_keeps_the_budget_that_is_set(database: Database, runs: Path, mo
     assert recordings(RunFolder(runs, "real_pod", "tiny", "new")) == []
     assert "of 3 runs were removed" in told[0]
     assert len(told) == 2, "what is left is over the budget, and said each time"
+
+
+@pytest.mark.parametrize("store", ["memory://lab/audio", "folder"])
+def test_recordings_are_moved_to_a_storage_in_one_tar_a_run_and_fetched_again(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str
+) -> None:
+    address = store if "://" in store else str(tmp_path / store)
+    monkeypatch.setenv(retention.STORE, address)
+    old = RunFolder(runs, "real_pod", "tiny", "old")
+    before = {path.name: path.read_bytes() for path in old.outputs.iterdir()}
+    retention.keep_to_budget(runs, 0, now=NOW)
+    assert recordings(old) == []
+    storage, root = url_to_fs(address)
+    assert len(storage.find(root)) == 3, "one file for each finished run"
+    told = run_command("retention", "--runs", runs, "--fetch", "real_pod/tiny/old")
+    assert "real_pod/tiny/old has the recordings of 4 items again" in told
+    assert {path.name: path.read_bytes() for path in old.outputs.iterdir()} == before
+    # What is removed again is the same tar; a takedown deletes it with the rest.
+    retention.keep_to_budget(runs, 0, now=NOW)
+    assert len(list_shards(old)) == 1
+    takedown._leave_figures(old)
+    assert len(storage.find(root)) == 2
+    storage.rm(root, recursive=True)
+
+
+def test_a_storage_that_takes_nothing_costs_no_recording(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (runs / "file").touch()
+    monkeypatch.setenv(retention.STORE, str(runs / "file"))
+    for _ in range(2):
+        with pytest.raises(PodevalError, match=r"file/real_pod/tiny/old/\w+.tar cannot be used"):
+            retention.keep_to_budget(runs, 0, now=NOW)
+    old = RunFolder(runs, "real_pod", "tiny", "old")
+    assert len(recordings(old)) == 4
+    assert retention.fetch_recordings(old) == 0
+    assert len(list_shards(old)) == 1
 
 
 def test_the_command_line_says_what_it_would_do_and_does_it(runs: Path) -> None:

@@ -198,17 +198,27 @@ def retention(
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed; remove nothing")] = False,
+    fetch: Annotated[
+        str, typer.Option("--fetch", metavar="RUN", help="fetch the moved recordings of a run, BENCHMARK/SPLIT/SYSTEM")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Delete the oldest recordings of finished runs to fit a disk budget; results and transcripts are kept.
 
-    Recordings that battles and open listening tests play are kept. A worker with --watch does this every hour if
+    Recordings that battles and open listening tests play are kept. With PODEVAL_RUNS_STORE, an address such as
+    s3://BUCKET/FOLDER, they are moved there, one tar per run. A worker with --watch does this every hour if
     PODEVAL_RUNS_GB is set.
 
     Example: podeval retention --budget 200 --dry-run
     """
-    from podeval.operations.retention import find_needed, keep_to_budget
+    from podeval.operations.retention import fetch_recordings, find_needed, keep_to_budget
+    from podeval.runs.run_folder import RunFolder
 
+    if fetch:
+        if not (runs / fetch / "run.json").is_file():
+            raise BadInput(f"{runs} has no run {fetch}; write BENCHMARK/SPLIT/SYSTEM")
+        print(f"{fetch} has the recordings of {fetch_recordings(RunFolder(runs, *fetch.split('/')))} items again")
+        return
     if gigabytes is None:
         raise BadInput("give the disk space for recordings, in gigabytes, with --budget or PODEVAL_RUNS_GB")
     if not runs.is_dir():

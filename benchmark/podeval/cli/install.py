@@ -1,9 +1,11 @@
 """`podeval metrics list|install` and `podeval models list|install`."""
 
 import importlib.util
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -208,20 +210,39 @@ def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
         address: address of its database, or the file.
         runs: the folder of its runs.
     """
+    from podeval.recording.cache import open_default_cache
     from podeval.store import operator_settings
     from podeval.store.database import Database, find_damage, parse_address
     from podeval.store.secret import read_secret
+    from podeval.submissions.public_view import read_health
 
-    facts = {"free disk": f"{shutil.disk_usage(runs if runs.is_dir() else Path()).free / 2**30:.1f} GB"}
+    cache = open_default_cache()
+    facts = {
+        "free disk": f"{shutil.disk_usage(runs if runs.is_dir() else Path()).free / 2**30:.1f} GB",
+        "cache": f"{cache.measure_bytes() / 2**30:.1f} of {cache.limit / 2**30:.1f} GB",
+        "sign-in": "is set"
+        if {"OAUTH_CLIENT_ID", "OAUTH_CLIENT_SECRET"} <= os.environ.keys()
+        else "is not set: on other than loopback addresses the site can only be read",
+    }
     try:
-        has_secret = read_secret(parse_address(address)) is not None
-        facts["secret"] = "is set" if has_secret else "is not set, and not in a file next to the database"
+        facts["secret"] = (
+            "is set" if read_secret(parse_address(address)) else "is not set, and not in a file next to the database"
+        )
         with Database(address, migrate=False) as opened, opened.reading() as session:
             damage = find_damage(opened)
             facts = {"database": f"{opened.name} is {f'damaged: {damage}' if damage else 'whole'}", **facts}
-            for name in (operator_settings.SWEPT, operator_settings.BACKED_UP, operator_settings.WORKER_SEEN):
-                moment = operator_settings.read_done(session, name)
-                facts[name.partition(".")[2]] = moment.isoformat(timespec="minutes") if moment else "never"
+            now = datetime.now(UTC)
+            queue = read_health(session, now)
+            facts["workers"] = f"{queue.busy} busy, {queue.waiting} submissions wait"
+            facts["clock"] = f"is {operator_settings.measure_drift(session, now):+.0f} s from the database's"
+            done = {
+                "last sweep": operator_settings.read_done(session, operator_settings.SWEPT),
+                "last backup": operator_settings.read_done(session, operator_settings.BACKED_UP),
+                "last sign of a worker": queue.alive_at,
+            }
+            for what, moment in done.items():
+                late = ", which is in the future: look at the clock" if moment and moment > now else ""
+                facts[what] = moment.isoformat(timespec="minutes") + late if moment else "never"
     except PodevalError as error:
         facts = {"database": str(error), **facts}
     return facts

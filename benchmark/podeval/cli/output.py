@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict
 from datetime import UTC, datetime
 from types import TracebackType
@@ -25,6 +26,9 @@ LOG = "PODEVAL_LOG"
 
 _LONGEST_LINE = 8_000
 """Characters of an event that are logged: some of it is what strangers sent."""
+
+REQUEST: ContextVar[str] = ContextVar("request", default="")
+"""Method and path of the request that is answered; its events are logged with it."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON, one object per line")]
 
@@ -48,11 +52,12 @@ def say(sentence: str) -> None:
 
 
 class LogLine(logging.Formatter):
-    """One line an event: time, level, logger and message, with the submission that it is about; as JSON if wanted."""
+    """One line an event: time, level, logger, message, and the submission or request it is about; as JSON if wanted."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of an event."""
-        text, about = record.getMessage(), getattr(record, "submission", None)
+        text, submission = record.getMessage(), getattr(record, "submission", None)
+        subjects = {kind: name for kind, name in (("submission", submission), ("request", REQUEST.get())) if name}
         if record.exc_info:
             text += "\n" + self.formatException(record.exc_info)
         if len(text) > _LONGEST_LINE:
@@ -60,8 +65,8 @@ class LogLine(logging.Formatter):
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         if os.environ.get(LOG) == "json":
             event = {"time": at, "level": record.levelname, "logger": record.name, "message": text}
-            return json.dumps(event | ({"submission": about} if about else {}), ensure_ascii=True)
-        about = f" [{about}]" if about else ""
+            return json.dumps(event | subjects, ensure_ascii=True)
+        about = "".join(f" [{name}]" for name in subjects.values())
         return make_printable(f"{at} {record.levelname} {record.name}{about}: {text}").replace("\n", r"\n")
 
 

@@ -1,12 +1,14 @@
 """Keep the recordings of runs within a budget: beyond it the oldest are removed; results and words stay.
 
-Only recordings of finished runs are removed, those kept longest first, runs that were set aside before those that the
-board shows. Recordings that battles and open listening tests play stay. The output of every item says when its audio
+Where an object storage is named, a run's recordings are moved there as one tar, and can be fetched again. Only
+recordings of finished runs are removed, those kept longest first, runs that were set aside before those that the board
+shows. Recordings that battles and open listening tests play stay. The output of every item says when its audio
 was removed, so that it is not taken for missing and no run makes it again unasked.
 """
 
+import hashlib
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,14 +18,17 @@ from sqlalchemy import or_, select
 
 from podeval.audio.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.files import append_line, lock_folder, write_json
-from podeval.runs.run_folder import SUPERSEDED, Output, RunFolder, run_folders
+from podeval.files import append_line, lock_folder, read_shard, write_json, write_shard
+from podeval.runs.run_folder import SHARDS, SUPERSEDED, Output, RunFolder, list_shards, run_folders
 from podeval.store.database import Database
 from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaSystem, Battle, ListeningTest, list_audio
 from podeval.store.tables import ArenaOutput as Played
 
 VARIABLE = "PODEVAL_RUNS_GB"
 """Environment variable with the budget for the recordings of all runs in gigabytes; no limit where it is not set."""
+
+STORE = "PODEVAL_RUNS_STORE"
+"""Environment variable with the folder or object storage that recordings are moved to; without it they are deleted."""
 
 LOG = "retention.jsonl"
 
@@ -59,6 +64,8 @@ def keep_to_budget(
 ) -> Retention:
     """Remove recordings until those of all runs are within a budget, and return what was removed.
 
+    They are moved to the storage that `PODEVAL_RUNS_STORE` names, if it does.
+
     Args:
         runs: the folder of runs.
         budget: bytes.
@@ -68,6 +75,7 @@ def keep_to_budget(
 
     Raises:
         DiskFull: an output cannot be marked; its recordings are still there.
+        PodevalError: the storage takes nothing; the recordings are still there.
     """
     moment, stay = now or datetime.now(UTC), {path.resolve() for path in needed}
     aside = [
@@ -90,10 +98,10 @@ def keep_to_budget(
             continue
         try:
             with lock_folder(folder.path):
-                items = {
-                    output.item: _remove(folder, output, stay, None if dry_run else moment)
-                    for output in folder.readable_outputs()
-                }
+                outputs = [(output, _list_removable(folder, output, stay)) for output in folder.readable_outputs()]
+                items = {output.item: sum(path.stat().st_size for path in files) for output, files in outputs}
+                if not dry_run:
+                    _remove(folder, [(output, files) for output, files in outputs if files], name, moment)
         except BadInput:
             done.kept[name] = "somebody writes to it"
             continue
@@ -159,17 +167,45 @@ def schedule_housekeeping(
     return {"retention": (_HOUR, work)}
 
 
-def _remove(run: RunFolder, output: Output, stay: Collection[Path], moment: datetime | None) -> int:
-    """Remove one item's recordings after marking its output, so that a kill in between leaves no unmarked loss."""
-    files = [path for path in run.audio_paths(output) if path.exists() and path.resolve() not in stay]
-    freed = sum(path.stat().st_size for path in files)
-    if moment is not None and files:
+def fetch_recordings(run: RunFolder) -> int:
+    """Fetch the recordings of a run that were moved to a storage; return of how many items they are.
+
+    Raises:
+        PodevalError: the storage does not give one of its tars.
+    """
+    with lock_folder(run.path):
+        for address in list_shards(run):
+            read_shard(address, run.outputs)
+        complete = [
+            output
+            for output in run.readable_outputs()
+            if output.audio_removed and all(path.exists() for path in run.audio_paths(output))
+        ]
+        for output in complete:
+            write_json(run.output_path(output.item), output.model_copy(update={"audio_removed": None}).model_dump())
+    return len(complete)
+
+
+def _remove(run: RunFolder, outputs: Sequence[tuple[Output, list[Path]]], name: str, moment: datetime) -> None:
+    """Remove recordings after marking their outputs, so that a kill in between leaves no unmarked loss."""
+    if outputs and (store := os.environ.get(STORE)):
+        recordings = [path for _, files in outputs for path in files]
+        digest = hashlib.sha256("\n".join(path.name for path in recordings).encode()).hexdigest()
+        address = f"{store.rstrip('/')}/{name}/{digest[:16]}.tar"
+        # The address is kept first, so that a takedown deletes what a kill leaves there.
+        if address not in list_shards(run):
+            append_line(run.path / SHARDS, {"schema": 1, "address": address})
+        write_shard(address, recordings)
+    for output, files in outputs:
         if output.audio_removed is None:
             marked = output.model_copy(update={"audio_removed": moment.date().isoformat()})
             write_json(run.output_path(output.item), marked.model_dump())
         for path in files:
             path.unlink()
-    return freed
+
+
+def _list_removable(run: RunFolder, output: Output, stay: Collection[Path]) -> list[Path]:
+    return [path for path in run.audio_paths(output) if path.exists() and path.resolve() not in stay]
 
 
 def _list_recordings(run: RunFolder) -> Iterator[Path]:

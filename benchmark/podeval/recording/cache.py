@@ -101,11 +101,7 @@ class Cache:
 
     def prune(self) -> None:
         """Delete the least recently used entries until the folder is within its limit."""
-        entries = []
-        for path in self.folder.glob("??/*"):
-            with contextlib.suppress(OSError):
-                stat = path.stat()
-                entries.append((stat.st_mtime, stat.st_size, path))
+        entries = self._list_entries()
         size = sum(entry[1] for entry in entries)
         for _, bytes_freed, path in sorted(entries):
             if size <= self.limit:
@@ -116,6 +112,19 @@ class Cache:
         self._writes_left, self._bytes_left = _PRUNE_EVERY, _PRUNE_SHARE * self.limit
         with contextlib.suppress(OSError):
             (self.folder / _LOOKED).touch()
+
+    def measure_bytes(self) -> int:
+        """Return how many bytes the entries have together."""
+        return sum(size for _, size, _ in self._list_entries())
+
+    def _list_entries(self) -> list[tuple[float, int, Path]]:
+        """List when each entry was used last, its bytes and its file; another process may delete it meanwhile."""
+        entries = []
+        for path in self.folder.glob("??/*"):
+            with contextlib.suppress(OSError):
+                stat = path.stat()
+                entries.append((stat.st_mtime, stat.st_size, path))
+        return entries
 
     def _was_looked_through(self) -> bool:
         """Return whether an earlier process, or this one, pruned the folder lately."""

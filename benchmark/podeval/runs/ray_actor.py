@@ -29,16 +29,6 @@ _KEPT = 2
 
 
 @dataclass(frozen=True)
-class NodeInfo:
-    """Who a worker is: podeval's version there, Ray's id of the node, its name, the process."""
-
-    version: str
-    node: str
-    machine: str
-    pid: int
-
-
-@dataclass(frozen=True)
 class FileRef:
     """A file on its way: where it was, and the SHA-256 of its content."""
 
@@ -55,14 +45,11 @@ class RayWorker:
         self._resources = contextlib.ExitStack()
         self._folder = self._make_own_folder()
 
-    def meet(self) -> NodeInfo:
-        """Say who this is; it is the first thing that is asked."""
-        import ray
-
+    def meet(self) -> tuple[str, str]:
+        """Return podeval's version here and the machine's name; it is the first thing that is asked."""
         from podeval.version import __version__
 
-        node = ray.get_runtime_context().get_node_id()
-        return NodeInfo(__version__, node, platform.node(), os.getpid())
+        return __version__, platform.node()
 
     def do(self, name: str, work: Sequence[Any], task: Any, parcels: Sequence[FileRef], *contents: Content) -> Any:
         """Do one piece of work; `work` is taken over once, so that the models it loads stay.

@@ -1,8 +1,9 @@
 """The executor `ray` spreads work over the processes of a Ray cluster, on as many machines as it has.
 
-Ray starts the processes where there is room for them, moves files and results, and notices who died; which item is
-done where, and how often it is tried, is decided here. Nothing is acknowledged before its result is at home: a node
-that goes takes with it only what its processes were at, and that is done again elsewhere.
+Ray starts the processes where there is room for them, starts those again that died, and moves files and results. Which
+item is done next, and how often it is tried, is decided here: Ray tries a task again only on its own process, which
+may wait for room for ever, and `ActorPool` does not say of which task an error is. Nothing is acknowledged before its
+result is at home: a node that goes takes with it only what its processes were at, and that is done again elsewhere.
 """
 
 import contextlib
@@ -18,19 +19,13 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from podeval.errors import BadInput, ModelMissing, PodevalError
-from podeval.runs.ray_actor import NodeInfo, RayWorker, pack
+from podeval.runs.ray_actor import RayWorker, pack
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-DEATHS = 2
-"""Times that a process may die on an item before it is given up."""
-
-LOSSES = 6
-"""Times that an item may lose its node before it is given up: that is seldom the item's fault."""
-
-_STARTS = 3
-"""Times in a row that a process may fail to start before the cluster counts as unfit."""
+TRIES = 3
+"""Times that an item may lose its process before it is given up; a node that went is seldom the item's fault."""
 
 _ROOM_SECONDS = 900.0
 """Seconds to wait while no process runs: a cluster may be fetching machines."""
@@ -70,16 +65,7 @@ class _Job:
 
     line: _Line
     task: Any
-    deaths: int = 0
-    losses: int = 0
-
-
-@dataclass(eq=False)
-class _Worker:
-    """A process of the cluster; `info` is there once it has started."""
-
-    actor: Any
-    info: NodeInfo | None = None
+    tries: int = 0
 
 
 class Ray(AbstractContextManager["Ray"]):
@@ -103,9 +89,9 @@ class Ray(AbstractContextManager["Ray"]):
         self._resources = contextlib.ExitStack()
         self._names = map(str, itertools.count())
         self._queue: deque[_Job] = deque()
-        self._free: deque[_Worker] = deque()
-        self._flights: dict[Any, tuple[_Worker, _Job | None]] = {}
-        self._failed_starts = 0
+        self._actors: list[Any] = []
+        self._free: deque[Any] = deque()
+        self._flights: dict[Any, tuple[Any, _Job | None]] = {}
         self._last_sign = time.monotonic()
 
     def __enter__(self) -> "Ray":
@@ -117,20 +103,21 @@ class Ray(AbstractContextManager["Ray"]):
             self._resources.close()
             raise
         self.workers = self._requested or fit
-        remote = self._ray.remote(RayWorker)
-        # Restarting is done here, where it is known what the process was at.
-        self._new_actor = remote.options(
-            num_cpus=self._cpus, num_gpus=self._gpus, max_restarts=0, scheduling_strategy="SPREAD"
-        )
-        for _ in range(self.workers):
-            self._hire()
+        options = {"num_cpus": self._cpus, "num_gpus": self._gpus, "max_restarts": -1, "scheduling_strategy": "SPREAD"}
+        worker = self._ray.remote(RayWorker).options(**options)
+        self._actors = [worker.remote(max(1, int(self._cpus))) for _ in range(self.workers)]
+        for actor in self._actors:
+            self._await_start(actor)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for worker in [*self._free, *(worker for worker, _ in self._flights.values())]:
-            self._end(worker)
+        from ray.exceptions import RayError
+
+        for actor in self._actors:
+            with contextlib.suppress(RayError, ValueError):
+                self._ray.kill(actor)
         self._resources.close()
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
@@ -169,94 +156,77 @@ class Ray(AbstractContextManager["Ray"]):
             # Ray ends a program whose own node is gone; here that is told.
             raise ClusterFailed(_OWN_NODE) from None
         for flight in ready:
-            worker, job = self._flights.pop(flight)
+            actor, job = self._flights.pop(flight)
             if job is None:
-                self._receive_start(worker, flight)
+                self._receive_start(actor, flight)
             else:
-                self._receive_result(worker, job, flight)
-        if ready or any(worker.info for worker, _ in self._flights.values()):
+                self._receive_result(actor, job, flight)
+        if ready or any(job for _, job in self._flights.values()):
             self._last_sign = time.monotonic()
         elif time.monotonic() - self._last_sign > _ROOM_SECONDS:
-            reason = f"for {_ROOM_SECONDS / 60:.0f} minutes no process ran on the Ray cluster and none could be started"
-            raise ClusterFailed(f"{reason}; look at `ray status`, then run the same command again; it resumes here")
+            raise ClusterFailed(
+                f"for {_ROOM_SECONDS / 60:.0f} minutes no process ran on the Ray cluster and none could be started; "
+                "look at `ray status`, then run the same command again; it resumes here"
+            )
         self._send()
 
     def _send(self) -> None:
         while self._queue and self._free:
-            worker, job = self._free.popleft(), self._queue.popleft()
+            actor, job = self._free.popleft(), self._queue.popleft()
             parcels, contents = pack(job.task)
             # Put once more at every try: the node that had them may be the one that went.
             held = [self._ray.put(content) for content in contents]
-            flight = worker.actor.do.remote(job.line.name, [job.line.work], job.task, parcels, *held)
-            self._flights[flight] = (worker, job)
+            self._flights[actor.do.remote(job.line.name, [job.line.work], job.task, parcels, *held)] = (actor, job)
 
-    def _receive_result(self, worker: _Worker, job: _Job, flight: Any) -> None:
+    def _receive_result(self, actor: Any, job: _Job, flight: Any) -> None:
         from ray.exceptions import LocalRayletDiedError, RayError, RayTaskError
 
         try:
             result = self._ray.get(flight)
         except RayTaskError as raised:
             if not isinstance(raised.cause, RayError):
-                self._free.append(worker)
+                self._free.append(actor)
                 raise raised.cause from raised
-            self._replace_worker(worker, job, raised.cause)
+            self._take_back(actor, job)
         except LocalRayletDiedError:
             raise ClusterFailed(_OWN_NODE) from None
-        except RayError as loss:
-            self._replace_worker(worker, job, loss)
+        except RayError:
+            self._take_back(actor, job)
         else:
-            self._free.append(worker)
+            self._free.append(actor)
             job.line.done.append((job.task, result))
 
-    def _replace_worker(self, worker: _Worker, job: _Job, loss: Exception) -> None:
-        """Have somebody else do a job whose process, or whose result, is gone."""
-        alive = {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
-        if getattr(loss, "preempted", False) or worker.info is None or worker.info.node not in alive:
-            job.losses += 1
-        else:
-            job.deaths += 1
-        if job.deaths >= DEATHS or job.losses >= LOSSES:
+    def _take_back(self, actor: Any, job: _Job) -> None:
+        """Have the next free process do a task whose process, or whose result, is gone."""
+        job.tries += 1
+        if job.tries >= TRIES:
             job.line.done.append((job.task, None))
         else:
             self._queue.appendleft(job)
-        self._end(worker)
-        self._hire()
+        self._await_start(actor)
 
-    def _hire(self) -> None:
-        """Ask for a process; Ray starts it where and when there is room."""
-        worker = _Worker(self._new_actor.remote(max(1, int(self._cpus))))
-        self._flights[worker.actor.meet.remote()] = (worker, None)
+    def _await_start(self, actor: Any) -> None:
+        """Use a process once Ray has started it, or started it again, where there is room for it."""
+        self._flights[actor.meet.options(max_task_retries=-1).remote()] = (actor, None)
 
-    def _receive_start(self, worker: _Worker, flight: Any) -> None:
+    def _receive_start(self, actor: Any, flight: Any) -> None:
         from ray.exceptions import RayError
 
         from podeval.version import __version__
 
         try:
-            worker.info = self._ray.get(flight)
+            version, machine = self._ray.get(flight)
         except RayError as error:
-            self._failed_starts += 1
-            self._end(worker)
-            if self._failed_starts >= _STARTS:
-                last_line = str(error).strip().splitlines()[-1].strip()
-                raise ClusterFailed(
-                    f"processes cannot be started on the Ray cluster, {_STARTS} times in a row; is podeval installed "
-                    f"on its nodes? The last error: {last_line}"
-                ) from None
-            self._hire()
-            return
-        assert worker.info is not None
-        if worker.info.version != __version__:
-            versions = f"{worker.info.machine} has podeval {worker.info.version}, here it is {__version__}"
-            raise ClusterFailed(f"{versions}; results may differ between versions, install the same everywhere")
-        self._failed_starts = 0
-        self._free.append(worker)
-
-    def _end(self, worker: _Worker) -> None:
-        from ray.exceptions import RayError
-
-        with contextlib.suppress(RayError, ValueError):
-            self._ray.kill(worker.actor)
+            raise ClusterFailed(
+                "processes cannot be started on the Ray cluster; is podeval installed on its nodes? The last error: "
+                f"{str(error).strip().splitlines()[-1].strip()}"
+            ) from None
+        if version != __version__:
+            raise ClusterFailed(
+                f"{machine} has podeval {version}, here it is {__version__}; results may differ between versions, "
+                "install the same everywhere"
+            )
+        self._free.append(actor)
 
 
 class ClusterFailed(PodevalError):
@@ -278,6 +248,8 @@ def connect(address: str = "") -> Iterator[Any]:
     """
     # Without Ray's reports of usage.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    from podeval.datasets.http import is_loopback
+
     try:
         import ray
     except ModuleNotFoundError:
@@ -292,11 +264,13 @@ def connect(address: str = "") -> Iterator[Any]:
         options |= {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
     elif address != "auto":
         _require_answer(address)
+        if is_loopback(f"//{address}"):
+            _require_outer_answer(address)
     for tries_left in range(_LOCAL_STARTS if address == LOCAL else 1)[::-1]:
         try:
             ray.init(address=address, **options)
             break
-        except Exception as error:  # Ray raises many kinds, among them plain ones
+        except (Exception, SystemExit) as error:  # Ray raises many kinds, among them plain ones, and may end programs
             ray.shutdown()
             if not tries_left:
                 raise _refusal(address, error) from None
@@ -340,7 +314,22 @@ def _require_answer(address: str) -> None:
         raise BadInput(f"{_no_cluster(address)} ({error.strerror or error})") from None
 
 
-def _refusal(address: str, error: Exception) -> PodevalError:
+def _require_outer_answer(address: str) -> None:
+    """Look whether the head listens on this machine's outer address too, which Ray dials in place of a loopback one.
+
+    Raises:
+        BadInput: it does not, so that Ray would dial it for minutes.
+    """
+    from ray.util import get_node_ip_address
+
+    outer = f"{get_node_ip_address()}:{address.rpartition(':')[2]}"
+    try:
+        _require_answer(outer)
+    except BadInput as error:
+        raise BadInput(f"Ray dials {outer} in place of {address}, and {error}") from None
+
+
+def _refusal(address: str, error: BaseException) -> PodevalError:
     """Describe why a cluster cannot be used."""
     reason = str(error).strip().partition("\n")[0]
     if address == LOCAL:

@@ -45,6 +45,8 @@ REPLACED = ".before-restore-"
 """Begins the name of a folder beside the runs, in which a restore keeps what was there before."""
 REOPENED = Unscored("it failed before and is tried again; run the same command", "ours")
 """Result of what is to be measured again."""
+SHARDS = "shards.jsonl"
+"""File in a run's folder with the addresses of the tars into which its recordings were moved."""
 BACKUPS = ".backups.jsonl"
 """File beside the runs with the paths of their backups, so that a takedown can be noted beside each."""
 
@@ -363,6 +365,11 @@ def open_run(path: Path) -> RunFolder:
     if where != "/".join(place.parts[-3:]):
         raise BadInput(f"the run in {place} belongs in a folder {where} of a folder of runs; put it there")
     return run
+
+
+def list_shards(run: RunFolder) -> list[str]:
+    """List the addresses of the tars into which recordings of a run were moved."""
+    return [str(line["address"]) for line in read_lines(run.path / SHARDS)]
 
 
 def run_folders(runs: Path) -> list[RunFolder]:

@@ -11,7 +11,6 @@ postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS.
 import os
 import random
 import re
-import shutil
 import sqlite3
 import threading
 import time
@@ -32,7 +31,8 @@ from sqlalchemy.exc import (
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from sqlalchemy.orm import Session
 
-from podeval.errors import BadInput, StoreFull, StoreUnusable
+from podeval.errors import BadInput, StoreReadOnly, StoreUnusable
+from podeval.files import explain_unwritable
 from podeval.store.migrate import check, upgrade
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ _LOCK_ONE = text(
 )
 """Lock of a writer, held until its transaction ends, or until the server ends it because the writer is silent."""
 
-_LEAST_ROOM, _LEAST_WAIT = 2**20, 1.0
-"""Bytes below which a disk is full; seconds for which another process is waited for in any case."""
+_LEAST_WAIT = 1.0
+"""Seconds for which another process is waited for in any case."""
 
 _TRIES = 8
 PATIENCE = _TRIES * BUSY_SECONDS
@@ -78,10 +78,10 @@ class Database(AbstractContextManager["Database"]):
         location: an SQLite file, or an address: `sqlite:///…`, `postgresql://user@host/name`.
         migrate: upgrade its tables to this version first.
         patience: seconds for which a writer waits for others in all, before it is refused.
-        read_only: open an SQLite file on a disk without room, where nothing can be written.
+        read_only: open an SQLite file on a disk that is full or mounted read-only.
 
     Raises:
-        StoreFull: the disk is full; it may be opened with `read_only`.
+        StoreReadOnly: the disk is full or read-only; the file may be opened with `read_only`.
         BadInput: the address cannot be parsed, or the file lies where SQLite is not safe.
         StoreUnusable: the database cannot be opened, or its tables are of another version.
     """
@@ -106,9 +106,9 @@ class Database(AbstractContextManager["Database"]):
             (upgrade if migrate and not read_only else check)(self.engine, self.name)
         except DBAPIError as error:
             self.close()
-            # SQLite speaks of an error of reading where the files that it needs beside its own find no room.
-            if self.is_sqlite and shutil.disk_usage(Path(str(self.url.database)).parent).free < _LEAST_ROOM:
-                raise StoreFull(f"the disk of {self.name} is full; free some space, then start again") from error
+            # SQLite speaks of an error of reading if it cannot make the files that it needs beside its own.
+            if self.is_sqlite and (why := explain_unwritable(Path(str(self.url.database)).parent)):
+                raise StoreReadOnly(f"the disk of {self.name} is {why}, then start again") from error
             raise StoreUnusable(
                 f"the database {self.name} cannot be opened ({_first_line(error)}); check that it is one, and its "
                 "server runs"
@@ -370,7 +370,7 @@ def _translate(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
     if "disk" in message and "full" in message:
         return StoreUnusable(f"the disk of {name} is full; nothing was recorded, free some space")
     if "readonly" in message:
-        return StoreUnusable(f"the disk of {name} was full when this began; nothing was recorded, start again")
+        return StoreUnusable(f"{name} could not be written when this began; nothing was recorded, start again")
     if "malformed" in message or "not a database" in message or "corrupt" in message:
         return StoreUnusable(
             f"the database {name} is damaged ({message}); stop the site, restore the last backup with "

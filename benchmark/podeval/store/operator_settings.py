@@ -4,10 +4,10 @@ A decision is recorded in the transaction that carries it out, so that neither e
 """
 
 import secrets
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Integer, String, Text, select
+from sqlalchemy import JSON, BigInteger, Integer, String, Text, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from podeval.errors import BadInput
@@ -142,6 +142,12 @@ def read_done(session: Session, name: str) -> datetime | None:
     """Return when something was done last; None if never."""
     value = _value(session, name)
     return datetime.fromisoformat(str(value)) if value else None
+
+
+def measure_drift(session: Session, now: datetime) -> float:
+    """Return how many seconds a time is ahead of the clock of the database: its server's, or for a file this one."""
+    moment = session.scalars(select(func.now())).one()
+    return (now - (moment if moment.tzinfo else moment.replace(tzinfo=UTC))).total_seconds()
 
 
 def _value(session: Session, name: str) -> Any:

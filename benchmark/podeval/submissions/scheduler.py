@@ -85,9 +85,11 @@ class Dispatch:
         url = queue.database.url.set(drivername="postgresql")
         self._conninfo = url.render_as_string(hide_password=False)
         self._sender = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=self._conninfo))
-        if not inspect(queue.database.engine).has_table("procrastinate_jobs"):
-            with self._sender.open():
-                self._sender.schema_manager.apply_schema()
+        # Of workers that start together one makes the tables, and the others wait for it.
+        with queue.database.writing() as session:
+            if not inspect(session.connection()).has_table("procrastinate_jobs"):
+                with self._sender.open():
+                    self._sender.schema_manager.apply_schema()
 
     def announce(self) -> int:
         """Wake a worker for every waiting submission that is not announced; return how many."""

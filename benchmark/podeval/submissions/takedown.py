@@ -26,13 +26,13 @@ from podeval.audio.container import AUDIO_ENDINGS
 from podeval.audio.decode import hash_file
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import PodevalError
-from podeval.files import lock_folder, read_lines, write_json
+from podeval.files import delete_shard, lock_folder, read_lines, write_json
 from podeval.judges import exchange_records
 from podeval.metrics.judge_use import locate_default_records
 from podeval.recording.cache import open_default_cache
 from podeval.recording.playback import Playback
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
-from podeval.runs.run_folder import REPLACED, SUPERSEDED, UPLOADS, Output, RunFolder
+from podeval.runs.run_folder import REPLACED, SUPERSEDED, UPLOADS, Output, RunFolder, list_shards
 from podeval.store.database import Database
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, OperatorSetting, keep_setting
 from podeval.store.submission_tables import SubmissionRow
@@ -314,6 +314,11 @@ def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> None:
 
 def _leave_figures(run: RunFolder) -> None:
     """Delete everything of a run except its plan, its values and their protocols."""
+    for address in list_shards(run):
+        try:
+            delete_shard(address)
+        except PodevalError as error:
+            _LOG.warning("recordings of a submission that is taken down are still there: %s", error)
     shutil.rmtree(run.outputs, ignore_errors=True)
     kept = {path for pattern in _KEPT for path in run.path.glob(pattern)}
     for path in sorted(run.path.rglob("*")):
