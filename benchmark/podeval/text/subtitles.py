@@ -20,12 +20,20 @@ _TIMES = re.compile(
 _COMMENT = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t]|$)")
 _VOICE_TAG = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]+([^<>]+)>")
 _STYLE_TAG = re.compile(r"</?(?:v|c|i|b|u|s|font|ruby|rt|lang)\b[^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
+# What may stand before the first element of XML.
+_PROLOG = r"\s*(?:<\?xml[^<>]*\?>\s*)?(?:<!--.*?-->\s*)?"
 _OTHER_FORMS = {
-    re.compile(r"\s*\[Script Info\]", re.IGNORECASE): "ASS or SSA subtitles; export them as SRT or VTT",
     re.compile(
-        r"\s*(?:<\?xml[^<>]*>\s*)?(?:<!--.*?-->\s*)?<tt[\s>]", re.DOTALL
-    ): "TTML subtitles; export them as SRT or VTT",
-    re.compile(r"\s*(?:<!DOCTYPE html|<html[\s>])", re.IGNORECASE): "a web page; save its text",
+        r"\s*(?:\[(?:Script Info|V4\+? Styles|Events)\]|(?:Dialogue|Comment):\s*(?:Marked=)?\d+,\d+:\d\d:)",
+        re.IGNORECASE,
+    ): "ASS or SSA subtitles; export them as SRT or VTT",
+    re.compile(rf"{_PROLOG}<(?:tt:)?tt[\s>]", re.DOTALL): "TTML subtitles; export them as SRT or VTT",
+    re.compile(rf"{_PROLOG}(?:<!DOCTYPE html|<html[\s>])", re.DOTALL | re.IGNORECASE): "a web page; save its text",
+    re.compile(
+        rf"{_PROLOG}<(?:timedtext|transcript)[^<>]*>\s*<(?:head|body|text)[\s>]"
+        r"|[^\x00]{0,2000}?<(speaker|name|role)>[^<>]*</\1>\s*<(?:text|line|content|words|utterance)>",
+        re.DOTALL | re.IGNORECASE,
+    ): "XML; write it as JSON",
     re.compile(
         r"(?=[^\n]*\b(?:speaker|role|name|host|character)(?:_\w+)?\b)(?=[^\n]*\b(?:text|content|words|lines?|dialogue|utterance|transcript)\b)"
         r"[ ]*\|?(?:[ ]*\"?\w+\"?[ ]*[,;\t|])+[ ]*\"?\w*\"?[ ]*\|?[ ]*(?:\n|$)",
