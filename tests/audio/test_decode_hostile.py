@@ -272,7 +272,7 @@ def test_a_page_of_ogg_that_breaks_off_is_missing_as_a_whole(tmp_path: Path) -> 
     noise = np.random.default_rng(1).standard_normal(3 * RATE) / 10
     soundfile.write(tmp_path / "a.ogg", noise, RATE, format="OGG", subtype="VORBIS")
     (tmp_path / "b.ogg").write_bytes((tmp_path / "a.ogg").read_bytes()[:-10])
-    with pytest.raises(BadAudio, match="cut off or damaged: only [12]"):
+    with pytest.raises(BadAudio, match=r"cut off or damaged: only [12]"):
         decode(tmp_path / "b.ogg")
 
 
