@@ -251,6 +251,16 @@ def test_transcripts_without_speakers_are_one_text(data: Any) -> None:
         assert turns_of(source) == [("1", "Hello there. Hi.")]
 
 
+def test_captions_that_roll_say_each_line_once() -> None:
+    cues = [LINES[0][1], LINES[0][1], f"{LINES[0][1]}\n{LINES[1][1]}", LINES[1][1], f"{LINES[1][1]}\n{LINES[2][1]}"]
+    text = "\n\n".join(f"{at}\n00:00:0{at},000 --> 00:00:0{at},900\n{cue}" for at, cue in enumerate(cues))
+    assert read_any_script(text).text == " ".join(text for _, text in LINES[:3])
+    once = "\n\n".join(
+        f"{at}\n00:00:0{at},000 --> 00:00:0{at},900\n{cue}" for at, cue in enumerate(["No.", "No.", "Go.", "So."])
+    )
+    assert read_any_script(once).text == "No. No. Go. So."
+
+
 def test_no_json_behind_the_first_is_lost() -> None:
     lines = "\n".join(json.dumps({"text": text, "duration": 3}) for text in ("Hello there.", "Hi."))
     assert turns_of(lines) == [("1", "Hello there. Hi.")]

@@ -7,7 +7,7 @@ subtitles or a web page, is refused by name.
 import re
 from collections.abc import Iterator
 from html import unescape
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from podeval.errors import BadInput
 
@@ -17,6 +17,8 @@ VOICE = "\x00"
 _TIMES = re.compile(
     r"^[ \t]*(?:\d{1,3}:)?\d{1,2}:\d\d[.,]\d{1,3}[ \t]*-->[ \t]*[\d:]+[.,]\d{1,3}(?:[ \t]|$)", re.MULTILINE
 )
+# Share of the lines that are the one before from which on captions roll.
+_ROLLING = 1 / 3
 _COMMENT = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t]|$)")
 _VOICE_TAG = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]+([^<>]+)>")
 _STYLE_TAG = re.compile(r"</?(?:v|c|i|b|u|s|font|ruby|rt|lang)\b[^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
@@ -64,9 +66,11 @@ def read_cues(text: str) -> list[str] | None:
         raise BadInput(f"the text is {other}, and give that")
     if not _TIMES.search(text):
         return None
-    words = _find_words(text.split("\n"))
-    # Captions that roll, with a time for each word, repeat each line in the next cue.
-    return [line for line, _ in groupby(words)] if re.search(r"<[\d:.]+><c>", text) else list(words)
+    words = list(_find_words(text.split("\n")))
+    # Captions that roll repeat each line in the next cue; some have a time for each word.
+    repeated = sum(line == following for line, following in pairwise(words))
+    rolls = re.search(r"<[\d:.]+><c>", text) or repeated > _ROLLING * len(words)
+    return [line for line, _ in groupby(words)] if rolls else words
 
 
 def _find_words(lines: list[str]) -> Iterator[str]:
