@@ -4,6 +4,7 @@ import contextlib
 import os
 import socket
 import struct
+import wave
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 import soundfile
 
 from podeval.audio.container import read_container_and_seconds
-from podeval.audio.decode import DecodeLimits, decode
+from podeval.audio.decode import NOISE, DecodeLimits, decode
 from podeval.errors import BadAudio
 from tests.fakes.bounded_memory import bounded_memory
 from tests.fakes.stated_counts import write_all
@@ -260,10 +261,32 @@ def test_50_ms_missing_are_noted_and_more_are_refused(tmp_path: Path, encodings:
     frames = RATE // 20
     for missing, noted in ((1, "0.001"), (frames - 1, "0.050")):
         (tmp_path / "a").write_bytes(encodings["wav"][: -2 * missing])
-        assert decode(tmp_path / "a").note == f"{noted} s less audio than the header states"
+        assert str(decode(tmp_path / "a").note).startswith(f"{noted} s less audio than the header states")
     (tmp_path / "a").write_bytes(encodings["wav"][: -2 * (frames + 1)])
     with pytest.raises(BadAudio, match="cut off"):
         decode(tmp_path / "a")
+
+
+def test_a_page_of_ogg_that_breaks_off_is_missing_as_a_whole(tmp_path: Path) -> None:
+    """Its decoder drops the whole page, here of about a second, for the last ten of its bytes."""
+    noise = np.random.default_rng(1).standard_normal(3 * RATE) / 10
+    soundfile.write(tmp_path / "a.ogg", noise, RATE, format="OGG", subtype="VORBIS")
+    (tmp_path / "b.ogg").write_bytes((tmp_path / "a.ogg").read_bytes()[:-10])
+    with pytest.raises(BadAudio, match=r"cut off or damaged: only [12]"):
+        decode(tmp_path / "b.ogg")
+
+
+@pytest.mark.parametrize("kind", ["<i2", ">i2", "shifted", "mp3"])
+def test_samples_of_another_kind_than_the_header_states_are_noted(tmp_path: Path, kind: str) -> None:
+    tone = np.sin(np.arange(RATE) * 0.05) / 2
+    samples = (tone * 2**15).astype(kind if kind[1:] == "i2" else "<i2").tobytes()
+    if kind == "mp3":
+        soundfile.write(tmp_path / "a.mp3", tone, RATE)
+        samples = (tmp_path / "a.mp3").read_bytes()
+    with wave.open(str(tmp_path / "a.wav"), "wb") as file:
+        file.setparams((1, 2, RATE, 0, "NONE", ""))
+        file.writeframes(samples[1:] if kind == "shifted" else samples)
+    assert (NOISE in str(decode(tmp_path / "a.wav").note)) is (kind != "<i2")
 
 
 def test_raw_aac_states_no_length_and_a_cut_end_is_noted(tmp_path: Path, encodings: dict[str, bytes]) -> None:

@@ -19,7 +19,7 @@ from podeval.cli.evaluation import tell_unscored
 from podeval.errors import BadInput
 from podeval.metrics.score import Score, Unscored
 from podeval.runs.measure import make_protocols
-from podeval.runs.own_system import OwnSystem, run_own_system
+from podeval.runs.own_system import OwnSystem, list_notes, run_own_system
 from podeval.runs.run import RunRequest, reopen_failed
 from podeval.runs.run_folder import RunFolder, RunPlan, RunSummary
 from podeval.systems.adapters.outputs import OwnOutputs
@@ -246,7 +246,7 @@ class Writer:
     generation: ClassVar[dict[str, str]] = {"system": "writer"}
 
     def make(self, asks: Any, seed: int) -> list[WrittenScript]:
-        return [WrittenScript(f"1: {ask.prompt[:20]}\n2: Yes.", None, 0.1) for ask in asks]
+        return [WrittenScript(f"1: {ask.prompt[:20]}\n2: Yes.", None, 0.1, {"whole": False}) for ask in asks]
 
 
 def test_scripts_are_written_for_any_split(tmp_path: Path) -> None:
@@ -257,6 +257,8 @@ def test_scripts_are_written_for_any_split(tmp_path: Path) -> None:
     total = sum(counts(summary, "mattr")[:3])
     assert counts(summary, "mattr")[0] == total
     assert total > 1
+    notes = list_notes(RunFolder(tmp_path, "real_pod", split, "writer"))
+    assert f"{total} outputs were cut off at the longest that the model may write: their ends are missing" in notes
 
 
 class Answerer:

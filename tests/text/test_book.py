@@ -70,7 +70,9 @@ def passages(path: Path) -> list[tuple[str, str]]:
     return [(passage.kind, passage.text) for passage in read_book(path).passages]
 
 
-def write_epub(path: Path, pages: Mapping[str, str], more: Mapping[str, str] | None = None, spine: str = "") -> Path:
+def write_epub(
+    path: Path, pages: Mapping[str, str | bytes], more: Mapping[str, str] | None = None, spine: str = ""
+) -> Path:
     """An EPUB whose pages have these bodies, in this order."""
     items = "".join(f'<item id="{n}" href="{n}.xhtml" media-type="application/xhtml+xml"/>' for n in pages)
     order = spine or "".join(f'<itemref idref="{name}"/>' for name in pages)
@@ -82,7 +84,8 @@ def write_epub(path: Path, pages: Mapping[str, str], more: Mapping[str, str] | N
         archive.writestr("mimetype", "application/epub+zip")
         archive.writestr("EPUB/content.opf", package)
         for name, body in pages.items():
-            archive.writestr(f"EPUB/{name}.xhtml", f"<html><head><title>x</title></head><body>{body}</body></html>")
+            page = f"<html><head><title>x</title></head><body>{body}</body></html>" if isinstance(body, str) else body
+            archive.writestr(f"EPUB/{name}.xhtml", page)
         for name, content in ({"META-INF/container.xml": CONTAINER} | dict(more or {})).items():
             archive.writestr(name, content)
     return path
@@ -184,6 +187,25 @@ def test_an_epub_says_by_its_types_what_is_not_read_aloud(tmp_path: Path) -> Non
     ]
     titles = [book.titles[passage.section] for passage in book.passages if passage.kind == "body"]
     assert set(titles) == {"The Harbour"}, "a page without a heading continues the chapter"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8", "utf-8-sig", "iso-8859-1", "windows-1252"])
+def test_a_page_of_an_epub_is_in_the_encoding_that_it_states(tmp_path: Path, encoding: str) -> None:
+    text = (
+        f'<?xml version="1.0" encoding="{encoding}"?><html><body><p>Née à Zürich <![CDATA[& Bern]]></p></body></html>'
+    )
+    book = write_epub(tmp_path / "a.epub", {"a": text.encode(encoding)})
+    assert passages(book) == [("body", "Née à Zürich & Bern")]
+    for stated in (text.replace(encoding, "windows-0"), text.replace(encoding, "utf-8")):
+        if not encoding.startswith("utf"):
+            with pytest.raises(BadInput, match="damaged or locked EPUB"):
+                read_book(write_epub(tmp_path / "b.epub", {"a": stated.encode(encoding)}))
+
+
+def test_hidden_words_of_an_epub_are_not_read_aloud(tmp_path: Path) -> None:
+    assert passages(write_epub(tmp_path / "a.epub", {"a": "<p>It <i hidden>not</i> rains.</p>"})) == [
+        ("body", "It rains.")
+    ]
 
 
 def test_a_hostile_or_damaged_epub_is_refused_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,6 +65,11 @@ def turns_of(source: Any) -> list[tuple[str, str]]:
         "Here it is:\n\n```text\n" + write("{name}: {text}") + "\n```\n\nLet me know!",
         "start\tend\ttext\n" + write("{number}000\t{number}900\t{name}: {text}"),
         write("00:00:{seconds}.000,00:00:{seconds}.900\n{name}: {text}", "\n\n"),
+        write("[{number}.00s -> {number}.90s] {name}: {text}"),
+        write("({number}.0 - {number}.9) {name}: {text}"),
+        write("[ 00:00:{seconds}.497 -->  00:00:{seconds}.871] {name}: {text}"),
+        write("{name}៖ {text}"),
+        "Title: Rivers\nCredit: by\nAuthor: Me\n\n" + write("@{name}\n{text}", "\n\n"),
     ],
 )
 def test_names_are_speakers_in_the_forms_of_people_and_programs(text: str) -> None:
@@ -108,6 +113,9 @@ def test_numbered_and_lettered_labels_may_be_in_one_line(form: str, speakers: tu
         write("00:00:{seconds}.000,00:00:{seconds}.900\n{text}", "\n\n"),
         write("0:{seconds}\n{text}"),
         write("{number}.5\t{number}.9\t{text}"),
+        write("[{number}.00s -> {number}.90s] {text}"),
+        write("[{number}.031 --> {number}.943]  {text}"),
+        write("0:{seconds} {text}"),
     ],
 )
 def test_times_of_lines_are_no_words(text: str) -> None:
@@ -118,10 +126,46 @@ def test_times_of_lines_are_no_words(text: str) -> None:
 
 @pytest.mark.parametrize(
     "form",
-    ["{name}| {text}", "{name}> {text}", "<{name}> {text}", "({name}) {text}", "{name}; {text}", "{name} — {text}"],
+    [
+        *(
+            "{name}| {text}",
+            "{name}> {text}",
+            "<{name}> {text}",
+            "({name}) {text}",
+            "{name}; {text}",
+            "{name} — {text}",
+        ),
+        *("**{name}** {text}", "SPEAKER_0{number} {text}", '{name},"{text}"', "—{text}"),
+    ],
 )
 def test_other_forms_of_turns_are_noted(form: str) -> None:
     assert read_any_script(write(form)).notes[0].startswith("4 of 4 lines look like turns")
+
+
+def test_a_title_before_a_name_ends_no_sentence() -> None:
+    text = "Dr. Smith: Hello.\nMr. Jones: Hi, J. Brown. Bye.\nDr. Smith: Good.\nMr. Jones: Well."
+    assert turns_of(text)[1:3] == [("Mr. Jones", "Hi, J. Brown. Bye."), ("Dr. Smith", "Good.")]
+
+
+def test_words_of_a_novel_between_its_quotations_are_said() -> None:
+    text = write('{name} said: "{text}"')
+    assert turns_of(text) == [("1", text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("Dialogue: 0,0:00:01.00,0:00:02.00,Default,Anna,0,0,0,,Hello.", "ASS or SSA"),
+        ("[V4+ Styles]\nFormat: Name", "ASS or SSA"),
+        ('<?xml version="1.0"?>\n<tt:tt xmlns:tt="http://www.w3.org/ns/ttml"><tt:p>Hello.</tt:p></tt:tt>', "TTML"),
+        ('<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "x">\n<html><body>Hello.</body></html>', "a web page"),
+        ('<?xml version="1.0"?><transcript><text start="0" dur="4">Hello.</text></transcript>', "XML"),
+        ("<d><turn><speaker>Anna</speaker><text>Hello.</text></turn></d>", "XML"),
+    ],
+)
+def test_formats_that_are_not_read_are_refused_by_name(text: str, what: str) -> None:
+    with pytest.raises(BadInput, match=f"the text is {what}"):
+        read_any_script(text)
 
 
 def test_what_all_say_is_a_turn_of_its_own() -> None:
@@ -197,7 +241,7 @@ def test_the_turns_of_json_are_found_wherever_they_are(data: Any) -> None:
             }
         },
         {"results": [{"alternatives": [{"transcript": "Hello there."}]}, {"alternatives": [{"transcript": "Hi."}]}]},
-        {"events": [{"segs": [{"utf8": "Hello"}, {"utf8": " there."}]}, {"segs": [{"utf8": "Hi."}]}]},
+        {"events": [{"id": 1, "wpWinPosId": 1}, {"segs": [{"utf8": "Hello there."}]}, {"segs": [{"utf8": "Hi."}]}]},
         {"transcription": [{"offsets": {}, "text": " Hello there."}, {"text": " Hi."}]},
         [{"text": "Hello there.", "start": 0.0, "duration": 1.0}, {"text": "Hi.", "start": 1.0, "duration": 1.0}],
     ],
@@ -205,6 +249,31 @@ def test_the_turns_of_json_are_found_wherever_they_are(data: Any) -> None:
 def test_transcripts_without_speakers_are_one_text(data: Any) -> None:
     for source in (data, json.dumps(data)):
         assert turns_of(source) == [("1", "Hello there. Hi.")]
+
+
+def test_captions_that_roll_say_each_line_once() -> None:
+    cues = [LINES[0][1], LINES[0][1], f"{LINES[0][1]}\n{LINES[1][1]}", LINES[1][1], f"{LINES[1][1]}\n{LINES[2][1]}"]
+    text = "\n\n".join(f"{at}\n00:00:0{at},000 --> 00:00:0{at},900\n{cue}" for at, cue in enumerate(cues))
+    assert read_any_script(text).text == " ".join(text for _, text in LINES[:3])
+    once = "\n\n".join(
+        f"{at}\n00:00:0{at},000 --> 00:00:0{at},900\n{cue}" for at, cue in enumerate(["No.", "No.", "Go.", "So."])
+    )
+    assert read_any_script(once).text == "No. No. Go. So."
+
+
+def test_no_json_behind_the_first_is_lost() -> None:
+    lines = "\n".join(json.dumps({"text": text, "duration": 3}) for text in ("Hello there.", "Hi."))
+    assert turns_of(lines) == [("1", "Hello there. Hi.")]
+    with pytest.raises(BadInput, match="looks like JSON but cannot be read"):
+        read_any_script(f"Part 1:\n{json.dumps(TURNS)}\nPart 2:\n{json.dumps(TURNS)}")
+    with pytest.raises(BadInput, match="looks like JSON but cannot be read"):
+        read_any_script(f"Part 1:\n{json.dumps(TURNS)}\n{'I hope that it helps. ' * 20}")
+
+
+def test_what_is_said_beside_the_turns_is_noted() -> None:
+    script = read_any_script({"intro": "Welcome.", "turns": TURNS, "title": "Rivers"})
+    assert [turn.text for turn in script.turns] == [text for _, text in PAIR]
+    assert script.notes == ("entries without a speaker and words are left out: 3 (intro, beside the turns)",)
 
 
 def test_words_behind_a_rule_are_noted() -> None:
@@ -245,6 +314,9 @@ def test_labels_inside_the_text_of_a_turn_are_noted() -> None:
         [{"role": "user", "content": "Write."}, {"role": "assistant", "content": write("Host {number}: {text}")}]
     )
     assert script.notes == ("the text of turn 2 has labels of speakers of its own, which are read as words",)
+    for form, who in (("{}: {}", "Ann"), ("Speaker {}: {}", "1")):
+        own = read_any_script([{"speaker": who, "text": form.format(who, "Hello.")}, TURNS[1]])
+        assert own.notes == ("the text of turn 1 has labels of speakers of its own, which are read as words",)
     with_system = read_any_script([{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi."}])
     assert (with_system.text, with_system.notes) == ("Hi.", ("what the role “system” says is left out",))
 

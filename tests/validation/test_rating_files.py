@@ -148,6 +148,37 @@ def test_a_file_in_no_layout_is_refused_with_the_layouts(tmp_path: Path, content
         read(tmp_path, content)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.csv", "system,item,score\nA,1,4,5\n", "line 2 has more cells than the line of names"),
+        ("a.csv", "system;item;score\nA;1;4,5\n", "line 2: the score '4,5' is not a number"),
+        ("a.csv", "system,item,score,score\nA,1,4,3\n", "the line of names has one twice"),
+        ("list", "sysa-utt1.wav,4,5\n", "there is no rating in it"),
+        ("a.jsonl", '{"index": 1, "naturalness_label": "Both bad"}', "annotations are a list"),
+    ],
+)
+def test_a_mark_that_would_be_another_is_refused(tmp_path: Path, name: str, content: str, words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        read(tmp_path, content, name)
+
+
+def test_other_separators_spaces_and_words_of_excel_change_no_mark(tmp_path: Path) -> None:
+    for content in ("System; Item ;SCORE\nA ; 1;4.5 \n", "\ufeffsystem\titem\tscore\t\r\nA\t1\t4.5\t\r\n"):
+        assert marks(read(tmp_path, content)) == [("", "A", "1", 4.5, "")]
+    lines = "listener,item,stimulus,mark,counted\nl,1,A,4,WAHR\nl,1,B,3,FALSCH\nl,1,C,3,no\n"
+    assert marks(read(tmp_path, lines)) == [("l", "A", "1", 4.0, "")]
+
+
+def test_systems_of_webmushra_that_share_a_word_are_not_one_item(tmp_path: Path) -> None:
+    """`tts_v1` and `tts_v2` on two pages were `v1` and `v2` of one item, `tts`, and half of the marks were lost."""
+    lines = [f"u,trial_{page},tts_v{version},{page}{version}" for page in (1, 2) for version in (1, 2)]
+    file = read(tmp_path, "\n".join(["session_uuid,trial_id,rating_stimulus,rating_score", *lines]))
+    assert [mark[1:4] for mark in marks(file)] == [
+        ("tts_v1", "1", 11), ("tts_v2", "1", 12), ("tts_v1", "2", 21), ("tts_v2", "2", 22)
+    ]  # fmt: skip
+
+
 def make_zip(members: dict[str, str]) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:

@@ -125,6 +125,7 @@ class OggPages:
 
     Attributes:
         end: position at which the last page should end according to its header.
+        last: position at which the last page begins, of which decoders read nothing if it breaks off.
         streams: number of logical streams, multiplexed or chained.
         first_packet: the beginning of the first packet, which names the codec.
         ended: whether the last page is marked as the end of its stream.
@@ -133,6 +134,7 @@ class OggPages:
     """
 
     end: int
+    last: int
     streams: int
     first_packet: bytes
     ended: bool
@@ -148,22 +150,22 @@ class OggPages:
 
 def walk_pages(file: BinaryIO, size: int) -> OggPages:
     """Read all page headers in order, up to the end of the file or the first bytes that are not a page."""
-    at, streams, flags, first_packet, links = 0, 0, 0, b"", [0]
+    at, last, streams, flags, first_packet, links = 0, 0, 0, 0, b"", [0]
     for _ in range(_MAX_PAGES):
         header = read_at(file, at, 27 + 255 + 16)
         if header[:4] != b"OggS"[: len(header)]:
-            return OggPages(at, streams, first_packet, ended=bool(flags & 4), regular=False, links=tuple(links))
+            return OggPages(at, at, streams, first_packet, ended=bool(flags & 4), regular=False, links=tuple(links))
         if len(header) < 27:
-            return OggPages(at + 27, streams, first_packet, ended=False, regular=True, links=tuple(links))
+            return OggPages(at + 27, at, streams, first_packet, ended=False, regular=True, links=tuple(links))
         if header[5] & 2 and at and not flags & 2:
             links.append(at)
         flags, segments = header[5], header[26]
         streams += flags >> 1 & 1
         first_packet = first_packet or header[27 + segments : 27 + segments + 16]
-        at += 27 + segments + sum(header[27 : 27 + segments])
+        last, at = at, at + 27 + segments + sum(header[27 : 27 + segments])
         if at >= size:
             break
-    return OggPages(at, streams, first_packet, ended=bool(flags & 4), regular=at >= size, links=tuple(links))
+    return OggPages(at, last, streams, first_packet, ended=bool(flags & 4), regular=at >= size, links=tuple(links))
 
 
 AUDIO_ENDINGS = ("flac", "wav", "mp3", "ogg", "opus", "m4a")
@@ -290,7 +292,7 @@ def _read_ogg(file: BinaryIO, start: int, size: int) -> Container:
         note = f"the stream breaks off or is damaged at byte {pages.end} of {size}"
     elif not pages.ended:
         note = "the stream is not marked as ended: its end may be missing"
-    parts = cut(list(pages.links), size)
+    parts = cut(list(pages.links), pages.last if pages.end > size else size)
     # FFmpeg mistakes the end of a Vorbis stream by some hundred samples; libsndfile keeps Vorbis' own order of more
     # than two channels, and gives Opus another rate.
     reader: Reader = "soundfile" if pages.plain_vorbis else "av"

@@ -119,7 +119,7 @@ class Container:
             seconds: the length of the sound that is there.
             size: the size of the file in bytes.
         """
-        return seconds * max(0, (self.stated_bytes or 0) - size) / max(1, self.nbytes)
+        return seconds * max(0, (self.stated_bytes or 0) - min(size, self.parts[-1].end)) / max(1, self.nbytes)
 
 
 def cut(cuts: list[int], size: int) -> tuple[Part, ...]:

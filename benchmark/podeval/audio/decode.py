@@ -25,7 +25,7 @@ from podeval.audio.container_parts import (
     read_at,
     skip_id3,
 )
-from podeval.audio.samples import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
+from podeval.audio.samples import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer, is_like_noise
 from podeval.errors import BadAudio
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ _LONG = 60.0
 _READ_AHEAD = 8192
 _TAG = re.compile(rb"ID3[\x02-\x04]\0|APETAGEX")
 _REMEDY = "export or download the file again"
+NOISE = "the samples are as random as noise: if it should be speech, they are of another kind than the header states"
 
 
 @dataclass(frozen=True)
@@ -226,15 +227,17 @@ class _Sink:
         # The bytes of the parts include those that libsndfile did not read.
         per_byte = self.seconds / max(1, container.nbytes - self.unread + container.unread)
         surplus, left_out, lacking = (n * per_byte for n in (container.surplus, self.unread, container.lacking))
+        samples = self._buffer.finish()
         remarks = {
             f"{container.joined} {container.name} files joined, all of which are read": container.joined > 1,
             f"{lacking:.3f} s less audio than the headers of the joined files state": lacking >= 0.001,
             f"{surplus:.2f} s after the stated end are read too": surplus > 0,
             f"about {left_out:.3f} s after the end of the audio were left out": left_out >= 0.001,
+            NOISE: container.name in ("wav", "aiff") and is_like_noise(samples),
         }
         self.notes += [remark for remark, applies in remarks.items() if applies]
         return Decoded(
-            samples=self._buffer.finish(),
+            samples=samples,
             rate=self.rate,
             layout=self.layout or container.layout or {1: "mono", 2: "stereo"}.get(self.channels),
             container=container.name,

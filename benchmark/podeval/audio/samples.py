@@ -110,6 +110,16 @@ def find_defect(samples: Samples) -> str | None:
     return None if reach else "is digital silence from beginning to end; check how it was exported"
 
 
+def is_like_noise(samples: NDArray[Any]) -> bool:
+    """Return whether samples are as random as noise: neighbours differ as much as samples at large do, or more.
+
+    Speech never is; samples of another kind than they are taken for are, as are bytes of a compressed file.
+    """
+    with np.errstate(all="ignore"):
+        head = np.asarray(samples[:_BLOCK], np.float64)
+        return len(head) > 1 and not np.diff(head, axis=0).std() <= head.std()
+
+
 def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
     """Scale integers from the full range of their type.
 

@@ -193,9 +193,17 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
         delimiter = max(",;\t", key=content.partition("\n")[0].count)
         reader = csv.DictReader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
         try:
-            records = [(f"line {reader.line_num}", {_clean(n): one for n, one in row.items()}) for row in reader]
+            rows = [(f"line {reader.line_num}", row) for row in reader]
         except csv.Error as error:
             raise BadInput(f"line {reader.line_num + 1} is no {what} in CSV: {error}") from None
+        names = [name for name in map(_clean, reader.fieldnames or ()) if name]
+        if len(set(names)) < len(names):
+            raise BadInput(f"the line of names has one twice, of {', '.join(names)}; rename one")
+        if longer := next((line for line, row in rows if any(row.get(None) or ())), ""):
+            raise BadInput(
+                f"{longer} has more cells than the line of names: quote cells with commas, write 4.5, not 4,5"
+            )
+        records = [(line, {_clean(name): _clean_cell(one) for name, one in row.items()}) for line, row in rows]
     else:
         lines = enumerate(text.split("\n"), start=1)
         records = [(f"line {number}", _parse_line(line, what, number)) for number, line in lines if line.strip()]
@@ -217,6 +225,10 @@ def _parse_line(text: str, what: str, number: int) -> Any:
 
 def _clean(name: Any) -> str:
     return name.strip().lower() if isinstance(name, str) else ""
+
+
+def _clean_cell(cell: Any) -> Any:
+    return cell.strip() if isinstance(cell, str) else cell
 
 
 def _word(record: Mapping[str, Any], name: str, location: str) -> str:
@@ -271,6 +283,9 @@ def read_webmushra(path: Path) -> list[Mark]:
     for row in rows:
         pages.setdefault(str(row["trial_id"]), {})[str(row["rating_stimulus"])] = None
     split = {page: split_names(page, list(stimuli)) for page, stimuli in pages.items()}
+    if len({item for item, _ in split.values()}) < len(split):
+        # What the stimuli of all pages share is a part of the systems' names.
+        split = {page: (page.removeprefix("trial_"), list(stimuli)) for page, stimuli in pages.items()}
     stimuli_of = {page: (item, dict(zip(pages[page], systems, strict=True))) for page, (item, systems) in split.items()}
     return [
         _read_webmushra_mark(path, number, row, *stimuli_of[str(row["trial_id"])])

@@ -346,17 +346,19 @@ def read_body(answer: httpx.Response, most_bytes: int) -> Iterator[bytes]:
     coding = answer.headers.get("Content-Encoding", "").strip().lower()
     if coding not in ("", "identity", *_INFLATED):
         raise httpx.DecodingError(f"the answer is compressed by {coding[:20]}, which was not asked for")
-    inflate = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress if coding in _INFLATED else None
+    inflate = zlib.decompressobj(zlib.MAX_WBITS | 32) if coding in _INFLATED else None
     left = most_bytes + 1
     for part in answer.iter_raw():
         try:
-            piece = inflate(part, left) if inflate else part[:left]
+            piece = inflate.decompress(part, left) if inflate else part[:left]
         except zlib.error as error:
             raise httpx.DecodingError(f"the answer is not {coding} ({error})") from None
         left -= len(piece)
         yield piece
         if not left:
             return
+    if inflate and not inflate.eof and left <= most_bytes:
+        raise httpx.DecodingError(f"the answer ends before its {coding} does")
 
 
 def read_refusal(answer: httpx.Response) -> bytes:

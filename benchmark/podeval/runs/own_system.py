@@ -259,6 +259,8 @@ def list_notes(folder: RunFolder) -> list[str]:
     """List what outputs are noted for: how a script was read, a rate that a server states nowhere, refused fields."""
     details = [output.details for item in folder.items() or () if (output := folder.output(item.id))]
     notes = [note for one in details for note in (*one.get("notes", ()), *one.get("script_notes", ()))]
+    if cut := sum(one.get("whole") is False for one in details):
+        notes.append(f"{cut} outputs were cut off at the longest that the model may write: their ends are missing")
     for one in details:
         for name, words in one.get("refused_fields", {}).items():
             notes.append(f"the server refuses {name!r}, which is replaced or left out ({words})")

@@ -14,6 +14,7 @@ import posixpath
 import re
 import zipfile
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
@@ -62,6 +63,9 @@ _HEADING = regex.compile(
     rf"|(?-i:[IVXLCDM]{{1,7}})\.?|(?:prologue|epilogue|preface|foreword|introduction|afterword|interlude)\W*"
     rf"|第\s*[\d零〇一二三四五六七八九十百千两]{{1,8}}\s*[章回节卷部集篇][^\n]{{0,40}}|{_MATTER_NAMES}|\W*(?:foot|end)?notes\W*",
     regex.IGNORECASE,
+)
+_ENCODING = re.compile(
+    rb"(?:encoding|charset)\s*=\s*[\"']?((?:iso-8859|windows|us-ascii|koi8|gb|big5|shift|euc)[\w-]*)", re.IGNORECASE
 )
 _UNDERLINED = re.compile(r"(?:\A|(?<=\n\n))(\S[^\n]{0,119})\n(?:={3,}|-{3,})[ \t]*$", re.MULTILINE)
 _LINE_HEADING = re.compile(
@@ -207,7 +211,7 @@ def _read_epub(path: Path) -> Iterator[Piece]:
             yield from _read_spine(archive)
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({error.strerror or error}); check the path") from None
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, ParseError, ValueError, KeyError) as error:
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, ParseError, ValueError, LookupError) as error:
         # `RuntimeError` is that of an encrypted file, and of a compression that zipfile does not have.
         raise BadInput(f"{path} is a damaged or locked EPUB ({error}); export the book again") from None
 
@@ -245,9 +249,21 @@ def _read_spine(archive: zipfile.ZipFile) -> Iterator[Piece]:
         is_aside = reference.get("linear") == "no" or "nav" in item.get("properties", "").split()
         yield "page", ""
         page = _PageReader("matter" if is_aside else "text")
-        page.feed(read(name).decode("utf-8-sig", "replace"))
+        page.feed(_decode_page(read(name)))
         page.close()
         yield from page.pieces
+
+
+def _decode_page(content: bytes) -> str:
+    """Decode a page: UTF-16 by its mark, else the usual encoding that it states, else UTF-8.
+
+    Raises:
+        LookupError: it states one that is unknown.
+        UnicodeDecodeError: it is in another.
+    """
+    stated = _ENCODING.search(content[:1024])
+    encoding = "utf-16" if content[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else stated[1].decode() if stated else "utf-8"
+    return content.decode(encoding).removeprefix("\ufeff")
 
 
 _HEADINGS = frozenset(("h1", "h2", "h3"))
@@ -296,7 +312,8 @@ class _PageReader(HTMLParser):
             self._text.append(" ")
         names = " ".join(value or "" for name, value in attrs if name in ("epub:type", "role"))
         kind = next((kind for pattern, kind in _TYPES if pattern.search(names)), self._open[-1][1])
-        kind = "silent" if tag in _SILENT or self._open[-1][1] == "silent" else "matter" if tag == "nav" else kind
+        is_silent = tag in _SILENT or self._open[-1][1] == "silent" or any(name == "hidden" for name, _ in attrs)
+        kind = "silent" if is_silent else "matter" if tag == "nav" else kind
         self._open.append((tag, "mark" if tag == "sup" and kind != "silent" else kind))
         if len(self._open) > DEEPEST:
             raise BadInput(f"a page of the EPUB has more than {DEEPEST} elements inside each other; export it again")
@@ -315,6 +332,10 @@ class _PageReader(HTMLParser):
         is_mark = kind == "mark" and not re.search(r"[^\W\d_]{2}", data)
         if kind != "silent" and not is_mark:
             self._text.append(data)
+
+    def unknown_decl(self, data: str) -> None:
+        """Take the words of a section of XML that is taken literally."""
+        self.handle_data(data.removeprefix("CDATA["))
 
     def _flush(self) -> None:
         text, self._text = "".join(self._text).strip(), []

@@ -38,7 +38,7 @@ _LEAD = (
     r"(?:[\[(]?(?=[^\p{L}]{0,30}\d:\d\d)\d[\d/.,:\s>\-]{3,45}+(?:[ap]m\b)?[\])]?[\s–—\-]*+)?[*_\"“]*+"
 )
 _DIRECTION = r"(?:[\s*_]*+(?:[(\[（【](?P<aside>[^()\[\]（）【】\n]{1,60})[)\]）】]|[*_][^*_\n:：]{1,60}[*_])){0,2}+"
-_COLON = r"[\s*_\"”]*+[:：︓﹕∶꞉][*_]*+"
+_COLON = r"[\s*_\"”]*+[:：︓﹕∶꞉៖፦᠄][*_]*+"
 _CLOCK = r"[\[(]?\d{1,2}(?::\d\d){1,2}(?:[.,]\d{1,3}|\s?[AaPp]\.?[Mm]\b\.?)?(?:\s?(?:-->|[–—-])\s?[\d:.,]{4,12})?[\])]?"
 _NUMBERED = regex.compile(
     rf"{_LEAD}(?P<open>[\[(【])?(?:(?P<word>s)(?P<number>\d{{1,3}})|(?P<word>{_COUNTED}|{_ROLES})"
@@ -73,7 +73,10 @@ _SPEAKING_TAG = regex.compile(
 # Elements that are called as their speakers are.
 _ELEMENT = regex.compile(r"<(\p{L}[\w .-]{0,30})>([^<>]+)</\1>")
 # Between a sentence and a label in the same line.
-_BEHIND = r"(?<=\p{L}[.!?…]|[.!?…。！？][\"”’)\]]|[。！？]) *+"
+_BEHIND = (
+    r"(?<!\b(?:Dr|Mr|Mrs|Ms|Prof|St|Sr|Jr|Rev|Lt|Col|Gen|Sgt|Capt|Hon|Mme|\p{Lu})\.)"
+    r"(?<=\p{L}[.!?…]|[.!?…。！？][\"”’)\]]|[。！？]) *+"
+)
 _WITHIN = regex.compile(
     rf"{_BEHIND}(?=\**(?:{_COUNTED}|{_ROLES})[ _#]?(?:\d{{1,3}}|(?-i:[A-Z])(?![\w'’]))\** ?[:：])", regex.IGNORECASE
 )
@@ -98,13 +101,17 @@ _NO_SPEAKER = regex.compile(
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|"
     r"november|december|breakfast|lunch|dinner|remember|also|however|finally|first|second|third|next|then|so|but|and|or|"
     r"注意?|备注|提示|例如|比如|标题|题目|作者|日期|时间|地点|来源|主题|摘要|步骤|食材|做法|材料|用料|总结|结论|参考|链接|网址|电话|地址|邮箱|"
+    r"credits?|draft date|contact|.* (?:said|says|asked|asks|replied|replies|answered|answers|added|adds|whispered)|"
     r"价格|说明|第.{1,3}[章节集部]|问题|答案|原因|结果|其[一二三次]|首先|最后|因此|所以|.*[说說道问問答讲講喊叫曰])",
     regex.IGNORECASE,
 )
 _LOOKS_LABELLED = regex.compile(
-    rf"\s*[–—]\s|{_LEAD}(?:[\p{{Lu}} .'’\-]{{3,40}}\.\s|{_NAME}(?:\s+[–—\-]\s|\t)|\[\d{{1,2}}\])"
+    rf"\s*[–—](?=[\s¡¿\p{{L}}])|{_LEAD}(?:[\p{{Lu}} .'’\-]{{3,40}}\.\s|{_NAME}(?:\s+[–—\-]\s|\t)|\[\d{{1,2}}\]"
+    rf"|(?i:{_COUNTED})[\s_#\-]*\d{{1,3}}\s)"
 )
-_HEAD_OF_LINE = regex.compile(r"[^\p{L}\n]{0,12}(\p{L}[^\n:：|>;\t)\]}—–=«「.]{0,39}?)\s*+(?:[:：|>;\t)\]}—–=«「.]|- )")
+_HEAD_OF_LINE = regex.compile(
+    r"[^\p{L}\n]{0,12}(\p{L}[^\n:：|>;\t)\]}—–=«「.]{0,39}?)\s*+(?:[:：|>;\t)\]}—–=«「.]|- |\*\*|,\")"
+)
 # A word that is not a name's; chats write all names small.
 _SMALL_WORD = regex.compile(
     r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu|host|co-host|guest|narrator)\b)\p{Ll}"
@@ -212,6 +219,7 @@ def note_inner_labels(script: Script) -> Script:
         for number, turn in enumerate(script.turns, 1)
         if len({match["number"] for match in _TAG.finditer(turn.text)} - {None}) > 1
         or sum(_NUMBERED.match(line[:_HEAD]) is not None for line in turn.text.split("\n")) > 1
+        or _read_line(number, turn.text).label == turn.speaker
     ]
     if not inner:
         return script

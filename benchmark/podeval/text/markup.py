@@ -27,13 +27,19 @@ _FRONT_MATTER = regex.compile(r"(?:[ \t]*(?:[\w-]+[ \t]*[:=].*|-.*|\#.*)?\n)*")
 _LONGEST_FRONT = 4_000
 _BLOCK = regex.compile(r"\A([^`]{0,300})```\w*[ \t]*\n([^`]*)\n[ \t]*```([^`]{0,300})\Z")
 _TIME = r"\d{1,3}(?:[:;]\d\d){1,3}(?:[.,]\d{1,3})?"
+_SECONDS = r"\d{1,5}(?:\.\d{1,3}[ \t]?s?|[ \t]?s)"
+_TO = r"[ \t]*(?:-{1,2}>|[–—-])[ \t]*"
 # The time of a line: in brackets, from and to, to the second or finer, alone in the line, or numbers before tabs.
 _STAMP = regex.compile(
-    rf"[ \t]*(?:[\[(<]{_TIME}(?:\s*(?:-->|[–—-])\s*{_TIME})?[\])>]|{_TIME}[ \t]*(?:-->|[,–—-])[ \t]*{_TIME}(?=\s|$)"
+    rf"[ \t]*(?:[\[(<][ \t]*(?:{_TIME}(?:{_TO}{_TIME})?|{_SECONDS}{_TO}{_SECONDS})[ \t]*[\])>]"
+    rf"|{_TIME}[ \t]*(?:-->|[,–—-])[ \t]*{_TIME}(?=\s|$)"
     r"|\d{1,3}:\d\d(?::\d\d[.,]\d{1,3}|[.,]\d{1,3}|:\d\d)(?=\s|$)|\d{1,3}:\d\d[ \t]*$|(?:\d+(?:\.\d+)?\t){2}"
     r"|start\tend\t(?:speaker\t)?text[ \t]*$)[ \t]*",
     regex.IGNORECASE,
 )
+# Minutes and seconds before words, as they are copied from players, which begin in the first ten seconds.
+_FROM_ZERO = regex.compile(r"\s*0?0:0\d[ \t]")
+_MINUTES = regex.compile(rf"{_STAMP.pattern}|[ \t]*\d{{1,3}}:\d\d[ \t]+", regex.IGNORECASE)
 _BRACKETED_TIME = regex.compile(rf"\A\s*[\[(<]{_TIME}[\])>]")
 _LEAST_STAMPED = 0.25
 
@@ -76,7 +82,7 @@ def strip_times(text: str) -> tuple[str, int]:
         The text, and the number of lines with a time.
     """
     lines = text.split("\n")
-    stamps = [_STAMP.match(line) for line in lines]
+    stamps = [(_MINUTES if _FROM_ZERO.match(text) else _STAMP).match(line) for line in lines]
     stamped = Counter(map(bool, stamps))[True]
     if stamped < max(2, _LEAST_STAMPED * sum(map(bool, map(str.strip, lines)))):
         return text, 0

@@ -44,6 +44,8 @@ _RECOGNISED = frozenset(
 _TIMES = frozenset(("start", "starttime", "duration", "timestamp", "timestamps", "offset"))
 # What contains no turns: single words, and what is said of them.
 _NO_TURNS = frozenset(("words", "items", "wordsegments", "metadata", "speakers", "speakerlabels"))
+# What may be said before and after the turns, by a speaker that nothing names.
+_BESIDE = frozenset(("intro", "introduction", "opening", "coldopen", "outro", "closing", "conclusion"))
 # Whose turns a recogniser's segments are that name no speaker.
 _UNKNOWN = "unknown speaker"
 # An object or a list of objects or lists; "[Music] Welcome back" and "{laughs} Hello" are words.
@@ -51,6 +53,7 @@ _JSON = r"""(?:\{\s*["'}]|\[\s*[{\[\]])"""
 _LOOKS_LIKE_JSON = re.compile(rf"\s*{_JSON}")
 # JSON among a few words of a model, or in a block of code.
 _EMBEDDED = re.compile(rf"\A[^{{}}]{{0,300}}?(?={_JSON})")
+_MORE = re.compile(_JSON)
 _MOST_BEHIND = 300
 # What other readers may take for the beginning of a turn: some words and a colon.
 _LABEL = re.compile(r"[^:\uff1a]{1,60}[:\uff1a]")
@@ -139,7 +142,8 @@ class Script:
         system = {"system", "user"} <= {turn.speaker.lower() for turn in turns}
         noted = {
             f"{unknown} of the turns name no speaker and are read as turns of “{_UNKNOWN}”": unknown,
-            f"entries without a speaker and words are left out: {', '.join(map(str, empty[:5]))}": empty,
+            "entries without a speaker and words are left out: "
+            + ", ".join(f"{at} ({', '.join(map(str, data[at - 1]))[:60]})" for at in empty[:5]): empty,
             "what the role “system” says is left out": system,
         }
         spoken = [(turn.speaker, turn.text) for turn in turns if not (system and turn.speaker.lower() == "system")]
@@ -218,7 +222,9 @@ def _find_entries(data: Any) -> "str | list[Any] | None":
             has_speaker = [not recognised or _find_speaker(one) is not None for one in entries]
             if not any(has_speaker):
                 return _join_texts(entries)
-            return [one if is_so else {**one, "speaker": ""} for one, is_so in zip(entries, has_speaker, strict=True)]
+            turns = [one if is_so else {**one, "speaker": ""} for one, is_so in zip(entries, has_speaker, strict=True)]
+            beside = {name: words for name, words in fields.items() if name in _BESIDE and isinstance(words, str)}
+            return [*turns, *([{**beside, "beside the turns": None}] if beside else [])]
     text = _find_text(data)
     if isinstance(text, str):
         return None if speakers is not None else clean_text(text)
@@ -259,7 +265,7 @@ def _is_empty(entry: Mapping[Any, Any]) -> bool:
 
 
 def _join_texts(entries: Iterable[Mapping[Any, Any]]) -> str | None:
-    texts = [_find_text(one) for one in entries]
+    texts = [text for one in entries if (text := _find_text(one)) is not None]
     return clean_text(" ".join(map(str.strip, texts))) if all(isinstance(text, str) for text in texts) else None
 
 
@@ -280,8 +286,11 @@ def _read(text: str) -> Any:
     looks, broken = _LOOKS_LIKE_JSON.match(text) is not None, None
     try:
         data, end = json.JSONDecoder().raw_decode(text, before.end())
-        if len(text[end:].strip()) <= (_MOST_BEHIND if _find_entries(data) else 0):
+        has_turns = bool(_find_entries(data))
+        if len(text[end:].strip()) <= (_MOST_BEHIND if has_turns else 0) and not _MORE.search(text, end):
             return data
+        # What is beside turns may be more of them, and turns with their brackets are no words.
+        looks = looks or has_turns
     except (ValueError, RecursionError) as error:  # ValueError also for a number of thousands of digits
         broken = error
     try:

@@ -7,7 +7,7 @@ subtitles or a web page, is refused by name.
 import re
 from collections.abc import Iterator
 from html import unescape
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from podeval.errors import BadInput
 
@@ -17,15 +17,25 @@ VOICE = "\x00"
 _TIMES = re.compile(
     r"^[ \t]*(?:\d{1,3}:)?\d{1,2}:\d\d[.,]\d{1,3}[ \t]*-->[ \t]*[\d:]+[.,]\d{1,3}(?:[ \t]|$)", re.MULTILINE
 )
+# Share of the lines that are the one before from which on captions roll.
+_ROLLING = 1 / 3
 _COMMENT = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t]|$)")
 _VOICE_TAG = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]+([^<>]+)>")
 _STYLE_TAG = re.compile(r"</?(?:v|c|i|b|u|s|font|ruby|rt|lang)\b[^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
+# What may stand before the first element of XML.
+_PROLOG = r"\s*(?:<\?xml[^<>]*\?>\s*)?(?:<!--.*?-->\s*)?"
 _OTHER_FORMS = {
-    re.compile(r"\s*\[Script Info\]", re.IGNORECASE): "ASS or SSA subtitles; export them as SRT or VTT",
     re.compile(
-        r"\s*(?:<\?xml[^<>]*>\s*)?(?:<!--.*?-->\s*)?<tt[\s>]", re.DOTALL
-    ): "TTML subtitles; export them as SRT or VTT",
-    re.compile(r"\s*(?:<!DOCTYPE html|<html[\s>])", re.IGNORECASE): "a web page; save its text",
+        r"\s*(?:\[(?:Script Info|V4\+? Styles|Events)\]|(?:Dialogue|Comment):\s*(?:Marked=)?\d+,\d+:\d\d:)",
+        re.IGNORECASE,
+    ): "ASS or SSA subtitles; export them as SRT or VTT",
+    re.compile(rf"{_PROLOG}<(?:tt:)?tt[\s>]", re.DOTALL): "TTML subtitles; export them as SRT or VTT",
+    re.compile(rf"{_PROLOG}(?:<!DOCTYPE html|<html[\s>])", re.DOTALL | re.IGNORECASE): "a web page; save its text",
+    re.compile(
+        rf"{_PROLOG}<(?:timedtext|transcript)[^<>]*>\s*<(?:head|body|text)[\s>]"
+        r"|[^\x00]{0,2000}?<(speaker|name|role)>[^<>]*</\1>\s*<(?:text|line|content|words|utterance)>",
+        re.DOTALL | re.IGNORECASE,
+    ): "XML; write it as JSON",
     re.compile(
         r"(?=[^\n]*\b(?:speaker|role|name|host|character)(?:_\w+)?\b)(?=[^\n]*\b(?:text|content|words|lines?|dialogue|utterance|transcript)\b)"
         r"[ ]*\|?(?:[ ]*\"?\w+\"?[ ]*[,;\t|])+[ ]*\"?\w*\"?[ ]*\|?[ ]*(?:\n|$)",
@@ -56,9 +66,11 @@ def read_cues(text: str) -> list[str] | None:
         raise BadInput(f"the text is {other}, and give that")
     if not _TIMES.search(text):
         return None
-    words = _find_words(text.split("\n"))
-    # Captions that roll, with a time for each word, repeat each line in the next cue.
-    return [line for line, _ in groupby(words)] if re.search(r"<[\d:.]+><c>", text) else list(words)
+    words = list(_find_words(text.split("\n")))
+    # Captions that roll repeat each line in the next cue; some have a time for each word.
+    repeated = sum(line == following for line, following in pairwise(words))
+    rolls = re.search(r"<[\d:.]+><c>", text) or repeated > _ROLLING * len(words)
+    return [line for line, _ in groupby(words)] if rolls else words
 
 
 def _find_words(lines: list[str]) -> Iterator[str]:

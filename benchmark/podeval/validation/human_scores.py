@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from podeval.errors import BadInput
+from podeval.metrics.human_records import list_records
 from podeval.stats import agreement
 from podeval.stats.agreement import Estimate, format_estimate, srcc
 from podeval.stats.intervals import mean_ci
@@ -63,11 +64,11 @@ def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("it
     Raises:
         BadInput: the file cannot be read, a column is missing, a score is not a number, or a rater scored twice.
     """
-    rows = list(csv.DictReader(_read_text(path).splitlines()))
-    if not rows or not set(columns) <= set(rows[0]):
+    rows = list_records(path, "score")
+    if not set(columns) <= set(rows[0][1]):
         raise BadInput(f"{path} needs a line of names with {', '.join(columns)}, and a line for each score")
     marks: dict[object, Mark] = {}
-    for number, row in enumerate(rows, 2):
+    for line, row in rows:
         if key is not None and row.get("measure") not in (None, "", key):
             continue
         try:
@@ -75,12 +76,12 @@ def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("it
         except (TypeError, ValueError):
             score = math.nan
         if not math.isfinite(score):
-            raise BadInput(f"{path}, line {number}: the score {row['score']!r} is not a number")
+            raise BadInput(f"{path}, {line}: the score {row['score']!r} is not a number")
         rater, item = row.get("rater") or "", row["item"] or ""
         mark = Mark(rater, item, row.get("system") or "", score, row.get("measure") or "")
-        where = (rater, item, mark.stimulus, mark.scale) if rater else number
+        where = (rater, item, mark.stimulus, mark.scale) if rater else line
         if where in marks:
-            raise BadInput(f"{path}, line {number}: {item!r} has a second score by {rater}")
+            raise BadInput(f"{path}, {line}: {item!r} has a second score by {rater}")
         marks[where] = mark
     if not marks:
         raise BadInput(f"{path} has no scores of the measure {key!r}")

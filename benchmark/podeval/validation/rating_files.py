@@ -34,14 +34,16 @@ Record = Mapping[str, Any]
 Records = Sequence[tuple[str, Record]]
 """The lines of a file, each with its place; names of columns are in lower case."""
 
-_FALSE = ("0", "0.0", "false")
+# Also as Excel writes it in German, French, Spanish and Italian.
+_FALSE = ("0", "0.0", "false", "no", "n", "f", "falsch", "faux", "falso")
 _SCORES = ("system", "item", "score")
 _RATERS = ("rater", "listener", "listenerid", "workerid", "worker id")
 _SECONDS = ("seconds", "worktimeinseconds", "work time in seconds")
 _VOICEMOS = re.compile(
-    r"(?P<system>[^,]+,)?(?P<file>[^,]+-[^,]+\.wav),\s*(?P<mark>[\d.]+)(?:,.*?(?P<rater>[^,]+))?\s*$"
+    r"(?P<system>[^,]+,)?(?P<file>[^,]+-[^,]+\.wav),\s*(?P<mark>[\d.]+)(?(system)(?:,.*?(?P<rater>[^,]+))?)\s*$"
 )
-_CHOICES = {"a": 1, "b": -1, "t": 0}
+_CHOICE = re.compile(r"(a|b|tie)(?![a-z])", re.IGNORECASE)
+_CHOICES = {"a": 1, "b": -1, "tie": 0}
 _OUTCOMES = {"a": 1, "b": -1, "tie": 0, "both_bad": 0}
 
 
@@ -260,7 +262,8 @@ def _read_speechjudge(path: Path, records: Records) -> RatingFile:
     for line, row in records:
         item, choices = str(row["index"]), row.get("naturalness_annotation") or [row.get("naturalness_label")]
         raters = row.get("rater") or [""] * len(choices)
-        sides = [_CHOICES.get(str(choice)[:1].lower()) for choice in choices]
+        matches = [_CHOICE.match(str(choice)) for choice in choices]
+        sides = [_CHOICES[match[1].lower()] if match else None for match in matches]
         if isinstance(choices, str) or None in sides or len(raters) != len(sides):
             raise BadInput(f"{line}: annotations are a list with A…, B… or Tie for each rater, not {choices!r}")
         preferences += [Preference(rater, item, "A", "B", side or 0) for rater, side in zip(raters, sides, strict=True)]

@@ -45,10 +45,21 @@ def test_audio_is_found_by_its_item_and_kept_as_flac(run: Any, supplied: Path, t
     assert made.details["wall_seconds_unknown"]
 
 
-def test_two_files_for_one_item_are_not_chosen_from(run: Any, supplied: Path) -> None:
+@pytest.mark.parametrize("other", ["ep1.mp3", "ep1.MP3", "ep1.WAV"])
+def test_two_files_for_one_item_are_not_chosen_from(run: Any, supplied: Path, other: str) -> None:
     wav(supplied / "ep1.wav")
-    soundfile.write(supplied / "ep1.mp3", np.zeros(22_050, np.float32), 22_050)
-    assert "ep1.wav, ep1.mp3; remove all but one" in run("outputs", supplied, [SPEAK])["ep1"].error
+    soundfile.write(supplied / other, np.zeros(22_050, np.float32), 22_050, format=other[-3:].upper())
+    assert (
+        f"{', '.join(sorted(['ep1.wav', other]))}; remove all but one" in run("outputs", supplied, [SPEAK])["ep1"].error
+    )
+
+
+def test_what_a_decoder_notes_is_kept_and_hidden_files_of_macs_are_none(run: Any, supplied: Path) -> None:
+    content = wav(supplied / "A Topic.wav").read_bytes()
+    (supplied / "A Topic.wav").write_bytes(content + content)
+    (supplied / "._A Topic.wav").write_bytes(b"\0\5\x16\7" + bytes(99))
+    made = run("outputs", supplied, [{"id": "p1", "topic": "A topic"}])["p1"]
+    assert made.details["notes"] == ["A Topic.wav: 2 wav files joined, all of which are read"]
 
 
 def test_samples_beyond_one_survive(run: Any, supplied: Path, heard: Any) -> None:

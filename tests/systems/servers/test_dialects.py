@@ -1,6 +1,7 @@
 """Servers as they are: the sound that arrives is the sound that was sent, in the dialect of each and in every form."""
 
 import base64
+import io
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 
 from podeval.models.http_errors import HttpError, RefusedFields, leave_out
 from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerConnection, ServerRefused
@@ -102,11 +104,18 @@ def test_a_rate_that_is_stated_nowhere_is_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["X-Sample-Rate", "X-Audio-Sample-Rate", "X-SampleRate", "Sample-Rate", "X-Audio-Rate"]
+    "name", ["X-Sample-Rate", "X-Audio-Sample-Rate", "X-SampleRate", "Sample-Rate", "X-Audio-Rate", "X-SR"]
 )
 def test_a_header_that_states_the_rate_counts_whatever_its_name(name: str) -> None:
     reply = label("audio/pcm", voice_of(TEXTS[0], 16_000).tobytes())
     sound, _ = hear(lambda request: replace(reply, headers={name: "16000", "X-RateLimit-Limit": "48000"}), TEXTS[0])
+    assert_same(sound, TEXTS[0], 16_000)
+
+
+@pytest.mark.parametrize("rate", ["16000", '"16000"', "(int)16000"])
+def test_a_label_states_the_rate_with_quotes_or_a_type_too(rate: str) -> None:
+    body = voice_of(TEXTS[0], 16_000).tobytes()
+    sound, _ = hear(lambda request: label(f"audio/pcm; rate={rate}; channels=1", body), TEXTS[0])
     assert_same(sound, TEXTS[0], 16_000)
 
 
@@ -336,6 +345,23 @@ def test_noise_is_read_in_the_usual_order() -> None:
     noise = np.random.default_rng(3).integers(-9_000, 9_000, 4_000).astype("<i2")
     sound, _ = hear(lambda request: label("audio/L16;rate=24000", noise.tobytes()), TEXTS[0])
     assert np.array_equal(np.rint(sound.samples * 2**15), noise)
+    assert sound.notes == ("the server sent samples as random as noise, perhaps of another kind",)
+
+
+def test_an_mp3_that_is_called_samples_is_decoded() -> None:
+    content = io.BytesIO()
+    soundfile.write(content, np.sin(np.arange(2 * RATE) * 0.05) / 2, RATE, format="MP3")
+    sound, _ = hear(lambda request: label("audio/pcm;rate=24000", content.getvalue()), TEXTS[0])
+    assert len(sound.samples) == pytest.approx(2 * RATE, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["audio/pcm;rate=24000", "audio/wav"])
+def test_an_error_behind_the_sound_is_an_error(kind: str) -> None:
+    """The sound of a sentence that failed after its first part would be taken for all of it."""
+    samples = voice_of(TEXTS[0]).tobytes()
+    body = (open_wav(samples) if "wav" in kind else samples) + b'{"error": {"message": "CUDA failed", "code": 500 }}'
+    with pytest.raises(SpeechFailed, match="answered 500: CUDA failed"):
+        hear(lambda request: label(kind, body), TEXTS[0])
 
 
 def test_samples_of_two_channels_are_mixed() -> None:

@@ -100,14 +100,14 @@ class Supplied(OneByOne[Product]):
         if not wall:
             details["wall_seconds_unknown"] = True
         if ask.user is not None:
-            answers = tuple(self._read_answer(entry, turn.id) for turn in ask.user)
+            answers = tuple(self._read_answer(entry, turn.id, details) for turn in ask.user)
             return SpokenAnswers(answers, wall, details)
         if entry.script is not None:
             script = self._read_script(entry.script)
             return WrittenScript(script.lines, script.to_json(), wall, details)
         if entry.audio is None:
             raise SpeechFailed(f"no audio and no script was supplied for {ask.id}")
-        samples, rate = self._decode(entry.audio)
+        samples, rate = self._decode(entry.audio, details)
         if entry.sources:
             details[SOURCES] = [self._read_words(name) for name in entry.sources]
         details["decode_seconds"] = round(time.perf_counter() - begin, 3)
@@ -139,16 +139,18 @@ class Supplied(OneByOne[Product]):
         return ManifestLine(item=ask.id, audio=name, sources=here)
 
     def _find_file(self, name: str, extensions: Sequence[str], title: str = "") -> str | None:
-        """Find the file of an output: called exactly so, else as people and other systems spell it, else as its title.
+        """Find the file of an output: called so, else as people and other systems spell it, else as its title.
 
         Raises:
             SpeechFailed: there are several.
         """
-        files = [f"{name}.{end}" for end in extensions if (self._folder / f"{name}.{end}").is_file()]
-        if not files and extensions is AUDIO_ENDINGS:
+        if extensions is not AUDIO_ENDINGS:
+            files = [f"{name}.{end}" for end in extensions if (self._folder / f"{name}.{end}").is_file()]
+        else:
             folder, _, stem = name.rpartition("/")
             present, letters = self._list_recordings(folder), keep_letters(title)
-            files = [file for file, file_stem in present.items() if _spell(file_stem) == _spell(stem)]
+            files = [file for file, file_stem in present.items() if file_stem == stem]
+            files = files or [file for file, file_stem in present.items() if _spell(file_stem) == _spell(stem)]
             files = files or [
                 file for file, file_stem in present.items() if letters and keep_letters(file_stem) == letters
             ]
@@ -163,18 +165,19 @@ class Supplied(OneByOne[Product]):
             self._recordings[folder] = {
                 path.relative_to(self._folder).as_posix(): path.stem
                 for path in files
-                if path.suffix.lower().removeprefix(".") in AUDIO_ENDINGS
+                if path.suffix.lower().removeprefix(".") in AUDIO_ENDINGS and not path.name.startswith(".")
             }
         return self._recordings[folder]
 
-    def _read_answer(self, entry: ManifestLine, turn: str) -> SpokenAnswer:
+    def _read_answer(self, entry: ManifestLine, turn: str, details: dict[str, Any]) -> SpokenAnswer:
         if turn not in entry.answers:
             raise SpeechFailed(f"no answer to turn {turn} of {entry.item} was supplied")
-        samples, rate = self._decode(entry.answers[turn])
+        samples, rate = self._decode(entry.answers[turn], details)
         speech = Speech(samples, rate, turns=(), wall_seconds=0.0)  # the conversation is timed as a whole
         return SpokenAnswer(turn, speech, entry.texts.get(turn))
 
-    def _decode(self, name: str) -> tuple[Samples, int]:
+    def _decode(self, name: str, details: dict[str, Any]) -> tuple[Samples, int]:
+        """Decode a file, and keep what its decoder notes, which the copy that is measured does not show."""
         try:
             audio = decode(resolve_plain(self._folder, name), limits=LIMITS)
         except BadInput as refusal:
@@ -183,6 +186,8 @@ class Supplied(OneByOne[Product]):
             raise SpeechFailed(f"{name} holds no samples")
         if not np.all(np.isfinite(audio.samples)):
             raise SpeechFailed(f"{name} contains NaN or infinite samples")
+        if audio.note:
+            details.setdefault("notes", []).append(f"{name}: {audio.note}")
         return audio.samples, audio.rate
 
     def _read_script(self, name: str) -> Script:

@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from podeval.audio.container_parts import name_container
 from podeval.audio.decode import DecodeLimits, decode
-from podeval.audio.samples import mix_to_mono
+from podeval.audio.samples import is_like_noise, mix_to_mono
 from podeval.audio.transcode import decode_apart
 from podeval.errors import BadInput
 from podeval.models.http_errors import find_error
@@ -60,12 +62,16 @@ _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
 _LAST = ("done", "is_final", "final", "finished", "finish_reason")
 """Names in the events that are the last ones."""
 _STATED = {
-    "x-sample-rate": re.compile(r"(.*[-_])?(sampl(e|ing)[-_]?rate|audio[-_]rate)([-_]?h(z|ertz))?|rate", re.IGNORECASE),
+    "x-sample-rate": re.compile(
+        r"(.*[-_])?(sampl(e|ing)[-_]?rate|audio[-_](rate|frequency)|sr)([-_]?h(z|ertz))?|rate", re.IGNORECASE
+    ),
     "x-channels": re.compile(r"(.*[-_])?(num)?channels?([-_]count)?", re.IGNORECASE),
     "x-bit-depth": re.compile(r"(.*[-_])?(bit[-_]?depth|bits([-_]per[-_]sample)?)", re.IGNORECASE),
 }
 """Names in headers and events of the rate, the channels and the depth of samples."""
 _SAFE_ALPHABET = str.maketrans("-_", "+/")
+_JSON_BEHIND = re.compile(rb"\{[\t\n\r -~]{15,}\}\s*\Z")
+"""JSON behind sound, as a server sends it that fails after it has begun to answer."""
 _EVENTS = re.compile(rb"\s*(data|event|id|retry)?:")
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _CONTROLS = frozenset(range(32)) - {9, 10, 13}
@@ -116,6 +122,8 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
             f"{excerpt if is_text else f'{len(response.body)} bytes that are no text'}"
         )
     else:
+        if behind := _JSON_BEHIND.search(response.body, max(0, len(response.body) - 4096)):
+            require_no_error(replace(response, body=behind[0]))
         parts = [response]
     read = [_decode(part) for part in parts]
     rates = sorted({rate for _, rate, _, _ in read})
@@ -138,8 +146,8 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
 def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
     """Return samples, rate, where the sound begins in the body, and a note."""
     kind, body = _media_type(response.headers), response.body
-    if not _FILE.match(body) and (
-        any(name in kind for name in _PCM) or (kind in _UNLABELLED and _is_like_samples(body))
+    if name_container(io.BytesIO(body), 0, len(body))[0] is None and (
+        any(name in kind for name in _PCM) or (kind in _UNLABELLED and not is_like_noise(_cut(body, "<i2")))
     ):
         return _read_samples(response)
     with tempfile.TemporaryDirectory() as folder:
@@ -174,22 +182,19 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
     rate = _stated_rate(response.headers)
     if rate is not None and not _LIMITS.min_rate <= rate <= _LIMITS.max_rate:
         raise SpeechFailed(f"the server says that its sound is of {rate} Hz")
-    kind = next((kind for kind in _KINDS if _is_like_samples(response.body, kind)), "<i2")
+    kind = next((kind for kind in _KINDS if not is_like_noise(_cut(response.body, kind))), "<i2")
+    notes = [] if rate else [f"the server sent samples without their rate, which is taken for {PCM_RATE} Hz"]
+    notes += ["the server sent floats of 32 bits, which its label does not say"] if kind == "<f4" else []
     if len(response.body) % (np.dtype(kind).itemsize * channels):
         raise ServerBroke(f"the server sent {len(response.body)} bytes of 16-bit samples, which ends within one")
-    samples = np.frombuffer(response.body, kind).astype(np.float32) / np.float32(_KINDS[kind])
-    note = None if rate else f"the server sent samples without their rate, which is taken for {PCM_RATE} Hz"
-    if kind == "<f4":
-        note = "; ".join(filter(None, (note, "the server sent floats of 32 bits, which its label does not say")))
-    return _to_mono(samples.reshape(-1, channels)), rate or PCM_RATE, 0, note
+    samples = np.frombuffer(response.body, kind).astype(np.float32).reshape(-1, channels) / np.float32(_KINDS[kind])
+    notes += ["the server sent samples as random as noise, perhaps of another kind"] if is_like_noise(samples) else []
+    return _to_mono(samples), rate or PCM_RATE, 0, "; ".join(notes) or None
 
 
-def _is_like_samples(body: bytes, kind: str = "<i2") -> bool:
-    """Return whether bytes are like samples of a sound: neighbours differ less than samples at large do."""
-    size = np.dtype(kind).itemsize
-    with np.errstate(all="ignore"):
-        samples = np.frombuffer(body[: len(body) // size * size], kind).astype(np.float64)
-        return bool(len(samples) < 2 or np.diff(samples).std() <= samples.std())
+def _cut(body: bytes, kind: str) -> NDArray[Any]:
+    """Return bytes as samples of a kind, without what is left behind the last."""
+    return np.frombuffer(body, kind, len(body) // np.dtype(kind).itemsize)
 
 
 def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
@@ -323,7 +328,7 @@ def _match_header(name: str) -> list[str]:
 def _stated_rate(headers: Mapping[str, str]) -> int | None:
     """Return the sampling rate that headers state; None if they do not."""
     separate = next((value for name, value in headers.items() if "x-sample-rate" in _match_header(name)), "")
-    match = re.search(r"(?i)rate=(\d{4,6})", f"{headers.get('content-type')};rate={separate}")
+    match = re.search(r"(?i)rate=(?:\"|\(int\))?(\d{4,6})", f"{headers.get('content-type')};rate={separate}")
     return int(match[1]) if match else None
 
 
