@@ -89,23 +89,6 @@ def board(
     return RowsPage(total=len(rows), rows=_json_rows(rows.iloc[offset : offset + limit]))
 
 
-<<<<<<< HEAD
-    def votes(
-        self,
-        request: Request,
-        dimension: str | None = None,
-        after: Annotated[int, Query(ge=0, le=MOST_NUMBER, description="votes with a higher number alone")] = 0,
-        offset: Annotated[int, Query(ge=0, le=MOST_SKIPPED, description="go on by `after` beyond")] = 0,
-        limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
-    ) -> BoardPage:
-        """The votes that count, in the order they were recorded; voters appear as salted pseudonyms. The lengths and
-        loudness of the recordings are withheld, because they would identify the sides of open battles.
-        """
-        self.site.limit(request, "20/minute")
-        arena = self.site.services.arena
-        total, rows = arena.list_votes(dimension=dimension, after=after, offset=offset, limit=limit)
-        return BoardPage(total=total, rows=rows)
-=======
 @routes.get("/api/v1/items", dependencies=[limit(RATE)])
 def items(
     site: CurrentSite,
@@ -122,7 +105,6 @@ def items(
         row["result"] = json.loads(row["result"])
         row.pop("output", None)
     return RowsPage(total=len(rows), rows=results)
->>>>>>> w/space
 
 
 @routes.get("/api/v1/votes", dependencies=[limit("20/minute")])
@@ -130,7 +112,7 @@ def votes(
     site: CurrentSite,
     dimension: str | None = None,
     after: Annotated[int, Query(ge=0, le=MOST_NUMBER, description="votes with a higher number alone")] = 0,
-    offset: Annotated[int, Query(ge=0, le=MOST_NUMBER)] = 0,
+    offset: Annotated[int, Query(ge=0, le=MOST_SKIPPED, description="go on by `after` beyond")] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
 ) -> RowsPage:
     """The votes that count, in the order they were recorded; voters appear as salted pseudonyms. The lengths and

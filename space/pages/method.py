@@ -45,51 +45,7 @@ def _compute_agreement(site: Site) -> list[Validity]:
         items, measures = site.results.items(), group_by_measure(tests)
         return compute_validity(items, measures) if measures and not items.empty else []
 
-<<<<<<< HEAD
-    def _agreement(self) -> list[Validity]:
-        """Computed once for a state of the board and of the listening tests."""
-        tests = read_marks_by_test(self.site.services.database)
-
-        def compute() -> list[Validity]:
-            items, measures = self.folder.items(), group_by_measure(tests)
-            return compute_validity(items, measures) if measures and not items.empty else []
-
-        return self.folder.remember("agreement", (ITEMS,), sum(map(len, tests.values())), compute)
-
-    def _history(self) -> list[Change]:
-        """Read once for a state of the board and of the submissions; earlier runs are files."""
-        runs, database = self.site.services.runs, self.site.services.database
-        with database.reading() as session:
-            steps = session.scalar(select(func.count()).select_from(SubmissionHistory)) or 0
-        return self.folder.remember(
-            "changes", (BOARD,), steps, lambda: list_changes(self.folder.board(), runs, database)
-        )
-
-    def method(self, request: Request) -> Response:
-        """Show how the board comes about, how far metrics agree with people, and what changed."""
-        self.site.limit(request, "60/minute")
-        agreements, language = self._agreement(), self.site.language(request)
-        published = compute_published()
-        history, ranking = self._history(), self.site.services.rankings.current()
-        return self.site.render(
-            request,
-            "method.html",
-            fewest=FEWEST,
-            enough=ENOUGH_SYSTEMS,
-            validity=[_validity_row(row, language) for row in agreements],
-            searches=_searches(agreements),
-            published=[_validity_row(row, language) for row in published],
-            published_search=_searches(published),
-            printed=list_printed_agreements(),
-            heard=ranking.heard,
-            titles={system: known.title for system, known in ranking.systems.items()},
-            changes=history[:NEWEST],
-            more=max(0, len(history) - NEWEST),
-            benchmarks=[benchmarks.get(name) for name in benchmarks.list_benchmarks()],
-        )
-=======
     return site.results.remember("agreement", (ITEMS,), sum(map(len, tests.values())), compute)
->>>>>>> w/space
 
 
 def _list_changes(site: Site) -> list[Change]:
@@ -100,17 +56,12 @@ def _list_changes(site: Site) -> list[Change]:
     return site.results.remember("changes", (BOARD,), steps, lambda: list_changes(site.results.board(), runs, database))
 
 
-def _list_titles(site: Site) -> dict[str, str]:
-    with site.services.database.reading() as session:
-        return {id: title for id, title in session.execute(select(ArenaSystem.id, ArenaSystem.title))}
-
-
 @routes.get("/method", dependencies=[limit("60/minute")])
 def method(request: Request, site: CurrentSite) -> Response:
     """Show how the board comes about, how far metrics agree with people, and what changed."""
-    agreements, language, arena = _compute_agreement(site), site.language(request), site.services.arena
+    agreements, language = _compute_agreement(site), site.language(request)
     published = compute_published()
-    history = _list_changes(site)
+    history, ranking = _list_changes(site), site.services.rankings.current()
     return site.render(
         request,
         "method.html",
@@ -121,8 +72,8 @@ def method(request: Request, site: CurrentSite) -> Response:
         published=[_validity_row(row, language) for row in published],
         published_search=_searches(published),
         printed=list_printed_agreements(),
-        heard=site.results.remember("heard", (), arena.counts().votes, lambda: rate_by_heard(arena.battles())),
-        titles=_list_titles(site),
+        heard=ranking.heard,
+        titles={system: known.title for system, known in ranking.systems.items()},
         changes=history[:NEWEST],
         more=max(0, len(history) - NEWEST),
         benchmarks=[benchmarks.get(name) for name in benchmarks.list_benchmarks()],
