@@ -4,21 +4,16 @@ import { Refusal, post } from "./server.js";
 
 const PAUSE = 15_000;
 
-function say(problem) {
-  write({ problem });
-  byId("problem").hidden = !problem;
-  if (problem) byId("problem").scrollIntoView({ block: "center" });
-}
-
 async function send(asker, button, address, content) {
   if (asker.dataset.sure && !confirm(asker.dataset.sure)) return;
   button.disabled = true;
-  say("");
+  write({ problem: "" });
   try {
     await post(address, content);
     location.reload();
   } catch (error) {
-    say(error instanceof Refusal ? error.message : "…");
+    write({ problem: error instanceof Refusal ? error.message : "…" });
+    byId("problem").scrollIntoView({ block: "center" });
     button.disabled = false;
   }
 }

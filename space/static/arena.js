@@ -98,7 +98,8 @@ export async function start(element) {
     const { question, language, judged_on, instructions } = view.asked;
     write({
       question, instructions, "judged-on": judged_on.join(" · "), "item-title": view.title,
-      rule: texts[`rule_${view.rule}`] ?? "", loudness: view.loudness === null ? texts.as_is : texts.loud,
+      "arena-problem": "", rule: texts[`rule_${view.rule}`] ?? "",
+      loudness: view.loudness === null ? texts.as_is : texts.loud,
     });
     byId("question").lang = language;
     byId("asked").lang = view.language;
@@ -108,7 +109,6 @@ export async function start(element) {
     const label = byId("comment-label");
     label.textContent = view.comment_required ? label.dataset.required : label.dataset.optional;
     Object.assign(byId("comment"), { value: kept.comment ?? "", required: view.comment_required });
-    complain("");
     deck.current = a;
     for (const track of [a, b]) {
       const { audio, seconds, needed } = view[track.key];
@@ -135,18 +135,12 @@ export async function start(element) {
     for (const button of votes) button.disabled = busy || !(ready || button.dataset.outcome === "skip");
   }
 
-  function complain(sentence) {
-    write({ "arena-problem": sentence });
-    byId("arena-problem").hidden = !sentence;
-  }
-
   function vote({ outcome, preference = "" }) {
     if (!battle || busy || (outcome !== "skip" && !isAllHeard())) return;
     const comment = byId("comment").value;
     if (battle.comment_required && outcome !== "skip" && !comment.trim()) {
-      complain(byId("comment-label").dataset.required);
-      byId("comment").focus();
-      return;
+      write({ "arena-problem": byId("comment-label").dataset.required });
+      return byId("comment").focus();
     }
     deck.stop();
     keep();
@@ -184,7 +178,7 @@ export async function start(element) {
     if (!battle) return begin();
     show("battle");
     judgeable();
-    complain(sayRefusal(refusal));
+    write({ "arena-problem": sayRefusal(refusal) });
   }
 
   /** Nothing can be judged now: why, and what to do about it. */
@@ -251,7 +245,8 @@ export async function start(element) {
     const asked = state === "battle" && votes.find((button) => button.dataset.keys.split(" ").includes(key));
     const done = state === "revealed" && key === "n";
     if (!asked && !done) return deck.press(key, place);
-    if (!repeats) (asked || byId("next")).click();
+    if (asked && !repeats) asked.click();
+    if (done && !repeats) next();
     return true;
   });
 

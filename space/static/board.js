@@ -45,11 +45,8 @@ function plain(heads, rows, label) {
     make("tbody", {}, rows.map((row) => make("tr", {}, ...cells(row))))));
 }
 
-function choose(select, choices, chosen) {
-  select.append(...choices.map(([value, text]) => make("option", { value, selected: value === chosen }, text)));
-  return select;
-}
-
+const select = (attributes, options) =>
+  make("select", attributes, options.map(([value, text]) => make("option", { value }, text)));
 const find = (row, column) => column && row.cells[data.columns.indexOf(column)];
 
 function findColumns() {
@@ -202,7 +199,8 @@ function drawPlots({ columns }) {
   const plot = data.still && view.get("plot") in data.still.pictures ? view.get("plot") : data.plot;
   const drawn = data.still ? data.still.pictures[plot] : data.picture;
   const offered = data.plots.map(([id, text]) => link({ plot: id }, { id: `p-${id}`, ...current(id === plot) }, text));
-  const of = choose(make("select", { id: "of" }), columns.map(({ id, title }) => [id, title]), data.plot_of);
+  const of = select({ id: "of", name: "of" }, columns.map(({ id, title }) => [id, title]));
+  of.value = data.plot_of;
   const fields = make("div", { class: "plot-fields" },
     make("nav", { class: "chips", "aria-label": texts.plots }, offered),
     !data.still && columns.length > 1 && make("div", {}, make("label", { for: "of" }, `${texts.of} `), of));
@@ -217,9 +215,10 @@ function drawPlots({ columns }) {
 function drawChips() {
   const used = [...root.querySelectorAll("#choices input")].filter(({ name, checked, type, value }) =>
     name !== "columns" && (type === "checkbox" ? checked : value));
-  const chips = used.map(({ name, value, labels: [label] }) => {
-    const left = list(name).filter((each) => each !== value).join(",");
-    return link({ [name]: left }, { title: texts.remove }, value === view.get("q") ? `“${value}” ×` : `${label.textContent} ×`);
+  const chips = used.map(({ name, type, value, labels: [label] }) => {
+    const left = list(name).filter((each) => each !== value && type === "checkbox").join(",");
+    const text = type === "checkbox" ? label.textContent : `“${value}”`;
+    return link({ [name]: left }, { title: texts.remove }, `${text} ×`);
   });
   const none = Object.fromEntries(used.map(({ name }) => [name, ""]));
   return used.length > 0 && make("p", { class: "chips", "aria-label": texts.active }, chips,
@@ -234,7 +233,7 @@ function drawForm() {
     const ticks = () => make("fieldset", {}, legend, options.map(([value, text]) => tick(name, value, text)));
     if (kind === "ticks") return fold(`f-${name}`, label, ticks());
     const typed = { type: "search", name, id: name, maxlength: "100", autocomplete: "off" };
-    const input = kind === "select" ? choose(make("select", { name, id: name }), options) : make("input", typed);
+    const input = kind === "select" ? select({ name, id: name }, options) : make("input", typed);
     return make("div", { class: "field" }, make("label", { for: name }, label), input);
   };
   const fields = data.fields.filter(({ local }) => !data.still || local).map(field);
@@ -371,8 +370,12 @@ async function go(next, how = "push") {
   const problem = byId("board-problem");
   asked?.abort();
   const own = (asked = new AbortController());
-  const slow = setTimeout(() => setBusy(true), 250);
+  const wait = (waits) => {
+    root.ariaBusy = waits ? "true" : null;
+    byId("board-loading")?.replaceChildren(waits ? texts.loading : "");
+  };
   try {
+    wait(isFresh);
     if (isFresh) take(await ask(written(target), own.signal), target);
     view = target;
     setAddress(how);
@@ -385,14 +388,8 @@ async function go(next, how = "push") {
     problem.firstElementChild.textContent = error instanceof NoAnswer ? texts.offline : error.message;
     problem.hidden = false;
   } finally {
-    clearTimeout(slow);
-    if (asked === own) setBusy(false);
+    if (asked === own) wait(false);
   }
-}
-
-function setBusy(busy) {
-  busy ? root.setAttribute("aria-busy", "true") : root.removeAttribute("aria-busy");
-  byId("board-loading")?.replaceChildren(busy ? texts.loading : "");
 }
 
 /** Put the view into the address, where there is one: a page of a folder has none. */

@@ -90,7 +90,7 @@ async function goBack({ address, seconds }) {
 
 function leave() {
   keep();
-  here?.deck.leave();
+  for (const track of here?.deck.tracks.values() ?? []) track.wait();
   here = null;
 }
 
@@ -130,13 +130,8 @@ async function open(number) {
   Object.assign(byId("progress"), { max: stands.pages, value: stands.saved.length });
   write({ "page-title": fill(texts.page, { number: number + 1, of: stands.pages, title: shown.title }) });
   byId("previous").disabled = number === 0;
-  complain("");
+  write({ problem: "" });
   view("page");
-}
-
-function complain(sentence) {
-  byId("problem").hidden = !sentence;
-  write({ problem: sentence });
 }
 
 /** Recordings that are not heard far enough: to the share that the test asks for, or at all. */
@@ -154,12 +149,12 @@ async function send(event) {
   if (unheard.length) {
     const what = unheard.map(({ root }) => root.getAttribute("aria-label")).join(", ");
     const sentence = shown.heard ? texts.unheard_share : texts.unheard;
-    complain(fill(sentence, { what, share: Math.round(100 * shown.heard) }));
+    write({ problem: fill(sentence, { what, share: Math.round(100 * shown.heard) }) });
     unheard[0].button.focus();
     return;
   }
   const open = forms.point(byId("answers"));
-  complain(open.length ? fill(texts.missing, { what: open.join(" · ") }) : "");
+  write({ problem: open.length ? fill(texts.missing, { what: open.join(" · ") }) : "" });
   if (open.length) return;
   page.busy = true;
   keep();
@@ -177,7 +172,7 @@ async function send(event) {
     write({ saving: fill(texts.saved, { number: page.number + 1 }) });
   } catch (error) {
     write({ saving: "" });
-    complain(error.message);
+    write({ problem: error.message });
   } finally {
     page.busy = false;
     byId("next").disabled = false;
@@ -192,7 +187,7 @@ at("agree", (event) => {
 }, "submit");
 at("to-pages", () => { memory("begun", true); goOn(); });
 at("answers", send, "submit");
-at("answers", () => { complain(""); keep(); }, "input");
+at("answers", () => { write({ problem: "" }); keep(); }, "input");
 at("previous", () => { if (here?.number) open(here.number - 1); });
 at("reconsider", () => open(stands.pages - 1));
 at("finish", () => attempt(byId("finish"), () => persist(byId("status"), () => post(inSession("finish"), {}))));

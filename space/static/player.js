@@ -41,7 +41,7 @@ class Player {
     this.bar.addEventListener("input", () => deck.seek(this, Number(this.bar.value)));
     const on = (names, act) => names.split(" ").forEach((name) => this.sound.addEventListener(name, act));
     on("playing", () => { this.since ??= performance.now(); });
-    on("pause waiting ended seeking", () => this.rest());
+    on("pause waiting ended seeking", () => Object.assign(this, { secondsBefore: this.seconds, since: null }));
     on("timeupdate durationchange seeked play playing pause ended emptied error", () => this.show());
     on("timeupdate pause ended", () => deck.changed(this));
     on("ended", () => deck.ended(this));
@@ -50,7 +50,7 @@ class Player {
 
   /** Nothing to play yet, and it is coming: a flat line would deny that. */
   wait() {
-    this.stop();
+    this.sound.pause();
     this.sound.removeAttribute("src");
     this.sound.load();
     Object.assign(this, { before: [], floor: 0, secondsBefore: 0, since: null, stated: 0, audio: "" });
@@ -108,27 +108,15 @@ class Player {
   /** Play it from where it is, or from a place; from the beginning where that is its end. */
   play(at = this.sound.ended ? 0 : undefined) {
     if (!this.audio) return;
-    if (this.sound.error) this.renew();
+    if (this.sound.error) {
+      // What broke off is loaded again, at its place, without forgetting what was heard.
+      at ??= this.sound.currentTime;
+      this.before = this.stretches;
+      this.sound.load();
+    }
     if (at !== undefined) this.sound.currentTime = at < this.length - END ? at : 0;
     // A pause that came first is no fault; neither is a browser that wants a key pressed for each sound.
     this.sound.play().catch(() => {});
-  }
-
-  /** Load a sound again that broke off, at its place, without forgetting what was heard. */
-  renew() {
-    const at = this.sound.currentTime;
-    this.before = this.stretches;
-    this.sound.load();
-    this.sound.currentTime = at;
-  }
-
-  rest() {
-    this.secondsBefore = this.seconds;
-    this.since = null;
-  }
-
-  stop() {
-    this.sound.pause();
   }
 
   seek(seconds) {
@@ -174,24 +162,20 @@ export class Deck {
     return this.tracks.get(key);
   }
 
-  each(act) {
-    this.tracks.forEach(act);
-  }
-
   play(key) {
     const next = this.tracks.get(key);
     const last = this.current ?? next;
     const { currentTime, ended } = last.sound;
     const keeps = this.together && last !== next && currentTime > 0 && !ended;
-    if (last !== next) last.stop();
+    if (last !== next) last.sound.pause();
     this.current = next;
-    this.each((track) => track.root.classList.toggle("current", track === next));
+    for (const { root } of this.tracks.values()) root.classList.toggle("current", root === next.root);
     this.started(next);
     return next.play(keeps ? currentTime : undefined);
   }
 
   stop() {
-    this.each((track) => track.stop());
+    for (const { sound } of this.tracks.values()) sound.pause();
   }
 
   toggle(key) {
@@ -200,8 +184,7 @@ export class Deck {
   }
 
   seek(track, seconds) {
-    if (this.together) this.each((each) => each.seek(seconds));
-    else track.seek(seconds);
+    for (const each of this.together ? this.tracks.values() : [track]) each.seek(seconds);
   }
 
   /** Do what a key asks: the space bar plays and pauses, arrows move, a recording's own letter plays it. */
