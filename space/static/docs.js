@@ -1,15 +1,13 @@
 // The list of documents, as far as an entry has every word that is typed.
-const field = document.getElementById("docs-search");
+import { byId } from "./page.js";
 
 function search() {
-  const words = field.value.toLowerCase().split(/\s+/);
-  for (const group of document.querySelectorAll(".docs-group")) {
-    const entries = [...group.querySelectorAll("li")];
-    for (const entry of entries) entry.hidden = !words.every((word) => entry.textContent.toLowerCase().includes(word));
-    group.hidden = entries.every((entry) => entry.hidden);
+  const words = byId("docs-search").value.toLowerCase().split(/\s+/);
+  for (const entry of document.querySelectorAll(".docs li")) {
+    entry.hidden = !words.every((word) => entry.textContent.toLowerCase().includes(word));
   }
-  document.getElementById("docs-none").hidden = !!document.querySelector(".docs-group:not([hidden])");
+  byId("docs-none").hidden = Boolean(document.querySelector(".docs li:not([hidden])"));
 }
 
-field.addEventListener("input", search);
+byId("docs-search").addEventListener("input", search);
 search();

@@ -1,73 +1,58 @@
-// What a page of a listening test asks, as the server wrote it: reads the answer and what is open, fills in what was saved.
-import { fill } from "./player.js";
+// What a page of a listening test asks, as the server wrote it: what was answered, and what is open.
+import { fill } from "./page.js";
 
 const asked = (form) => [...form.querySelectorAll("[data-asked]")];
-const holder = (question) => (question.matches(".mark") ? question.closest("article") : question);
-
-/** What was given to a question: a mark of a slider, a choice or a number, and words; null for what was not, nothing for what is not asked. */
-function given(question) {
-  const [slider, choice, number] = ["range", "radio", "number"].map((type) => question.querySelector(`[type=${type}]`));
-  const chosen = slider ? !question.matches(".unset") && slider : number ? /^\d+$/.test(number.value) && number : question.querySelector(":checked");
-  const mark = slider || choice || number ? { mark: chosen ? Number(chosen.value) : null } : {};
-  const words = question.querySelector("textarea");
-  return { ...mark, ...(words ? { reason: words.value } : {}) };
-}
 
 /** Show the mark of a slider from 0 to 100 in named bands; it has none until the listener sets one. */
-function show(question, texts) {
-  const [slider, bands] = [question.querySelector("input"), [...question.querySelectorAll(".bands span")]];
-  const value = question.matches(".unset") ? null : slider.value;
-  const place = value === null ? -1 : Math.min(bands.length - 1, Math.floor(value / (100 / bands.length)));
-  question.querySelector("output").textContent = value ?? "–";
-  slider.setAttribute("aria-valuetext", value === null ? texts.unmarked : fill(texts.marked, { value, band: bands[place].textContent }));
-  bands.forEach((band, number) => band.classList.toggle("in", number === place));
+function show(question, slider, texts, set) {
+  const bands = [...question.querySelectorAll(".bands span")];
+  const place = set ? Math.min(bands.length - 1, Math.floor((slider.value * bands.length) / 100)) : -1;
+  slider.setCustomValidity(set ? "" : texts.unmarked);
+  question.querySelector("output").textContent = set ? slider.value : "–";
+  const band = bands[place]?.textContent;
+  slider.ariaValueText = set ? fill(texts.marked, { value: slider.value, band }) : texts.unmarked;
+  bands.forEach((each, number) => each.classList.toggle("in", number === place));
 }
 
-/** Let the sliders of a form be set, and fill in what was given before. */
+/** Let the sliders of a form be set, and fill in what was answered before. */
 export function begin(form, texts, saved) {
   for (const question of asked(form)) {
     const before = saved?.[question.dataset.asked] ?? null;
-    const { mark, reason } = before !== null && typeof before === "object" ? before : { mark: before, reason: before };
-    const words = question.querySelector("textarea");
-    if (words && typeof reason === "string") words.value = reason;
-    for (const input of typeof mark === "number" ? question.querySelectorAll("input") : []) {
+    const { mark, reason } = typeof before === "object" ? before ?? {} : { mark: before, reason: before };
+    for (const input of question.querySelectorAll("input, textarea")) {
       if (input.type === "radio") input.checked = Number(input.value) === mark;
-      else input.value = mark;
-      question.classList.remove("unset");
+      else input.value = (input.type === "textarea" ? reason : mark) ?? input.defaultValue;
+      if (input.type !== "range") continue;
+      show(question, input, texts, typeof mark === "number");
+      // A mark of 50 is set without moving the thumb, by a click on it or by Enter.
+      const set = () => input.dispatchEvent(new Event("input", { bubbles: true }));
+      input.addEventListener("input", () => show(question, input, texts, true));
+      input.addEventListener("pointerup", set);
+      input.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); set(); } });
     }
-    if (!question.matches(".mark")) continue;
-    const set = () => {
-      question.classList.remove("unset");
-      show(question, texts);
-    };
-    const slider = question.querySelector("input");
-    slider.addEventListener("input", set);
-    // A mark of 50 is set without moving the thumb, by a click on it or by Enter.
-    const say = () => slider.dispatchEvent(new Event("input", { bubbles: true }));
-    slider.addEventListener("pointerup", say);
-    slider.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); say(); } });
-    show(question, texts);
   }
 }
 
-/** The answer as the server takes it, the same with what is not complete, and the questions that are open. */
-export function read(form) {
-  const answer = {}, partial = {}, open = [];
+/** What was answered, as the server takes it; without `whole`, what is not complete with it. */
+export function read(form, whole) {
+  const answer = {};
   for (const question of asked(form)) {
-    const { asked: name, optional, parts } = question.dataset;
-    const said = given(question);
-    const whole = said.mark !== null && said.reason?.trim() !== "";
-    partial[name] = parts === undefined ? said.reason ?? said.mark : said;
-    holder(question).classList.remove("open-question");
-    if (whole) answer[name] = partial[name];
-    else if (optional === undefined) open.push(question);
+    const inputs = [...question.querySelectorAll("input")];
+    const isSet = (input) => (input.type === "radio" ? input.checked : input.value && input.validity.valid);
+    const given = inputs.find(isSet);
+    const mark = given && Number(given.value);
+    const reason = question.querySelector("textarea")?.value;
+    const isWhole = (!inputs.length || given) && reason?.trim() !== "";
+    if (whole && !isWhole) continue;
+    answer[question.dataset.asked] = question.dataset.parts === undefined ? reason ?? mark ?? null : { mark, reason };
   }
-  return { answer, partial, open };
+  return answer;
 }
 
-/** Point at questions that are open. */
-export function point(open) {
-  for (const question of open) holder(question).classList.add("open-question");
-  const unmarked = given(open[0]).mark === null;
-  open[0].querySelector(unmarked ? "input" : "textarea, input").focus();
+/** The questions that are open, which are pointed at. */
+export function point(form) {
+  const open = asked(form).filter((question) => question.querySelector(":invalid"));
+  form.classList.toggle("pointed", open.length > 0);
+  open[0]?.querySelector(":invalid").focus();
+  return open.map((question) => question.dataset.label);
 }

@@ -1,162 +1,79 @@
-// A recording on a page: its sound, its picture, and what of it was heard; of the arena, the comparison and listening tests.
+// Recordings on a page, each with its sound, its picture, and what of it was heard. One plays at a time.
+import { clock, fill } from "./page.js";
+import { get } from "./server.js";
 
-export function clock(seconds) {
-  const whole = Math.max(0, Math.round(seconds));
-  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
-  const shown = parts[0] ? parts : parts.slice(1);
-  return shown.map((part, place) => (place ? String(part).padStart(2, "0") : part)).join(":");
-}
-
-export function fill(sentence, values) {
-  return sentence.replace(/\{(\w+)\}/g, (_, name) => values[name]);
-}
+const BARS = 150;
+const END = 0.25; // s: Chromium waits for ever after a seek to less before the end of FLAC
 
 /** Stretches in order, those that touch as one. */
-function merged(stretches) {
-  const found = [];
-  for (const [begin, end] of stretches.filter(([b, e]) => e > b).sort((one, two) => one[0] - two[0])) {
-    const last = found.at(-1);
+function merge(stretches) {
+  const merged = [];
+  for (const [begin, end] of stretches.filter(([b, e]) => e > b).sort(([one], [other]) => one - other)) {
+    const last = merged.at(-1);
     if (last && begin <= last[1] + 0.02) last[1] = Math.max(last[1], end);
-    else found.push([begin, end]);
+    else merged.push([begin, end]);
   }
-  return found;
+  return merged;
 }
 
-/** The picture of a sound, in which one points at a place. */
-export class Wave {
-  /** What was heard is drawn in the style's property `color`; `seek` is called with the place pointed at, 0 to 1. */
-  constructor(canvas, color, seek, redraw) {
-    Object.assign(this, { canvas, color, redraw, peaks: null });
-    canvas.addEventListener("pointerdown", (event) => {
-      const to = (moved) => {
-        const box = canvas.getBoundingClientRect();
-        seek((moved.clientX - box.left) / box.width);
-      };
-      canvas.setPointerCapture(event.pointerId);
-      to(event);
-      canvas.onpointermove = to;
-      canvas.onpointerup = canvas.onpointercancel = () => { canvas.onpointermove = null; };
-    });
-    this.watch = new ResizeObserver(redraw);
-    this.watch.observe(canvas);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+/** The bars of a sound as an image of CSS, which lets the colours behind it through. */
+function drawBars(peaks) {
+  const most = Math.max(0.05, ...peaks);
+  const wide = Math.ceil(peaks.length / BARS);
+  let path = "";
+  for (let at = 0; at < peaks.length; at += wide) {
+    const tall = Math.max(0.03, Math.max(...peaks.slice(at, at + wide)) / most);
+    path += `M${at} ${1 - tall}h${0.7 * wide}v${2 * tall}h${-0.7 * wide}z`;
   }
-
-  /** Show that a picture is coming, which a flat line would deny. */
-  wait(coming = true) {
-    if (coming) Object.assign(this, { peaks: null, address: null });
-    this.canvas.classList.toggle("skeleton", coming);
-    this.canvas.setAttribute("aria-busy", String(coming));
-    this.redraw();
-  }
-
-  async load(address) {
-    this.wait();
-    this.address = address;
-    // Without its picture a sound can still be played.
-    const answer = await fetch(address, { credentials: "same-origin" }).catch(() => null);
-    const peaks = answer?.ok ? (await answer.json()).peaks : [];
-    if (this.address !== address) return;
-    this.peaks = peaks;
-    this.wait(false);
-  }
-
-  /** Draw it `length` seconds long on a canvas of `whole` seconds; `heard` are the stretches in colour. */
-  draw(at, length, whole, heard) {
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    if (!width) return;
-    const dots = devicePixelRatio || 1;
-    if (this.canvas.width !== Math.round(width * dots)) this.canvas.width = Math.round(width * dots);
-    if (this.canvas.height !== Math.round(height * dots)) this.canvas.height = Math.round(height * dots);
-    const pen = this.canvas.getContext("2d");
-    pen.setTransform(dots, 0, 0, dots, 0, 0);
-    pen.clearRect(0, 0, width, height);
-    const style = getComputedStyle(this.canvas);
-    const [own, quiet, text] = [this.color, "--quiet", "--text"].map((name) => style.getPropertyValue(name).trim());
-    const { peaks } = this;
-    if (!peaks) return;
-    const bars = Math.floor((width * (whole ? length / whole : 0)) / 3);
-    const most = Math.max(0.05, ...peaks);
-    for (let bar = 0; bar < bars; bar++) {
-      const first = Math.floor((bar * peaks.length) / bars);
-      const last = Math.max(first + 1, Math.floor(((bar + 1) * peaks.length) / bars));
-      const peak = peaks.length ? Math.max(...peaks.slice(first, last)) / most : 0;
-      const tall = Math.max(2, peak * (height - 6));
-      const second = ((bar + 0.5) / bars) * length;
-      const was = heard.some(([begin, end]) => begin <= second && second <= end);
-      pen.fillStyle = was ? own : quiet;
-      pen.globalAlpha = was ? 1 : 0.75;
-      pen.fillRect(bar * 3, (height - tall) / 2, 2, tall);
-    }
-    pen.globalAlpha = 1;
-    pen.fillStyle = text;
-    pen.fillRect(Math.min(width - 2, (whole ? at / whole : 0) * width), 0, 2, height);
-  }
+  const box = `viewBox="0 0 ${peaks.length} 2" preserveAspectRatio="none"`;
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" ${box}><path d="${path}"/></svg>`;
+  return `url("data:image/svg+xml,${encodeURIComponent(svg)}")`;
 }
 
-export class Player {
-  /**
-   * In an element with a button `.play` with a `.verb`, a canvas `.wave`, `.time`, `.broken`, and perhaps a `progress` and a
-   * `.share`. Options: `texts`, `color`, `step` (seconds), and what is called: `toggle`, `started`, `changed`, `ended`.
-   */
-  constructor(root, options) {
-    const nothing = () => {};
-    Object.assign(this, { step: 5, started: nothing, changed: nothing, ended: nothing, color: "--accent" }, options, { root });
-    this.button = root.querySelector(".play");
-    this.canvas = root.querySelector(".wave");
-    this.sound = new Audio();
+class Player {
+  /** In an element as the macro `player` of sounds.html writes it; what concerns the others is left to the deck. */
+  constructor(deck, key, root) {
+    const part = (selector) => root.querySelector(selector);
+    Object.assign(this, { deck, key, root, sound: part("audio") ?? new Audio(), button: part(".play") });
+    Object.assign(this, { wave: part(".wave"), bar: part(".at"), broken: part(".broken"), meter: part("progress") });
     this.sound.preload = "auto";
-    this.wave = new Wave(this.canvas, this.color, (share) => this.seek(share * this.length), () => this.draw());
-    this.button.addEventListener("click", () => (options.toggle ?? ((player) => player.toggle()))(this));
-    this.canvas.addEventListener("keydown", (event) => this.keyed(event));
-    this.forget();
-    this.listen();
+    this.button.addEventListener("click", () => deck.toggle(key));
+    this.bar.addEventListener("input", () => deck.seek(this, Number(this.bar.value)));
+    const on = (names, act) => names.split(" ").forEach((name) => this.sound.addEventListener(name, act));
+    on("playing", () => { this.since ??= performance.now(); });
+    on("pause waiting ended seeking", () => Object.assign(this, { secondsBefore: this.seconds, since: null }));
+    on("timeupdate durationchange seeked play playing pause ended emptied error", () => this.show());
+    on("timeupdate pause ended", () => deck.changed(this));
+    on("ended", () => deck.ended(this));
+    this.wait();
   }
 
-  forget() {
-    Object.assign(this, { before: [], floor: 0, secondsBefore: 0, since: null, stated: 0, loaded: false });
+  /** Nothing to play yet, and it is coming: a flat line would deny that. */
+  wait() {
+    this.sound.pause();
+    this.sound.removeAttribute("src");
+    this.sound.load();
+    Object.assign(this, { before: [], floor: 0, secondsBefore: 0, since: null, stated: 0, audio: "" });
+    this.button.disabled = true;
+    this.wave.ariaBusy = "true";
   }
 
   /**
    * Take a sound: its address and that of its peaks, its length as far as it is known, and what was heard of it before:
    * stretches, a share of which nothing closer is known, and the seconds for which it played.
    */
-  take(audio, peaks, length, heard = [], share = 0, seconds = 0) {
+  async take(audio, peaks, length, { stretches = [], share = 0, seconds = 0 } = {}) {
     this.wait();
-    Object.assign(this, { before: merged(heard), floor: share, secondsBefore: seconds, stated: length ?? 0, loaded: true });
+    const before = { before: merge(stretches), floor: share, secondsBefore: seconds };
+    Object.assign(this, before, { stated: length || 0, audio });
     this.sound.src = audio;
     this.button.disabled = false;
     this.show();
-    this.wave.load(peaks);
-  }
-
-  /** Nothing to play yet, and it is coming. */
-  wait() {
-    this.stop();
-    this.forget();
-    this.sound.removeAttribute("src");
-    this.button.disabled = true;
-    this.complain(false);
-    this.wave.wait();
-  }
-
-  listen() {
-    const { sound } = this;
-    sound.addEventListener("playing", () => {
-      this.since ??= performance.now();
-      this.complain(false);
-      this.animate();
-    });
-    for (const name of ["pause", "waiting", "ended", "seeking"]) sound.addEventListener(name, () => this.rest());
-    for (const name of ["timeupdate", "durationchange", "seeked", "play", "pause", "ended"]) sound.addEventListener(name, () => this.show());
-    for (const name of ["timeupdate", "pause", "ended"]) sound.addEventListener(name, () => this.changed(this));
-    sound.addEventListener("error", () => this.complain(this.loaded));
-    sound.addEventListener("ended", () => this.ended(this));
-  }
-
-  rest() {
-    if (this.since !== null) this.secondsBefore += (performance.now() - this.since) / 1000;
-    this.since = null;
+    // Without its picture a sound can still be played.
+    const picture = await get(peaks, { cache: "default" }).catch(() => ({ peaks: [] }));
+    if (this.audio !== audio) return;
+    this.wave.style.setProperty("--bars", drawBars(picture.peaks));
+    this.wave.ariaBusy = "false";
   }
 
   get playing() {
@@ -173,177 +90,112 @@ export class Player {
   }
 
   /** Stretches that were played. */
-  heard() {
-    const { played } = this.sound;
+  get stretches() {
+    const { length, sound: { played } } = this;
     const now = Array.from({ length: played.length }, (_, place) => [played.start(place), played.end(place)]);
-    const { length } = this;
-    return merged([...this.before, ...now].map(([begin, end]) => [Math.max(0, begin), end > length - 0.1 ? length : end]));
+    return merge([...this.before, ...now].map(([begin, end]) => [begin, end > length - 0.1 ? length : end]));
   }
 
   /** Seconds of it that were played at least once. */
   get heardSeconds() {
-    return this.heard().reduce((sum, [begin, end]) => sum + end - begin, 0);
+    return this.stretches.reduce((sum, [begin, end]) => sum + end - begin, 0);
   }
 
   get share() {
     return Math.min(1, Math.max(this.floor, this.length ? this.heardSeconds / this.length : 0));
   }
 
-  /** Play it from where it is, or from a place; from the beginning where it had ended. */
-  async play(at) {
-    if (!this.loaded) return;
-    if (this.sound.error) this.renew();
-    if (at !== undefined) this.sound.currentTime = at < this.length - 0.25 ? at : 0;
-    else if (this.sound.ended) this.sound.currentTime = 0;
-    this.started(this);
-    try {
-      await this.sound.play();
-    } catch (error) {
-      // A pause that came first is no fault; neither is a browser that wants a key pressed for each sound.
-      if (error.name === "NotSupportedError") this.complain(true);
+  /** Play it from where it is, or from a place; from the beginning where that is its end. */
+  play(at = this.sound.ended ? 0 : undefined) {
+    if (!this.audio) return;
+    if (this.sound.error) {
+      // What broke off is loaded again, at its place, without forgetting what was heard.
+      at ??= this.sound.currentTime;
+      this.before = this.stretches;
+      this.sound.load();
     }
-  }
-
-  stop() {
-    this.sound.pause();
-  }
-
-  toggle() {
-    if (this.playing) this.stop();
-    else this.play();
-  }
-
-  rate(times) {
-    this.sound.defaultPlaybackRate = this.sound.playbackRate = times;
-  }
-
-  /** Load a sound again that broke off, at its place, without forgetting what was heard. */
-  renew() {
-    const at = this.sound.currentTime;
-    this.before = this.heard();
-    this.sound.load();
-    this.sound.currentTime = at;
-  }
-
-  /** Fetch it once more, whole. */
-  async fetch() {
-    await (await fetch(this.sound.src, { cache: "reload", credentials: "same-origin" })).arrayBuffer();
+    if (at !== undefined) this.sound.currentTime = at < this.length - END ? at : 0;
+    // A pause that came first is no fault; neither is a browser that wants a key pressed for each sound.
+    this.sound.play().catch(() => {});
   }
 
   seek(seconds) {
-    // Chromium waits for ever after a seek to less before the end of FLAC.
-    if (this.loaded) this.sound.currentTime = Math.min(Math.max(0, seconds), Math.max(0, this.length - 0.25));
+    if (this.audio) this.sound.currentTime = Math.min(Math.max(0, seconds), Math.max(0, this.length - END));
     this.show();
   }
 
-  keyed(event) {
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const at = this.sound.currentTime;
-    const to = {
-      ArrowLeft: at - this.step, ArrowDown: at - this.step, ArrowRight: at + this.step, ArrowUp: at + this.step,
-      PageUp: at + 3 * this.step, PageDown: at - 3 * this.step, Home: 0, End: this.length,
-    }[event.key];
-    if (to === undefined) return;
-    this.seek(to);
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
-  complain(broken) {
-    const place = this.root.querySelector(".broken");
-    place.hidden = !broken;
-    place.textContent = broken ? this.texts.audio : "";
-  }
-
-  animate() {
-    this.draw();
-    if (this.playing) requestAnimationFrame(() => this.animate());
-  }
-
   show() {
+    const { length, needed, stretches, heardSeconds, deck: { texts } } = this;
     const at = this.sound.currentTime;
+    const time = `${clock(at)} / ${clock(length)}`;
+    this.broken.hidden = !this.audio || !this.sound.error;
     this.root.classList.toggle("playing", this.playing);
-    this.button.querySelector(".verb").textContent = this.playing ? this.texts.pause : this.texts.play;
-    const time = `${clock(at)} / ${clock(this.length)}`;
+    this.button.querySelector(".verb").textContent = this.playing ? texts.pause : texts.play;
+    this.root.querySelector(".time").textContent = time;
+    Object.assign(this.bar, { max: length, value: at, ariaValueText: time });
+    // What was heard has the colour of its side.
+    const percent = (second) => `${(100 * second) / (length || 1)}%`;
+    const heard = stretches.map(([from, to]) => `var(--quiet) 0 ${percent(from)}, var(--own) 0 ${percent(to)}`);
+    this.wave.style.setProperty("--heard", [...heard, "var(--quiet) 0 100%"].join(", "));
     const share = Math.floor(100 * this.share + 1e-6);
-    const heard = this.needed ? fill(this.texts.heard_of, { seconds: Math.floor(this.heardSeconds + 0.05) }) : fill(this.texts.heard, { share });
-    const progress = this.root.querySelector("progress");
-    this.root.querySelector(".time").textContent = progress ? time : `${time} · ${heard}`;
-    if (progress) {
-      progress.value = this.needed ? Math.min(100, (100 * this.heardSeconds) / this.needed) : share;
-      this.root.querySelector(".share").textContent = heard;
-    }
-    this.canvas.setAttribute("aria-valuemax", this.length.toFixed(1));
-    this.canvas.setAttribute("aria-valuenow", Math.min(at, this.length).toFixed(1));
-    this.canvas.setAttribute("aria-valuetext", time);
-    this.draw();
-  }
-
-  draw() {
-    this.wave.draw(this.sound.currentTime, this.length, this.length, this.heard());
-  }
-
-  /** Give the sound back. */
-  leave() {
-    this.loaded = false;
-    this.wave.watch.disconnect();
-    this.sound.pause();
-    this.sound.removeAttribute("src");
-    this.sound.load();
+    const seconds = Math.floor(heardSeconds + 0.05);
+    const place = this.root.querySelector(".share");
+    if (place) place.textContent = needed ? fill(texts.heard_of, { seconds }) : fill(texts.heard, { share });
+    if (this.meter) this.meter.value = needed ? Math.min(100, (100 * heardSeconds) / needed) : share;
   }
 }
 
-/** The recordings of one page: one plays at a time, and a change of recording may keep the position. */
+/** The recordings of one page, of which one plays at a time. */
 export class Deck {
-  /** `together`: whether a change of recording keeps the position; `changed` is called when something more was heard. */
-  constructor(texts, together, changed) {
-    Object.assign(this, { texts, together, changed, tracks: new Map(), current: null });
+  /**
+   * Options: `together`, whether all are kept at one place; `step`, the seconds that an arrow key moves; and what is
+   * called with a player: `started`, `ended`, and `changed` when something more was heard.
+   */
+  constructor(texts, options) {
+    const nothing = () => {};
+    const unless = { together: false, step: 5, started: nothing, ended: nothing, changed: nothing };
+    Object.assign(this, unless, options, { texts, tracks: new Map(), current: null });
   }
 
-  /** Take the recording of an element, and what was heard of it before. */
-  add(root, before = {}) {
-    const { key, audio, peaks, seconds } = root.dataset;
-    const track = new Player(root, { texts: this.texts, step: 2, changed: this.changed, toggle: () => this.toggle(key) });
-    track.take(audio, peaks, Number(seconds) || 0, before.stretches, before.share);
-    this.tracks.set(key, track);
-  }
-
-  get playing() {
-    return this.current !== null && this.tracks.get(this.current).playing;
+  add(key, root) {
+    this.tracks.set(key, new Player(this, key, root));
+    return this.tracks.get(key);
   }
 
   play(key) {
     const next = this.tracks.get(key);
-    const last = this.current === null ? next : this.tracks.get(this.current);
-    const keeps = this.together && last !== next && (last.playing || last.sound.currentTime > 0) && !last.sound.ended;
-    const at = keeps ? last.sound.currentTime : undefined;
-    if (last !== next) last.stop();
-    this.current = key;
-    for (const track of this.tracks.values()) track.root.classList.toggle("current", track === next);
-    next.play(at);
+    const last = this.current ?? next;
+    const { currentTime, ended } = last.sound;
+    const keeps = this.together && last !== next && currentTime > 0 && !ended;
+    if (last !== next) last.sound.pause();
+    this.current = next;
+    for (const { root } of this.tracks.values()) root.classList.toggle("current", root === next.root);
+    this.started(next);
+    return next.play(keeps ? currentTime : undefined);
+  }
+
+  stop() {
+    for (const { sound } of this.tracks.values()) sound.pause();
   }
 
   toggle(key) {
-    if (this.tracks.get(key).playing) this.tracks.get(key).stop();
+    if (this.tracks.get(key).playing) this.stop();
     else this.play(key);
   }
 
-  /** Play or pause what was played last; the first one where nothing was. */
-  again() {
-    if (this.tracks.size) this.toggle(this.current ?? this.tracks.keys().next().value);
+  seek(track, seconds) {
+    for (const each of this.together ? this.tracks.values() : [track]) each.seek(seconds);
   }
 
-  /** Whether a recording begins anew at its end. */
-  repeat(wanted) {
-    for (const track of this.tracks.values()) track.sound.loop = wanted;
-  }
-
-  /** What was heard, to be kept over a reload. */
-  heard() {
-    return Object.fromEntries([...this.tracks].map(([key, track]) => [key, { stretches: track.heard(), share: track.share }]));
-  }
-
-  leave() {
-    for (const track of this.tracks.values()) track.leave();
+  /** Do what a key asks: the space bar plays and pauses, arrows move, a recording's own letter plays it. */
+  press(key, place) {
+    const first = this.current ?? this.tracks.values().next().value;
+    const track = this.tracks.get(place.closest("[data-key]")?.dataset.key) ?? first;
+    const by = { arrowleft: -this.step, arrowright: this.step }[key];
+    if (!first || (by && place.closest("input:not(.at)"))) return false;
+    if (key === " ") this.toggle(first.key);
+    else if (by) this.seek(track, track.sound.currentTime + by);
+    else return false;
+    return true;
   }
 }

@@ -1,14 +1,16 @@
-// The page of the tabs: the header shows a tab without loading anew, and what Gradio shows has the colours of the documents.
+// The page of the tabs: the header shows a tab without loading anew, and what Gradio shows is in the page's language.
+import { byId } from "./page.js";
+
 const TABS = ["leaderboard", "arena", "score", "submit"];
-const button = (name) => document.getElementById(`tab-${name}-button`);
 const entry = (name) => document.querySelector(`.top nav a[href="/${name === TABS[0] ? "" : name}"]`);
-const named = () => (location.pathname === "/queue" ? "submit" : TABS.find((name) => location.pathname === `/${name}`) ?? TABS[0]);
+const queued = location.pathname === "/queue";
+const named = () => TABS.find((name) => location.pathname === `/${name}`) ?? (queued ? "submit" : TABS[0]);
 const searches = {};
 let shown = named();
 
 /** Show a tab; the others are told, so that what plays there stops. */
 function show(name) {
-  button(name).click();
+  byId(`tab-${name}-button`).click();
   for (const each of TABS) entry(each).removeAttribute("aria-current");
   entry(name).setAttribute("aria-current", "page");
   document.title = document.title.replace(/^.*(?= · )/, entry(name).textContent);
@@ -18,9 +20,11 @@ function show(name) {
 
 addEventListener("click", (event) => {
   const link = event.target.closest?.(".top nav a, .gradio-container a");
-  const name = TABS.find((each) => link && !link.target && link.getAttribute("href") === entry(each).getAttribute("href"));
+  const leads = (each) => link && !link.target && link.getAttribute("href") === entry(each).getAttribute("href");
+  const name = TABS.find(leads);
+  const elsewhere = event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
   // Until Gradio is there, and in another window, the link is a link.
-  if (!name || !button(name) || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  if (!name || !byId(`tab-${name}-button`) || event.defaultPrevented || elsewhere) return;
   event.preventDefault();
   if (name === shown) return;
   searches[shown] = location.search;
@@ -33,38 +37,36 @@ addEventListener("popstate", () => { if (named() !== shown) show(named()); });
 // The time of a defect plays from there; Gradio's own player keeps its sound in a shadow root.
 addEventListener("click", (event) => {
   const at = event.target.closest?.(".scores [data-t]");
-  const inside = [...document.querySelectorAll("#score-audio *")].map((part) => part.shadowRoot?.querySelector("audio"));
-  const audio = at && (document.querySelector("#score-example audio") ?? inside.find(Boolean));
-  if (audio) { audio.currentTime = Number(at.dataset.t); audio.play().catch(() => {}); }
+  const inside = (part) => part.shadowRoot?.querySelector("audio");
+  const own = [...document.querySelectorAll("#score-audio *")].map(inside).find(Boolean);
+  const audio = at && (document.querySelector("#score-example audio") ?? own);
+  if (audio) Object.assign(audio, { currentTime: Number(at.dataset.t) }).play().catch(() => {});
 });
 
 const problem = () => document.querySelector(`#${shown}-problem [role], #${shown}-recordings [role]`);
 for (const kind of ["change", "drop"]) {
-  addEventListener(kind, (event) => { if (event.target.type === "file" || kind === "drop") problem()?.replaceChildren(); }, true);
+  addEventListener(kind, ({ target }) => {
+    if (target.type === "file" || kind === "drop") problem()?.replaceChildren();
+  }, true);
 }
 
-// Gradio decides on dark by itself; parts follow it.
-const dress = () => { document.documentElement.dataset.theme = document.body.classList.contains("dark") ? "dark" : "light"; };
-new MutationObserver(dress).observe(document.body, { attributes: true, attributeFilter: ["class"] });
 // What Gradio has in English alone, by its beginning, and what is said in its place.
-const words = JSON.parse(document.getElementById("gradio-words")?.textContent ?? "[]");
-let asked = location.pathname === "/queue";
+const words = JSON.parse(byId("gradio-words")?.textContent ?? "[]");
+
+/** Say in our words what a toast says, and what is wrong with an upload also here, where it stays. */
+function translate(toast) {
+  const large = /^File\(s\) exceed|HTTP 413/.test(toast.textContent) && window.gradio_config.too_large?.[shown];
+  const own = large || words.find(([begins]) => toast.textContent.trim().startsWith(begins))?.[1];
+  // The very node, which Gradio may write to again.
+  const node = [...toast.childNodes].find((each) => each.nodeType === 3 && each.data.trim()) ?? toast;
+  if (own && node.textContent !== own) node.textContent = own;
+}
+
 new MutationObserver(() => {
-  // What is too large is said in our words; and what Gradio says of an upload passes, but stays here.
-  for (const toast of document.querySelectorAll(".toast-body.error [class*=-text]")) {
-    const told = /^File\(s\) exceed|HTTP 413/.test(toast.textContent) && window.gradio_config.too_large?.[shown];
-    if (told && toast.textContent !== told) toast.textContent = told;
-  }
-  for (const said of document.querySelectorAll(".toast-body [class*=-title], .toast-body [class*=-text]")) {
-    const [, own] = words.find(([begins]) => said.textContent.trim().startsWith(begins)) ?? [];
-    // The very node, which Gradio may write to again.
-    if (own) ([...said.childNodes].find((each) => each.nodeType === 3 && each.data.trim()) ?? said).textContent = own;
-  }
-  const toast = document.querySelector(".toast-body.error [class*=-text]");
-  if (toast && problem() && problem().textContent !== toast.textContent) problem().textContent = toast.textContent;
+  document.querySelectorAll(".toast-body :is([class*=-title], [class*=-text])").forEach(translate);
+  const error = document.querySelector(".toast-body.error [class*=-text]")?.textContent;
+  if (error && problem() && problem().textContent !== error) problem().textContent = error;
   const main = document.querySelector("gradio-app main:not(#content)");
   if (main) Object.assign(main, { id: "content", tabIndex: -1 });
-  const queue = asked && document.getElementById("queue");
-  if (queue) { asked = false; queue.scrollIntoView(); }
-  dress();
+  if (queued && byId("queue") && !searches.queue) byId("queue").scrollIntoView(searches.queue = true);
 }).observe(document.body, { childList: true, characterData: true, subtree: true });

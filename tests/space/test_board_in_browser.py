@@ -222,13 +222,22 @@ def test_a_board_that_does_not_answer_says_so_and_keeps_what_it_showed(page: Any
     assert not page.locator("#board-problem").is_visible()
 
 
-def test_nothing_moves_while_the_page_comes_up(visit: Any, address: str) -> None:
-    visit.page.add_init_script("""window.moved = 0; new PerformanceObserver((list) => {
-        for (const entry of list.getEntries()) window.moved += entry.value;
-    }).observe({ type: "layout-shift", buffered: true });""")
-    page = visit.open(address)
-    page.wait_for_timeout(500)
+SHIFTS = """window.moved = 0; new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) window.moved += entry.value;
+}).observe({ type: "layout-shift", buffered: true });"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("tab", ["", *(pytest.param(tab, marks=pytest.mark.long) for tab in ("score", "submit"))])
+def test_nothing_moves_while_a_tab_comes_up_cold(chromium: Any, address: str, tab: str, width: int) -> None:
+    context = chromium.new_context(viewport={"width": width, "height": 844})
+    page = context.new_page()
+    page.add_init_script(SHIFTS)
+    page.goto(f"{address}{tab}")
+    page.wait_for_selector(f"#tab-{tab or 'leaderboard'} h1 >> visible=true")
+    page.wait_for_load_state("networkidle")
     assert page.evaluate("window.moved") <= 0.05
+    context.close()
 
 
 HOSTILE = {

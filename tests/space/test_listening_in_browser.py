@@ -82,7 +82,7 @@ def hear(page: Any, key: str, name: str, share: int, *, at_once: bool = False) -
     """Play a recording by its key until so much of it was heard; again from its beginning where it ended before."""
     page.locator("#page-title").focus()
     enough = """([name, share]) => {
-      const time = document.querySelector(`article[aria-label="${name}"] .time`).textContent;
+      const time = document.querySelector(`article[aria-label="${name}"] .share`).textContent;
       return Number(time.match(/(\\d+) %/)[1]) >= share;
     }"""
     over = "() => !document.querySelector('article.playing')"
@@ -121,20 +121,20 @@ def test_a_whole_mushra_test_with_a_reload_and_a_killed_program(site: Site, cont
     assert page.evaluate(sounding) <= 1
     marks = {"A": 72, "B": 31, "C": 50, "D": 5}
     for letter in ("A", "B"):
-        page.locator(f'article[aria-label="{letter}"] input[type=range]').fill(str(marks[letter]))
-    page.locator('article[aria-label="C"] input[type=range]').press("Enter")
-    assert page.get_attribute('article[aria-label="C"] input', "aria-valuetext") == "50, Fair"
+        page.locator(f'article[aria-label="{letter}"] .mark input').fill(str(marks[letter]))
+    page.locator('article[aria-label="C"] .mark input').press("Enter")
+    assert page.get_attribute('article[aria-label="C"] .mark input', "aria-valuetext") == "50, Fair"
     context.add_init_script(quick(4))
     page.reload()
     state(page, "page")
-    sliders = page.locator("input[type=range]")
+    sliders = page.locator(".mark input")
     told = [slider.get_attribute("aria-valuetext") for slider in sliders.all()]
     assert told == ["72, Good", "31, Poor", "50, Fair", "not marked yet"], "what was not sent yet is still there"
     for key, name in (("a", "A"), ("b", "B"), ("c", "C"), ("d", "D")):
         hear(page, key, name, 90)
     page.click("#next")
     assert "Mark of D" in page.inner_text("#problem")
-    last = page.locator('article[aria-label="D"] input[type=range]')
+    last = page.locator('article[aria-label="D"] .mark input')
     last.fill("6")
     last.press("ArrowLeft")
     assert last.get_attribute("aria-valuetext") == "5, Bad"
@@ -157,7 +157,7 @@ def test_a_whole_mushra_test_with_a_reload_and_a_killed_program(site: Site, cont
     state(again, "complete")
     again.click("#reconsider")
     state(again, "page")
-    assert [s.get_attribute("aria-valuetext") for s in again.locator("input[type=range]").all()] == ["40, Fair"] * 4
+    assert [s.get_attribute("aria-valuetext") for s in again.locator(".mark input").all()] == ["40, Fair"] * 4
     again.context.close()
     page.click("#finish")
     state(page, "done")

@@ -116,12 +116,12 @@ def test_a_long_transcript_shows_the_lines_around_the_one_that_is_spoken(
     page = context.new_page()
     page.goto(f"{kept[0]}{path}")
     page.wait_for_selector("#deck[data-state=ready]")
-    lines = page.locator(".transcript").first.locator(".turn")
+    lines = page.locator(".side").first.locator(".turn")
     assert lines.count() == 10
     assert [line.is_visible() for line in lines.all()] == [True] * 6 + [False] * 4
-    page.locator("#place").fill("14.5")
+    page.locator(".at").first.fill("14.5")
     page.wait_for_selector(".turn[aria-current]")
-    spoken = page.locator(".transcript").first.locator(".turn[aria-current]")
+    spoken = page.locator(".side").first.locator(".turn[aria-current]")
     assert "Line 7 of hibari." in spoken.inner_text()
     assert spoken.is_visible()
     assert page.evaluate(TOO_WIDE) == []

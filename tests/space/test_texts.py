@@ -30,7 +30,7 @@ OF_THE_ENGINE = (
     *("report/defect_heard/", "submit/asks/", "submit/helps/", "submit/tracks/"),
 )
 """What the engine says in English itself: only other languages have it in their catalogues."""
-NAMES = frozenset({"podeval", "Parquet", "English", "Home", "Krippendorff's α"})
+NAMES = frozenset({"podeval", "Parquet", "English", "Krippendorff's α"})
 """Texts that are names, which Chinese pages say as they are."""
 PLACEHOLDER = re.compile(r"\{\w*\}")
 

@@ -1,6 +1,7 @@
 """What readers take away: the numbers of a view as a table, and the badge of one system for its README."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -133,7 +134,8 @@ EXCERPT = 20.0
 """Seconds of a recording that a player has."""
 MOST_EXCERPTS = 60
 """Most excerpts of a site, about 320 kB each."""
-STYLES = ("podeval.css", "board.css")
+SHARED = {"board.css": ("podeval.css", "board.css"), "board.js": ("page.js", "server.js", "board.js")}
+"""Files of the folder, and those of the Space that they are made of."""
 README = """---
 title: podeval leaderboard
 emoji: 🎙
@@ -241,10 +243,9 @@ def _render_page(data: Mapping[str, Any], language: str, name: str, others: str)
 def _write_shared(out: Path) -> None:
     """The script as one that a page of a folder may load, which no module is; the styles; the Space's card."""
     static = locate_hub_source("space") / "static"
-    script = (static / "board.js").read_text(encoding="utf-8").replace("\nexport ", "\n")
-    write_whole(out / "board.js", f"(() => {{\n{script}}})();\n".encode())
-    styles = "\n".join((static / name).read_text(encoding="utf-8") for name in STYLES)
-    write_whole(out / "board.css", styles.encode())
+    for name, sources in SHARED.items():
+        text = "\n".join((static / source).read_text(encoding="utf-8") for source in sources)
+        write_whole(out / name, re.sub(r"(?m)^(export |import .*\n)", "", text).encode())
     write_whole(out / "README.md", README.encode())
 
 
