@@ -1,6 +1,6 @@
 """Which version of podeval this is, and of a library here; by itself, so that any room can say it."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def find_version(library: str) -> str | None:
