@@ -40,7 +40,7 @@ class Player {
     this.button.addEventListener("click", () => deck.toggle(key));
     this.bar.addEventListener("input", () => deck.seek(this, Number(this.bar.value)));
     const on = (names, act) => names.split(" ").forEach((name) => this.sound.addEventListener(name, act));
-    on("playing", () => { this.since ??= performance.now(); });
+    on("playing", () => { this.since ??= performance.now(); deck.hush(); });
     on("pause waiting ended seeking", () => Object.assign(this, { secondsBefore: this.seconds, since: null }));
     on("timeupdate durationchange seeked play playing pause ended emptied error", () => this.show());
     on("timeupdate pause ended", () => deck.changed(this));
@@ -167,11 +167,15 @@ export class Deck {
     const last = this.current ?? next;
     const { currentTime, ended } = last.sound;
     const keeps = this.together && last !== next && currentTime > 0 && !ended;
-    if (last !== next) last.sound.pause();
     this.current = next;
     for (const { root } of this.tracks.values()) root.classList.toggle("current", root === next.root);
     this.started(next);
     return next.play(keeps ? currentTime : undefined);
+  }
+
+  /** Pause all but the one that is heard, now that one sounds: between two there is no gap. */
+  hush() {
+    for (const track of this.tracks.values()) if (track !== this.current) track.sound.pause();
   }
 
   stop() {

@@ -9,6 +9,11 @@ import pytest
 
 _CHECK = (Path(__file__).parent / "accessibility.js").read_text(encoding="utf-8").partition("\n")[2]
 
+SHIFTS = """window.moved = 0; new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) window.moved += entry.value;
+}).observe({ type: "layout-shift", buffered: true });"""
+"""A script that adds up how much of a page moves while it comes up: at most 0.05 may."""
+
 
 def violations(page: Any) -> list[str]:
     """What is wrong with the page as it is shown now."""

@@ -17,7 +17,7 @@ import pytest
 from podeval.arena import Arena, ArenaSettings
 from podeval.store.database import Database
 from tests.fakes.loopback_server import serve_app
-from tests.space.accessibility import picture, violations
+from tests.space.accessibility import SHIFTS, picture, violations
 from tests.space.arena_fixture import HOSTILE, SYSTEMS, Site, fill, fill_long, quick, site_without_board
 
 pytestmark = pytest.mark.browser
@@ -42,7 +42,7 @@ class Voter:
 
     def __init__(self, chromium: Any, width: int, scheme: str, **more: Any) -> None:
         self.context = chromium.new_context(viewport={"width": width, "height": 780}, color_scheme=scheme, **more)
-        self.context.add_init_script(quick(ArenaSettings().fastest_playback))
+        self.context.add_init_script(quick(ArenaSettings().fastest_playback) + SHIFTS)
         self.wrong: list[str] = []
         self.sent: list[dict[str, Any]] = []
         self.page = self.tab()
@@ -108,6 +108,7 @@ def test_two_actions_at_360_pixels_lead_to_a_vote_that_is_told_only_when_recorde
     before = len(votes(site))
     page = here.open(site.address)
     assert page.locator(".vote:enabled").all_inner_texts() == ["Skip"]
+    assert page.evaluate("window.moved") <= 0.05, "what was there stays where it was"
     assert violations(page) == []
     picture(page, "arena-360-dark")
     hear(page)

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.space.accessibility import SHIFTS
 from tests.space.fixture_runs import write_runs
 
 pytestmark = pytest.mark.browser
@@ -220,11 +221,6 @@ def test_a_board_that_does_not_answer_says_so_and_keeps_what_it_showed(page: Any
     page.get_by_role("button", name="Try again").click()
     page.wait_for_selector("#board-status:has-text('LFS-Bench')")
     assert not page.locator("#board-problem").is_visible()
-
-
-SHIFTS = """window.moved = 0; new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) window.moved += entry.value;
-}).observe({ type: "layout-shift", buffered: true });"""
 
 
 @pytest.mark.parametrize("width", [390, 1280])
