@@ -15,14 +15,14 @@ from error_messages import translate
 from gradio_addresses import UNUSED_SECONDS
 from gradio_events import WAITING
 from markupsafe import Markup
-from measure_apart import SECONDS, MeasuringTurn, ScoreSession, open_decoded, score_apart, score_script_apart
+from measure_apart import SECONDS, MeasuringTurn, open_decoded, score_apart, score_script_apart
 from pages.score import EXAMPLES, read_example
 from tab_parts import TabPart, answer_part
 from website import Site
 
 from podeval.board.columns import get_column
 from podeval.errors import BadInput, PodevalError
-from podeval.measuring.isolated import read_results
+from podeval.measuring.isolated import ScoreSession, read_results
 from podeval.measuring.report import list_sections
 from podeval.measuring.score_tables import describe_facts, sum_up
 from podeval.measuring.verdict import ReportWords

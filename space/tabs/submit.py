@@ -343,7 +343,14 @@ class SubmitTab(TabPart):
     def _answer(self, request: gr.Request, **told: Any) -> str:
         for each in (told.get("verdict") or {}).get("reasons", ()):
             each["message"] = translate(each["message"], self._refused)[0]
-        empty = {"sentence": "", "refusals": [], "fields": [], "preview": None, "row": None, "verdict": None}
+        empty: dict[str, Any] = {
+            "sentence": "",
+            "refusals": [],
+            "fields": [],
+            "preview": None,
+            "row": None,
+            "verdict": None,
+        }
         return self._render(request, "submit_answer.html", **empty | told)
 
     def _say(self, request: gr.Request, error: PodevalError) -> str:

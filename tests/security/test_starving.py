@@ -482,7 +482,7 @@ def test_a_truth_is_no_number_of_seconds() -> None:
 def test_who_leaves_while_a_recording_is_measured_leaves_the_place_to_the_next(
     site: Any, monkeypatch: pytest.MonkeyPatch, leaves: str
 ) -> None:
-    from measure_apart import ScoreSession
+    from podeval.measuring.isolated import ScoreSession
 
     goes_on = threading.Event()
 
