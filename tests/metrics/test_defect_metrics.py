@@ -15,6 +15,8 @@ from podeval.models import registry
 from podeval.models.interfaces import Transcript, Word
 from podeval.recording import Recording
 from podeval.recording.cache import Cache
+from podeval.recording.spoken_script import confirm_differences, hear_script
+from podeval.text.comparison.content_differences import find_content_differences
 from podeval.text.script import Script
 
 RATE = 16_000
@@ -270,6 +272,23 @@ def test_added_words_of_which_the_second_recogniser_hears_nothing_were_not_said(
     assert score.values["errors_per_1000"] == 0
     both = measured("content_errors", Studio(heard, second={}), monkeypatch, tmp_path / "b")
     assert both.values["inserted"] == pytest.approx(1000 * 4 / len(words))
+
+
+@pytest.mark.parametrize(("loops", "second", "kept"), [(False, "", 1), (True, "", 0), (True, "as the first", 1)])
+def test_a_phrase_that_goes_round_was_said_if_both_recognisers_hear_it(
+    words: Any, loops: bool, second: str, kept: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The first hears three words six times, in the whole and alone, as it does if it gets stuck at the same place."""
+    phrase = ["thank", "you", "everybody"]
+    heard = words[:12] + [(word, "Ann") for word in 6 * phrase] + words[12:]
+    studio = Studio(heard, second={} if second else dict.fromkeys(phrase, ""))
+    monkeypatch.setattr(registry, "load", studio.load)
+    recording = studio.make(tmp_path)
+    alignment, transcript = hear_script(recording, SCRIPT)
+    candidates = find_content_differences(alignment)
+    assert [each.words for each in candidates] == [18]
+    confirmed = confirm_differences(recording, alignment, candidates, transcript.language, loops=loops)
+    assert len(confirmed) == kept
 
 
 def test_integrity_counts_faults_by_the_hour_and_lists_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -138,8 +138,9 @@ def confirm_differences(
         alignment: its script beside the transcript.
         differences: the differences of the alignment.
         language: the language that was transcribed.
-        loops: whether a recogniser that repeats a phrase again and again is taken to have given up there and nearby;
-            not in `content_errors`, whose values that would change.
+        loops: whether a recogniser that repeats a phrase again and again is taken to have given up there and nearby,
+            and what it added there to be its own unless the second agrees; not in `content_errors`, whose values that
+            would change.
     """
     pace = median(
         [(word.end - word.start) / len(word.text) for word in alignment.heard if word.end > word.start] or [0.07]
@@ -170,7 +171,7 @@ def confirm_differences(
     return [
         each
         for each, span, look in kept
-        if _is_certain(each, alignment, _inside(again, look))
+        if _is_certain(each, alignment, _inside(again, look), loops=loops)
         or _agrees(each, alignment, _inside(other, look), _inside(other, span), doubtful=each in doubtful)
     ]
 
@@ -193,7 +194,7 @@ def _hear_alone(
     return sorted(split_timed_words(timed, written), key=lambda word: word.start)
 
 
-def _goes_round(words: Sequence[Word]) -> bool:
+def _goes_round(words: Sequence[Word] | Sequence[HeardWord]) -> bool:
     """Whether a recogniser wrote a phrase again and again."""
     return len(words) > LOOP * len({word.text.lower() for word in words})
 
@@ -278,10 +279,13 @@ def _is_heard_as_written(difference: ContentDifference, alignment: ScriptAlignme
     return difference.kind == "replaced" and _share_heard(words, left) >= HEARD_AGAIN
 
 
-def _is_certain(difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[HeardWord]) -> bool:
-    """Whether many added words are heard alike by themselves."""
-    words = [word.text for word in alignment.heard[difference.start : difference.end]]
-    return len(words) >= CERTAIN and _share_heard(words, [word.text for word in again]) >= HEARD_ALIKE
+def _is_certain(
+    difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[HeardWord], *, loops: bool
+) -> bool:
+    """Whether many added words are heard alike by themselves: not a phrase on which a recogniser gets stuck twice."""
+    added = alignment.heard[difference.start : difference.end]
+    alike = _share_heard([word.text for word in added], [word.text for word in again]) >= HEARD_ALIKE
+    return len(added) >= CERTAIN and alike and not (loops and _goes_round(added))
 
 
 def _agrees(

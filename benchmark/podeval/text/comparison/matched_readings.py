@@ -50,9 +50,6 @@ _ABBREVIATED = frozenset(ABBREVIATIONS) - {"no"}
 _STATES = 300
 """Open paths for each piece of a figure; in the pairs of the tests there are at most sixty."""
 
-_AHEAD = 4
-"""Pieces of the other text by which readings are chosen before they are walked."""
-
 _COINS = [f"{coin}{many}" for coin in ("dollar", "cent", "euro", "pound") for many in ("", "s")]
 """The words that end no reading before them: OpenAI's normaliser drops them next to a sign."""
 
@@ -268,8 +265,8 @@ def _find_figures(
     Args:
         pieces: the pieces of the text.
         others: those of the other text.
-        partners: for each piece of the text the equal piece of the other, None if it has none.
-        inverse: the same pairs for each piece of the other text.
+        partners: equal piece of the other text by piece of this one; None if it has none.
+        inverse: the same pairs by piece of the other text.
     """
     last = shift = 0
     for first in [number for number, piece in enumerate(pieces) if piece.figure]:
@@ -317,14 +314,10 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
         if len(walked) > most:
             return None
         if not left and at < len(figure):
-            # Only readings that go on as the other text does.
-            ahead = right + _list_certain_words(others, reached)
-            if ahead:
-                readings = [way for way in figure[at].readings if way[: len(ahead)] == ahead[: len(way)]]
-            else:
-                following = [way for each in others[reached : reached + 1] for way in each.readings]
-                heads = {way[:1] for way in following} | {()}
-                readings = [way for way in figure[at].readings if () in following or way[:1] in heads]
+            # Only readings that begin as the other text goes on.
+            following = [right] if right else [way for each in others[reached : reached + 1] for way in each.readings]
+            heads = {way[:1] for way in following} | {()}
+            readings = [way for way in figure[at].readings if () in following or way[:1] in heads]
             states += [(at + 1, way, reached, right) for way in readings]
         elif left and reached < len(others):
             readings = [way for way in others[reached].readings if way[:1] in ((), left[:1])]
@@ -337,13 +330,3 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
         ):
             end = max(reached, end or 0)
     return end
-
-
-def _list_certain_words(pieces: Sequence[Piece], first: int) -> Words:
-    """Return the words of the next pieces up to the first that has several readings, or none."""
-    words: Words = ()
-    for piece in pieces[first : first + _AHEAD]:
-        if len(piece.readings) != 1:
-            break
-        words += piece.readings[0]
-    return words
