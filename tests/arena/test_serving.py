@@ -83,6 +83,18 @@ def test_battles_of_one_voter_at_the_same_moment_differ(small_arena: Make) -> No
 
 
 @ON_SQLITE
+def test_a_decision_about_a_vote_lets_nobody_wait_for_new_counts(small_arena: Make) -> None:
+    small = small_arena()
+    vote, matchmaker = small.vote("alice").vote, small.arena._matchmaker  # private: what battles are chosen by
+    before = matchmaker._snapshot
+    small.arena.decide(vote, "excluded", "a test", "ada")
+    small.arena.sweep()
+    assert matchmaker._snapshot is before
+    small.arena.changed()
+    assert matchmaker._snapshot is not before, "the pool may be another"
+
+
+@ON_SQLITE
 def test_battles_are_counted_while_others_are_chosen(small_arena: Make) -> None:
     small = small_arena(systems=3, items=2, gold_share=0.0)
     matchmaker, done = small.arena._matchmaker, threading.Event()  # private: two threads race in its counts

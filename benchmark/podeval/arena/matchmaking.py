@@ -46,10 +46,14 @@ _GOLD_APART = 5
 """Fewest votes between a battle and its repetition."""
 
 
-_MET_BY_VOTER = (
-    select(Battle.low, Battle.high, Battle.item, Battle.protocol, Battle.dimension, Vote.outcome)
-    .outerjoin(Vote, Vote.battle == Battle.id)
-    .where(Battle.voter == bindparam("voter"), Battle.purpose == "rating")
+_MET_BY_VOTER = select(Battle.low, Battle.high, Battle.item).where(
+    Battle.voter == bindparam("voter"), Battle.purpose == "rating"
+)
+"""The meetings of a voter, which the database reads off an index without looking at a battle."""
+_JUDGED_BY_VOTER = (
+    select(Battle.protocol, Battle.dimension, Battle.low, Battle.high)
+    .join(Vote, Vote.battle == Battle.id)
+    .where(Battle.voter == bindparam("voter"), Battle.purpose == "rating", Vote.outcome != "skip")
 )
 _A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
 _OUTPUTS_OF_MEETING = (
@@ -152,9 +156,8 @@ class Matchmaker:
 
     def _fresh_battle(self, session: Session, wish: "_BattleWish") -> Battle:
         snapshot, seed = self._current(session), wish.seed
-        served = session.execute(_MET_BY_VOTER, {"voter": wish.voter}).all()
         fields = {kind: compared for kind, compared in snapshot.fields.items() if wish.covers(*kind)}
-        judged = {((row.low, row.high), row.item) for row in served}
+        judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": wish.voter})}
         # A vote is answered with who was who: what it named comes again only where there is nothing else.
         protocol, before, possible = _find_open(fields, (MetBefore(judged, again=False), MetBefore(judged)))
         if not possible and not list_open_dimensions(session):
@@ -162,14 +165,17 @@ class Matchmaker:
         if not possible:
             raise ArenaRefused(NOTHING_LEFT, write_sentence("all-judged"))
         kind = protocol, pick_dimension(possible, seed=seed)
-        voted = [row for row in served if (row.protocol, row.dimension) == kind and row.outcome not in (None, "skip")]
+        field = snapshot.fields[kind]
+        # Only the battles of new systems depend on what the voter judged before.
+        voted = session.execute(_JUDGED_BY_VOTER, {"voter": wish.voter}).all() if len(field.with_new) else []
 
         def count_items(met: Pair) -> dict[str, int]:
             about = dict(zip(("protocol", "dimension", "low", "high"), (*kind, *met), strict=True))
             return {item: count for item, count in session.execute(_COUNTS_OF_ITEMS, about)}
 
-        deal, rule = Deal(wish.voter, [(row.low, row.high) for row in voted]), self._settings.pairing
-        meeting = choose_next_meeting(snapshot.fields[kind], before, count_items, seed=seed, rule=rule, deal=deal)
+        pairs_of_voter = [(low, high) for *kind_of_vote, low, high in voted if tuple(kind_of_vote) == kind]
+        deal, rule = Deal(wish.voter, pairs_of_voter), self._settings.pairing
+        meeting = choose_next_meeting(field, before, count_items, seed=seed, rule=rule, deal=deal)
         assert meeting is not None, "an open pair has an open item"
         met = {"item": meeting.item, "a": meeting.a, "b": meeting.b}
         item, a, b = session.execute(_OUTPUTS_OF_MEETING, met).one()

@@ -298,7 +298,6 @@ class Arena:
             self.database.write(partial(vote_review.apply, part=part, findings=findings, now=now))
         note = partial(operator_settings.note_done, name=operator_settings.SWEPT, now=now)
         self.database.write(note, about=operator_settings.SWEPT)
-        self._matchmaker.forget()
         alarms = self.status().alarms
         return vote_review.VoteReview(plan.votes, plan.excluded, plan.restored, len(plan.signals), alarms)
 
@@ -328,17 +327,15 @@ class Arena:
         self.publish_decisions([vote])
 
     def publish_decisions(self, votes: Iterable[str]) -> None:
-        """Write a person's decisions on votes to the bucket, and drop caches before the next battle."""
+        """Write a person's decisions on votes to the bucket; the choice of battles follows within half a minute."""
         if self._objects is not None:
             with self.database.reading() as session:
                 self._objects.write_standings(session, votes)
-        self.changed()
 
     def changed(self) -> None:
         """Drop caches before the next battle.
 
-        To be called when something was changed elsewhere: what is compared or played, whether votes are taken, or which
-        count.
+        To be called when something was changed elsewhere: what is compared or played, or whether votes are taken.
         """
         self._matchmaker.forget()
         self.sounds.forget()

@@ -262,8 +262,8 @@ def report_status(session: Session, settings: ArenaSettings) -> Status:
     out = session.execute(excluded.where(_IS_RATING)).all()
     newest = session.scalar(select(func.max(Vote.recorded_at)).where(Vote.outcome != "skip"))
     last_day = newest - timedelta(days=1) if newest else None
-    rated = select(func.count()).where(*vote_counts.RATED[1:], _IS_RATING, Vote.recorded_at > last_day)
-    of_day = session.scalar(rated) if last_day else 0
+    rated = select(func.count()).where(*vote_counts.RATED[1:], _IS_RATING)
+    of_day = session.scalar(rated.where(Vote.recorded_at > last_day)) if last_day else 0
     out_of_day = sum(row.recorded_at > last_day for row in out) if last_day else 0
     counts = (len(out), vote_counts.count_rated(session) + len(out)), (out_of_day, (of_day or 0) + out_of_day)
     return Status(

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from podeval.errors import BadInput
-from podeval.stats.battles import Battles, count_outcomes
+from podeval.stats.battles import Battles, count_outcomes, number_present
 from podeval.stats.davidson import (
     PRIOR,
     Rows,
@@ -272,13 +272,12 @@ def _count_company(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], Ar
     These are one less than the voters who would tell as much if all had judged it equally often.
     """
     size, voters = len(rows.systems), rows.voters
-    met, judged = np.zeros((size, size)), np.zeros(voters * size)
-    for side, other in ((rows.a, rows.b), (rows.b, rows.a)):
-        met[side, other] = 1
-        judged += np.bincount(rows.voter * size + side, rows.weight, voters * size)
-    by_voter = judged.reshape(voters, size)
-    freedom = by_voter.sum(axis=0) ** 2 / (by_voter**2).sum(axis=0) - 1
-    return np.count_nonzero(met, axis=0), np.count_nonzero(by_voter, axis=0), np.maximum(1.0, freedom)
+    met = np.zeros((size, size))
+    met[rows.a, rows.b] = met[rows.b, rows.a] = 1
+    cells, of_rows = number_present(np.concatenate([rows.a, rows.b]) * voters + np.tile(rows.voter, 2))
+    judged, system = np.bincount(of_rows, np.tile(rows.weight, 2)), cells // voters
+    people, total, squares = (np.bincount(system, part, size) for part in (judged > 0, judged, judged**2))
+    return np.count_nonzero(met, axis=0), people.astype(np.int64), np.maximum(1.0, total**2 / squares - 1)
 
 
 def _find_missing(has: NDArray[np.int64], needed: NDArray[np.int64]) -> Missing | None:

@@ -110,10 +110,12 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
     at = np.append(np.zeros(size + effects), math.log(0.5) if rows.ties else _NO_TIES)
     free = _find_free_parameters(rows, at)
     now = _likelihood(rows, at, prior)
+    # A prior makes the information of strengths regular.
+    solve = _solve_singular if rows.covariates or not prior else np.linalg.solve
     for _ in range(_MOST_STEPS):
         # The full Newton step.
-        uphill = gradient(rows, at, prior)[free]
-        step = np.linalg.lstsq(information_matrix(rows, at, prior)[np.ix_(free, free)], uphill, rcond=None)[0]
+        uphill, information = gradient(rows, at, prior)[free], information_matrix(rows, at, prior)[np.ix_(free, free)]
+        step = solve(information, uphill)
         if float(uphill @ step) < _TOLERANCE:
             return at
         # Halve the step until the likelihood does not fall.
@@ -127,6 +129,11 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
             return tried
         at, now = tried, value
     raise PodevalError("the ratings did not converge, because a covariate separates the systems: leave it out")
+
+
+def _solve_singular(matrix: Array, right: Array) -> Array:
+    """Return the shortest solution, or the nearest to one."""
+    return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0], dtype=np.float64)
 
 
 def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
@@ -228,12 +235,12 @@ def _scores(rows: Rows, fitted: Array) -> Array:
     """Return the gradient of each voter's log likelihood, shape (voters, parameters)."""
     size, parameters = len(rows.systems), fitted.size
     difference, tie = _pull(rows, _chances(rows, fitted))
-    scores = np.zeros(rows.voters * parameters)
     entries = [(rows.a, difference), (rows.b, -difference), (np.full_like(rows.a, parameters - 1), tie)]
     entries += [(np.full_like(rows.a, size + k), difference * rows.x[:, k]) for k in range(rows.x.shape[1])]
-    for column, values in entries:
-        scores += np.bincount(rows.voter * parameters + column, weights=values, minlength=scores.size)
-    return scores.reshape(rows.voters, parameters)
+    columns, values = (np.concatenate(parts) for parts in zip(*entries, strict=True))
+    places = np.tile(rows.voter * parameters, len(entries)) + columns
+    scores = np.bincount(places, weights=values, minlength=rows.voters * parameters)
+    return np.asarray(scores, dtype=np.float64).reshape(rows.voters, parameters)
 
 
 def gradient(rows: Rows, fitted: Array, prior: float) -> Array:
