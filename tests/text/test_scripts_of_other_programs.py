@@ -140,6 +140,8 @@ def test_times_of_lines_are_no_words(text: str) -> None:
 )
 def test_other_forms_of_turns_are_noted(form: str) -> None:
     assert read_any_script(write(form)).notes[0].startswith("4 of 4 lines look like turns")
+    alone = "主持人\n你好\n嘉宾\n谢谢\n主持人\n开始吧\n嘉宾\n好的"
+    assert read_any_script(alone).notes[0].startswith("8 of 8 lines look like turns")
 
 
 def test_a_title_before_a_name_ends_no_sentence() -> None:

@@ -314,6 +314,10 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
         )
         for line, head in zip(lines, heads, strict=True)
     )
+    # Short lines that come again above others, as names do.
+    short = Counter(line.text.strip() for line in lines if len(line.text) <= _LONGEST_NAME)
+    above = [count for text, count in short.items() if count > 1 and not _ENDED.search(text)]
+    like = min(len(lines), max(like, 2 * sum(above) if len(above) > 1 else 0))
     note = (
         f"{max(like, len(sure))} of {len(lines)} lines look like turns with a label, but are read as the words of one "
         f"speaker ({quoted or 'without a colon'}); begin each turn with Speaker 1:, Speaker 2:, or give JSON"
