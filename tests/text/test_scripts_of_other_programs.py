@@ -140,11 +140,33 @@ def test_times_of_lines_are_no_words(text: str) -> None:
 )
 def test_other_forms_of_turns_are_noted(form: str) -> None:
     assert read_any_script(write(form)).notes[0].startswith("4 of 4 lines look like turns")
+    alone = "主持人\n你好\n嘉宾\n谢谢\n主持人\n开始吧\n嘉宾\n好的"
+    assert read_any_script(alone).notes[0].startswith("8 of 8 lines look like turns")
 
 
 def test_a_title_before_a_name_ends_no_sentence() -> None:
     text = "Dr. Smith: Hello.\nMr. Jones: Hi, J. Brown. Bye.\nDr. Smith: Good.\nMr. Jones: Well."
     assert turns_of(text)[1:3] == [("Mr. Jones", "Hi, J. Brown. Bye."), ("Dr. Smith", "Good.")]
+
+
+@pytest.mark.parametrize("colon", [":", "："])
+def test_words_behind_a_known_name_may_begin_with_a_digit_and_without_a_space(colon: str) -> None:
+    lines = [
+        ("小明", "你好"),
+        ("小红", "2024年很好"),
+        ("小明", "是的"),
+        ("小红", "对"),
+        ("小明", "ok吧"),
+        ("小红", "好"),
+    ]
+    assert turns_of("\n".join(f"{name}{colon}{text}" for name, text in lines)) == lines
+    assert turns_of("10：30 开会\n11：00 吃饭\n12：00 休息")[0][0] == "1"
+
+
+@pytest.mark.parametrize("form", ["{}\n{}", "{}:\n{}", "### {}\n{}", "**{}**\n{}", "### {} (Host)\n{}"])
+def test_a_colon_in_the_words_below_a_name_makes_no_speaker(form: str) -> None:
+    lines = [("Anna", "Note: this is odd."), ("Ben", "One. Two. Three: go."), ("Anna", "Yes: always."), ("Ben", "No.")]
+    assert turns_of("\n\n".join(form.format(*line) for line in lines)) == lines
 
 
 def test_words_of_a_novel_between_its_quotations_are_said() -> None:

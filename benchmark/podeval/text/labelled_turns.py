@@ -53,11 +53,12 @@ _NAME = (
 )
 _NAMED = regex.compile(
     # A name and a colon, or in brackets; a name and a time; a heading; capitals alone.
-    rf"{_LEAD}(?:(?P<open>[\[【])?{_NAME}(?(open)[\]】]){_DIRECTION}(?:\s++{_CLOCK})?{_COLON}(?=[\s\"“”「『*_(\[（\p{{Lu}}]|$|[^\x00-\x7f])"
+    rf"{_LEAD}(?:(?P<open>[\[【])?{_NAME}(?(open)[\]】]){_DIRECTION}(?:\s++{_CLOCK})?{_COLON}"
+    r"(?:(?<=[：︓][*_]*)(?!\d\d\b)|(?=[\s\"“”「『*_(\[（\p{Lu}]|$|[^\x00-\x7f]))"
     rf"|[\[【]{_NAME}[\]】](?:\s++{_CLOCK}\s*$|(?=\s*[^\s:：]))|{_NAME}[*_]*+\s++{_CLOCK}\s*$)\s*+"
     # A quotation behind a name.
     rf"|\s*+{_NAME}(?=[「『].*[」』]\s*$)"
-    rf"|(?:\#+\s*+|\*\*){_NAME}\*{{0,2}}\s*$"
+    rf"|(?:\#+\s*+|\*\*){_NAME}{_DIRECTION}\*{{0,2}}\s*$"
     rf"|\s*@?(?P<name>\p{{Lu}}[\p{{Lu}}\p{{N}} .'’\-]{{1,30}}\p{{Lu}})\.?(?:\s*\([^()]*\))?\s*\^?\s*$"
     r"|\s*@?(?P<name>\p{Lu}[\p{L}'’\-]+(?: \p{Lu}[\p{L}'’\-]+){0,2})\s*$"
 )
@@ -286,6 +287,9 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     small = share == 1 and min(labels.values()) > 1
     names = {label for label in labels if small or not _SMALL_WORD.search(label)}
     again = {label for label in names if labels[label] > 1}
+    # Where names have lines of their own, a word and a colon in the lines below are words.
+    alone = {line.label for line in lines if line.label and not line.words}
+    names = names & (alone | again) if alone & again else names
     # Labels that say by their form what they are, with names before the first of them or used more than once.
     certain = any(line.text.startswith(VOICE) for line in lines) or sure[:1] == [0]
     if certain or (len(sure) > 1 and share >= _SOME and sure[0] <= _LONG_OPENING):
@@ -310,6 +314,10 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
         )
         for line, head in zip(lines, heads, strict=True)
     )
+    # Short lines that come again above others, as names do.
+    short = Counter(line.text.strip() for line in lines if len(line.text) <= _LONGEST_NAME)
+    above = [count for text, count in short.items() if count > 1 and not _ENDED.search(text)]
+    like = min(len(lines), max(like, 2 * sum(above) if len(above) > 1 else 0))
     note = (
         f"{max(like, len(sure))} of {len(lines)} lines look like turns with a label, but are read as the words of one "
         f"speaker ({quoted or 'without a colon'}); begin each turn with Speaker 1:, Speaker 2:, or give JSON"
@@ -336,8 +344,12 @@ def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list
     left: list[LabelledLine] = []
     unread: list[LabelledLine] = []
     for at, line in enumerate(lines):
+        # A name that others begin with is one without a space behind its colon too.
+        name, colon, words = line.text.strip(" *_").partition(":")
         if line.label in speakers:
             turns.append((line.label, [line.words]))
+        elif colon and name.strip() in speakers:
+            turns.append((name.strip(), [words]))
         elif _is_direction(line) and not (turns and _DIRECTION_ALONE.match(line.text)):
             left.append(line)
         elif turns:

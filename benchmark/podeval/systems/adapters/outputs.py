@@ -187,7 +187,7 @@ class Supplied(OneByOne[Product]):
         if not np.all(np.isfinite(audio.samples)):
             raise SpeechFailed(f"{name} contains NaN or infinite samples")
         if audio.note:
-            details.setdefault("notes", []).append(f"{name}: {audio.note}")
+            details.setdefault("notes", []).append(f"{audio.container} that was supplied: {audio.note}")
         return audio.samples, audio.rate
 
     def _read_script(self, name: str) -> Script:
