@@ -221,9 +221,10 @@ def test_recordings_are_moved_to_a_storage_in_one_tar_a_run_and_fetched_again(
     told = run_command("retention", "--runs", runs, "--fetch", "real_pod/tiny/old")
     assert "real_pod/tiny/old has the recordings of 4 items again" in told
     assert {path.name: path.read_bytes() for path in old.outputs.iterdir()} == before
-    # What is removed again is the same tar; a takedown deletes it with the rest.
+    # What is removed again is the same tar.
     retention.keep_to_budget(runs, 0, now=NOW)
     assert len(list_shards(old)) == 1
+    # A takedown does this to each run of a submission, for which it needs a queue.
     takedown._leave_figures(old)
     assert len(storage.find(root)) == 2
     storage.rm(root, recursive=True)

@@ -235,12 +235,11 @@ def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
             queue = read_health(session, now)
             facts["workers"] = f"{queue.busy} busy, {queue.waiting} submissions wait"
             facts["clock"] = f"is {operator_settings.measure_drift(session, now):+.0f} s from the database's"
-            done = {
-                "last sweep": operator_settings.read_done(session, operator_settings.SWEPT),
-                "last backup": operator_settings.read_done(session, operator_settings.BACKED_UP),
-                "last sign of a worker": queue.alive_at,
-            }
-            for what, moment in done.items():
+            for what, moment in (
+                ("last sweep", operator_settings.read_done(session, operator_settings.SWEPT)),
+                ("last backup", operator_settings.read_done(session, operator_settings.BACKED_UP)),
+                ("last sign of a worker", queue.alive_at),
+            ):
                 late = ", which is in the future: look at the clock" if moment and moment > now else ""
                 facts[what] = moment.isoformat(timespec="minutes") + late if moment else "never"
     except PodevalError as error:

@@ -224,12 +224,13 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
 def _report_stops(worker: "Worker") -> None:
     """Print what a worker finishes when procrastinate, which handles the signals, is told to stop."""
 
-    def report(record: logging.LogRecord) -> bool:
-        if getattr(record, "action", "") == "stopping_worker":
-            message = "then SIGTERM stops at once, and another goes on when its claim has lapsed"
-            _LOG.info("stops" if worker.at_work is None else f"{_FINISHES.format(worker.at_work)}; {message}")
-        return False
+    class Stops(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if getattr(record, "action", "") == "stopping_worker":
+                message = "then SIGTERM stops at once, and another goes on when its claim has lapsed"
+                _LOG.info("stops" if worker.at_work is None else f"{_FINISHES.format(worker.at_work)}; {message}")
 
     logger = logging.getLogger("procrastinate.worker")
     logger.setLevel(logging.INFO)
-    logger.addFilter(report)
+    logger.addHandler(Stops())
+    logger.propagate = False

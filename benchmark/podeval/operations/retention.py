@@ -190,8 +190,8 @@ def _remove(run: RunFolder, outputs: Sequence[tuple[Output, list[Path]]], name: 
     """Remove recordings after marking their outputs, so that a kill in between leaves no unmarked loss."""
     if outputs and (store := os.environ.get(STORE)):
         recordings = [path for _, files in outputs for path in files]
-        digest = hashlib.sha256("\n".join(path.name for path in recordings).encode()).hexdigest()
-        address = f"{store.rstrip('/')}/{name}/{digest[:16]}.tar"
+        names = "\n".join(path.name for path in recordings).encode()
+        address = f"{store.rstrip('/')}/{name}/{hashlib.sha256(names).hexdigest()[:16]}.tar"
         # The address is kept first, so that a takedown deletes what a kill leaves there.
         if address not in list_shards(run):
             append_line(run.path / SHARDS, {"schema": 1, "address": address})
