@@ -41,7 +41,8 @@ for (const article of document.querySelectorAll("article")) {
     const word = words[findLast()];
     if (word === now) return;
     // Who reads elsewhere in the transcript is left there.
-    if (word && !isSeen(word) && (!now || isSeen(now))) transcript.scrollTop = word.offsetTop - transcript.clientHeight / 3;
+    const follows = word && !isSeen(word) && (!now || isSeen(now));
+    if (follows) transcript.scrollTop = word.offsetTop - transcript.clientHeight / 3;
     now?.classList.remove("now");
     word?.classList.add("now");
     now = word;
