@@ -160,8 +160,9 @@ class Board:
 
     def addresses(self, method: str = "GET") -> list[str]:
         """Every address of a method, each parameter with a value that is there."""
-        addresses = [self._filled(route.path) for route in routes(self.app.routes) if method in (route.methods or ())]
-        return list(dict.fromkeys(addresses))
+        paths = [route.path for route in routes(self.app.routes) if method in (route.methods or ())]
+        tables = ("marks", "tidy", "results", "webmushra")
+        return list(dict.fromkeys(self._filled(path.replace("{part}", part)) for path in paths for part in tables))
 
     def _filled(self, path: str) -> str:
         values = self.values | {"name": SYSTEM if path.startswith("/report") else self.battle["a"]["audio"]}
