@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sqlalchemy import Select, bindparam, select
+from sqlalchemy import ClauseElement, Select, bindparam, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from podeval.arena.settings import EXCERPTS, PROTOCOLS
@@ -248,7 +248,7 @@ def _number_texts() -> defaultdict[str, int]:
 
 
 def _read_columns(
-    session: Session, query: Select[Any], numbers: Sequence[Mapping[str, int] | None]
+    session: Session, query: ClauseElement, numbers: Sequence[Mapping[str, int] | None]
 ) -> list[NDArray[Any]]:
     """Return the columns of a query as arrays: texts by their numbers; where there are none, the values are floats.
 

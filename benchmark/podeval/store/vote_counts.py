@@ -191,7 +191,7 @@ def recount(session: Session) -> None:
     rated_battle, *rated_vote = RATED
     battles = select(*_PAIR).where(rated_battle)
     outcomes = (
-        func.sum(case((and_(Vote.number.is_not(None), name == _WINNER), 1), else_=0))
+        func.sum(case((and_(Vote.number.is_not(None), _WINNER.in_([name])), 1), else_=0))
         for name in ("low_won", "high_won", "neither")
     )
     pairs = (
