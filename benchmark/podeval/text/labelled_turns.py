@@ -288,8 +288,8 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     names = {label for label in labels if small or not _SMALL_WORD.search(label)}
     again = {label for label in names if labels[label] > 1}
     # Where names have lines of their own, a word and a colon in the lines below are words.
-    alone = {line.label for line in lines if line.label and not line.words}
-    names = names & (alone | again) if alone & again else names
+    separate = {line.label for line in lines if line.label and not line.words}
+    names = names & (separate | again) if separate & again else names
     # Labels that say by their form what they are, with names before the first of them or used more than once.
     certain = any(line.text.startswith(VOICE) for line in lines) or sure[:1] == [0]
     if certain or (len(sure) > 1 and share >= _SOME and sure[0] <= _LONG_OPENING):
