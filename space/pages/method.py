@@ -73,7 +73,7 @@ def method(request: Request, site: CurrentSite) -> Response:
         published_search=_searches(published),
         printed=list_printed_agreements(),
         heard=ranking.heard,
-        titles={system: known.title for system, known in ranking.systems.items()},
+        titles={system: entry.title for system, entry in ranking.systems.items()},
         changes=history[:NEWEST],
         more=max(0, len(history) - NEWEST),
         benchmarks=[benchmarks.get(name) for name in benchmarks.list_benchmarks()],

@@ -214,8 +214,8 @@ class RecordingPart(ScorePart):
                 yield render_work(self._texts, self._texts["working"]["reading"]), "", ""
                 with open_decoded(path) as copy:
                     count_sent, script = 0, known_words or words
-                    asked = (copy, title, script, count or speakers, names, self._language)
-                    for session in score_apart(*asked, upsample=bool(upsample)):
+                    inputs = (copy, title, script, count or speakers, names, self._language)
+                    for session in score_apart(*inputs, upsample=bool(upsample)):
                         # What has not changed is not sent again: a fold that somebody opened stays open.
                         is_new, count_sent = len(session.lines) > count_sent, len(session.lines)
                         so_far = self._texts["so_far"].format(title)

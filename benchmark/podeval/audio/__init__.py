@@ -2,6 +2,7 @@
 
 __all__ = [
     "container",
+    "container_parts",
     "decode",
     "excerpts",
     "faults",
