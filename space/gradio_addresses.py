@@ -1,6 +1,6 @@
 """Where Gradio's apps stand, how much may be sent to them, and which files a visitor may name to them.
 
-Gradio's data for a file is a dictionary with a path. Gradio believes that path, copies what lies there and tells where
+Gradio's data for a file is a dictionary with a path. Gradio believes that path, copies what is there and tells where
 the copy is; so a visitor may name those that this process took in from that visitor, and nothing else, and the path is
 checked here, before Gradio sees it.
 """
@@ -70,7 +70,7 @@ def is_for_events(path: str) -> bool:
 
 
 def clear_broken_off(folder: str) -> None:
-    """Delete what was left of uploads that broke off, which Gradio keeps for good: files beside its folders.
+    """Delete what was left of uploads that broke off, which Gradio keeps for good: files next to its folders.
 
     Args:
         folder: the folder of uploads.

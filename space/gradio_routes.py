@@ -1,6 +1,6 @@
 """What of Gradio is answered: its page at the address of each tab, its events, uploads, nothing else that it offers.
 
-Three walls stand before Gradio, which checks by itself only in apps that it launches and not in apps that are mounted:
+Three walls are before Gradio, which checks by itself only in apps that it launches and not in apps that are mounted:
 its routes are an allow-list, a request names only files that were taken in from the same visitor, and a file is handed
 out only to the visitor who sent it. The fourth is Gradio's own check, which `gradio_app.mount` turns on.
 
@@ -192,7 +192,7 @@ class GradioGate:
     ) -> None:
         """Hand on an event whose files were issued to its sender.
 
-        Gradio gets the JSON written anew, so that it cannot read another thing in it than was checked.
+        Gradio gets the JSON written again, so that it cannot read another thing in it than was checked.
         """
         if Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             # A form of another site can send anything but this without asking first.

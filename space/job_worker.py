@@ -3,7 +3,7 @@
 A thread works; APScheduler sweeps the queue, looks over what waits for the Hub, stops jobs nobody needs, mirrors and
 retains. Generating happens in the jobs' containers; what they leave is decoded here, in a sandbox where there is one,
 else in a process of its own with limits, and measured. A site that ends in the middle loses nothing: its claim lapses,
-and the next one goes on with the same job.
+and the next one continues with the same job.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Evaluation:
     def running(self) -> Iterator[None]:
         """Let the worker, if there is one, work while the block runs.
 
-        The thread that works is left behind then: its claim lapses, and the next process goes on.
+        The thread that works is left behind then: its claim lapses, and the next process continues.
         """
         if self.worker is None:
             yield

@@ -76,7 +76,7 @@ class SecurityHeaders:
             for name, value in (EVERYWHERE | {"Content-Security-Policy": write_header_value(self._policy)}).items():
                 headers.setdefault(name, value)
             if headers.get("content-type", "").startswith("text/html"):
-                # A page is for one session, whatever stands between.
+                # A page is for one session, whatever is between.
                 headers.setdefault("Cache-Control", "private, no-cache")
         await self._send(message)
 
@@ -122,7 +122,7 @@ BODY_SECONDS = 20.0
 """Seconds from the head of a request to the last byte of its body."""
 
 _PROGRAMS = "/mcp"
-"""Read-only, for programs that are no browsers; with what lies below it."""
+"""Read-only, for programs that are no browsers; with what is below it."""
 
 _FORWARDED = ("forwarded", "via", "x-real-ip")
 _FORWARDED_BEGIN = ("x-forwarded-", "cf-")
@@ -301,7 +301,7 @@ def read_own_hosts() -> frozenset[str]:
 
 
 def read_trusted_proxies() -> str:
-    """How many proxies of ours stand before the site; empty where its visitors come by themselves."""
+    """How many proxies of ours are before the site; empty where its visitors come by themselves."""
     return os.environ.get("PODEVAL_TRUSTED_PROXY") or os.environ.get("SPACE_ID") or ""
 
 
@@ -389,7 +389,7 @@ def _is_address(name: str) -> bool:
 
 
 def _from_a_page_elsewhere(headers: Headers) -> bool:
-    """Whether one of our pages, as a browser says, has another name than this machine: a silent proxy stands between.
+    """Whether one of our pages, as a browser says, has another name than this machine: a silent proxy is between.
 
     A link on another site leads here too; of that a browser says so, as this machine's pages count as safe.
     """

@@ -120,7 +120,7 @@ class WriteProbe:
 SWEEP = "PODEVAL_SWEEP"
 """The setting that says every how many hours the rules of integrity are applied; 0 for never."""
 LOOK_SECONDS = 600.0
-"""Seconds between two looks whether they have to be."""
+"""Seconds between two looks whether they must be."""
 
 NOWHERE = CodedSentence(
     "visitors cannot be identified: this board is reachable from other machines and has no sign-in. Its operator sets "
@@ -160,7 +160,7 @@ class FetchKeeper:
         if not self._waiting:
             self._waiting = True
             try:
-                # Whoever has the last byte may hang up, which would end this too.
+                # Anyone who has the last byte may hang up, which would end this too.
                 with CancelScope(shield=True):
                     await self._in_turn()
             finally:

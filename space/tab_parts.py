@@ -1,6 +1,6 @@
 """A part of a tab whose content is ours: a constant template, and a script of `static/` that fills it.
 
-Gradio writes what stands in a template's `{{name}}` into a JavaScript template literal, and evaluates that: a system
+Gradio writes what is in a template's `{{name}}` into a JavaScript template literal, and evaluates that: a system
 called `${alert(1)}` would run. So no template here holds a place for a value: scripts fetch what strangers wrote as
 HTML that Jinja escaped, or set it as text.
 """
@@ -37,7 +37,7 @@ def make_part(name: str, script: str = "", content: str = "", **options: Any) ->
     Args:
         name: its element id.
         script: file in `static/`, whose `start` is called with the part's element, or a script of its own.
-        content: HTML of ours that stands in it from the beginning.
+        content: HTML of ours that is in it from the beginning.
         options: the options of `gr.HTML`.
 
     Raises:

@@ -1,6 +1,6 @@
 """What every page of the site is given: one look, one sign-in, one language, one pace.
 
-Own pages are templates with scripts of their own files; nothing on them comes from another host and no code stands in
+Own pages are templates with scripts of their own files; nothing on them comes from another host and no code is in
 the page. Whatever changes something is a POST of JSON with the header `X-Podeval`, which no other site can send.
 """
 

@@ -91,7 +91,7 @@ def schema() -> JSONResponse:
 
 @routes.get("/submit/scripts/{benchmark}/{split}.zip", dependencies=[limit("20/minute", "scripts")])
 def scripts(site: CurrentSite, benchmark: str, split: str) -> Response:
-    """The scripts to be read aloud, named as their recordings have to be named."""
+    """The scripts to be read aloud, named as their recordings must be named."""
     content = write_scripts(*_spoken(site.services.desk, benchmark, split))
     return Response(content, 200, attach(f"podeval-{benchmark}-{split}-scripts.zip"), "application/zip")
 

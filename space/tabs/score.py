@@ -34,7 +34,8 @@ from podeval.text.message_catalogue import FIRST
 from podeval.texts import write_sentence
 
 IN_TURN: dict[str, Any] = {"concurrency_limit": WAITING + 1, "api_visibility": "private", "show_progress": "hidden"}
-"""Whoever measures waits in our line and not in Gradio's, which is one per language and says no place in our words."""
+"""Anyone who measures waits in our line and not in Gradio's, which is one per language and says no place in our
+words."""
 
 
 OWN = "own"

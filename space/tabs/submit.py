@@ -122,7 +122,7 @@ class SubmitTab(TabPart):
         gr.on([lists.select, refresh.click], self.show_queue, None, [stranger, lists], **quiet)
         self._recordings.connect(tracks)
         # What is typed stays in the browser tab until it is taken: when the server was away and answers again, Gradio
-        # loads its page anew, and a language is chosen by loading it, too.
+        # loads its page again, and a language is chosen by loading it, too.
         app.load(inputs=draft, outputs=draft, js=_RESTORE, **_IN_BROWSER)
         gr.on([each.change for each in draft], inputs=draft, js=_KEEP, **_IN_BROWSER)
         sent.then(inputs=answer, js=_FORGET, **_IN_BROWSER)
@@ -304,7 +304,7 @@ class SubmitTab(TabPart):
         ]
 
     def _folder_beside(self, document: dict[str, Any]) -> Path | None:
-        """The folder beside a document whose outputs were uploaded here."""
+        """The folder next to a document whose outputs were uploaded here."""
         return self._recordings.uploads.folder if "folder" in document["source"] else None
 
     def _judge(self, request: gr.Request, kind: str, refusals: list[dict[str, str]], **told: Any) -> list[Any]:

@@ -250,7 +250,7 @@ def test_audio_is_heard_and_its_transcript_gives_the_same_clips(
         "data", "segments", "show.wav", "--transcript-out", "heard.txt", "--clips-out", "clips", "--json", code=0
     )
     found = json.loads(said.out)
-    assert "show.wav: 1 of 3 segments are left out, as no speaker was found where they are" in said.err
+    assert "show.wav: 1 of 3 segments are left out, because no speaker was found there" in said.err
     assert Path("heard.txt").read_text() == "[Speaker S1] [0.00-2.00]: Hello.\n[Speaker S2] [2.20-5.00]: Hi!\n"
     assert found["clips"][0].pop("audio_file") == "dialog_1_S1-S2_0.00-5.00.wav"
     assert soundfile.info("clips/dialog_1_S1-S2_0.00-5.00.wav").frames == 5 * RATE

@@ -6,8 +6,8 @@ Votes on `excerpts` (20 to 30 s of both; a vote from 10 s heard of each side) an
 
 Nobody judges two hours of audio in one sitting, and two freely chosen excerpts would compare a greeting with a
 farewell. Short outputs are heard whole. Outputs with equally many turns (the same script, the same dialogue) are
-compared over the same turns, and where a turn has to be cut, over the same part of it; others at the same relative
-position. Whoever wants to judge recordings from beginning to end has them whole (`choose_whole`).
+compared over the same turns, and where a turn must be cut, over the same part of it; others at the same relative
+position. Anyone who wants to judge recordings from beginning to end has them whole (`choose_whole`).
 """
 
 import math
@@ -28,7 +28,7 @@ SECONDS = 30.0
 """Default length of the longest excerpt of one side."""
 
 SHORTEST_SHARE = 2 / 3
-"""Share of the longest excerpt below which the next turn is begun too, though it has to be cut."""
+"""Share of the longest excerpt below which the next turn is begun too, though it must be cut."""
 
 _TIMES_HEARD = 3
 """Number of times that both sides can be played before a battle lapses."""

@@ -119,7 +119,7 @@ def read_sides(
         dataset = load_items(benchmark, plan.split, data)
         if plan.dataset != f"{benchmark.dataset.path}@{dataset.revision}":
             raise BadInput(
-                f"the run in {path} answered other items than those of the dataset here; name its own (--data)"
+                f"the run in {path} answered items that are not in the dataset here; name its own dataset (--data)"
             )
         answered = list(read_dialogues(run, dataset.items))
         if missing := len(dataset.items) - len(answered):

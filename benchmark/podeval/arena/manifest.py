@@ -176,7 +176,7 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
     """Return the measured columns of an output: length, loudness and content hash of its audio.
 
     Raises:
-        BadInput: it is not audio, or a turn lies outside it.
+        BadInput: it is not audio, or a turn is outside it.
     """
     from podeval.audio import loudness
     from podeval.audio.decode import decode, hash_file

@@ -92,7 +92,7 @@ class _Snapshot:
 
 
 class Matchmaker:
-    """The maker of battles; what it knows of all voters is made anew beside the battles every half minute or later.
+    """The maker of battles; what it knows of all voters is made again next to the battles every half minute or later.
 
     Args:
         database: the database of the arena.

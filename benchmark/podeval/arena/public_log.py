@@ -3,7 +3,7 @@
 A file gets its name and its records before it is sent. A sender that dies, or does not get the answer, finds the file
 there under its name and sends nothing twice (`podeval.hub.commits`). At start-up, records that the database lacks are
 read back; a database restored from an old backup thereby also learns what it had sent.
-(`huggingface_hub.CommitScheduler` does neither: it sends what lies in a folder, and never reads back.)
+(`huggingface_hub.CommitScheduler` does neither: it sends what is in a folder, and never reads back.)
 """
 
 import contextlib

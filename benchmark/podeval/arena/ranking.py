@@ -181,7 +181,7 @@ class RevealedBattle:
 class Rankings:
     """The ranking of an arena, computed again when the counted votes change; safe for threads.
 
-    It is computed beside those who ask, who get the last one meanwhile; after a restart, the last one is on the disk.
+    It is computed next to those who ask, who get the last one meanwhile; after a restart, the last one is on the disk.
     Where rating is quick, whoever asks first waits for the new one.
 
     Args:

@@ -87,7 +87,7 @@ class Standings:
 
 
 def compute_standings(battles: Battles, *, position: bool = False, robust: bool = True) -> Standings:
-    """Compute the ranking from battles, with everything a board shows beside it.
+    """Compute the ranking from battles, with everything a board shows next to it.
 
     Args:
         battles: the battles in recorded order; only Elo depends on the order.

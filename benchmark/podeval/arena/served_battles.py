@@ -59,7 +59,7 @@ class Audio:
     compared: "tuple[Audio, Audio] | None" = None
     """Excerpt of a side and that of the other side, whose loudness is compared."""
     seconds: float | None = None
-    """Length as played, with the silence that hides its exact length; None where nothing has to be hidden."""
+    """Length as played, with the silence that hides its exact length; None where nothing must be hidden."""
     is_excerpt: bool = False
     """Whether it is one of two excerpts, which are of equal length and size."""
 
@@ -186,7 +186,7 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
 
 @dataclass(frozen=True)
 class BattleSide:
-    """One side as a listener sees it: an opaque name of audio, its length, and how much has to be heard, in seconds.
+    """One side as a listener sees it: an opaque name of audio, its length, and how much must be heard, in seconds.
 
     The length is in whole seconds, as is the sound behind the name: an exact length would identify the recording.
     """

@@ -178,7 +178,7 @@ class Arena:
         now, wish = self._clock(), {"protocol": protocol, "dimension": dimension}
 
         while True:
-            # Chosen beside the others, so that only the record of it waits for its turn to write.
+            # Chosen next to the others, so that only the record of it waits for its turn to write.
             with self.database.reading() as session:
                 try:
                     battle = self._matchmaker.new_battle(session, voter, now, **wish, seed=seed)

@@ -337,7 +337,7 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
         The container's name (see `Container`) and the duration in seconds.
 
     Raises:
-        BadAudio: the file is missing, not audio, shorter than it states, or holds nothing to play.
+        BadAudio: the file is missing, not audio, shorter than it states, or contains nothing to play.
     """
     import av
 

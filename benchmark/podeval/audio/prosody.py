@@ -38,7 +38,7 @@ class VoiceContour:
     level: NDArray[np.float64]
 
     def inside(self, spans: Sequence[Span]) -> VoiceContour:
-        """Return the frames whose middle lies inside one of the spans."""
+        """Return the frames whose middle is inside one of the spans."""
         middles = np.arange(len(self.pitch)) * FRAME
         kept = np.zeros(len(middles), dtype=bool)
         for span in spans:

@@ -1,7 +1,7 @@
 """The definition of a benchmark: a dataset revision, the tasks put to systems, the metrics, and the aggregation.
 
 A benchmark is data. Its record is complete and typed, so that the runs, the board and the docs read the same
-facts; nothing about a benchmark is decided elsewhere. Its items are stored beside the record as JSON, pinned by
+facts; nothing about a benchmark is decided elsewhere. Its items are stored next to the record as JSON, pinned by
 SHA-256.
 """
 
@@ -72,7 +72,7 @@ class Dimension(FactSheet):
 class Track(FactSheet):
     """A task put to systems: what they receive and what they return.
 
-    The values of a track with a `group` stand in a column group of that name on the board, because the same metric on
+    The values of a track with a `group` are in a column group of that name on the board, because the same metric on
     another track is measured under other conditions.
     """
 
@@ -270,7 +270,7 @@ class Benchmark(FactSheet):
         return next((split for split in self.splits if split.file or split.sample), self.splits[0])
 
     def group_of(self, track: str) -> str:
-        """Return the column group of a track on the board; "" where its metrics stand in the groups of their own."""
+        """Return the column group of a track on the board; "" where its metrics are in the groups of their own."""
         return next((one.group for one in self.tracks if one.name == track), "")
 
     def items(self, split: str) -> tuple[Item, ...]:
@@ -322,7 +322,7 @@ def _read_items(split: Split) -> tuple[Item, ...]:
     try:
         items = _ItemsFile.model_validate(json.loads(pinned.read())).items
     except ValidationError as error:
-        raise PodevalError(f"the data file {split.file} does not hold items: {error}") from error
+        raise PodevalError(f"the data file {split.file} does not contain items: {error}") from error
     return tuple(_add_script(item, split) for item in items) if split.scripts else items
 
 

@@ -193,7 +193,7 @@ def _rows_of(settled: ResolvedView, columns: Sequence[Column], words: Words) -> 
 
 
 def _marks(kind: str, facts: Facts, spoken: str, rows: Sequence[Row], words: Words) -> list[str]:
-    """What stands in small letters behind a name."""
+    """What is in small letters behind a name."""
     if rows and rows[0]["provenance"] == "reported":
         return [name_source(str(rows[0]["source"]))]
     marks = [words["kinds"][kind]] if kind in words["kinds"] else [words["baseline"]] if facts.is_ours else []

@@ -1,7 +1,7 @@
 """Results in the form of Every Eval Ever, schema 0.3.0: a record for each run and a line for each measured item.
 
-Form: the package `every-eval-ever`, whose `validate` the tests ask. A record lies at
-`data/<collection>/<developer>/<model>/<uuid>.json`, its items beside it in `<uuid>_samples.jsonl`. The texts of items
+Form: the package `every-eval-ever`, whose `validate` the tests ask. A record is at
+`data/<collection>/<developer>/<model>/<uuid>.json`, its items next to it in `<uuid>_samples.jsonl`. The texts of items
 are not passed on, only their ids; what is unscored has a number and no line, because the form knows no absent score.
 """
 

@@ -170,7 +170,7 @@ def parse_reading(text: str) -> Reading:
 
 
 def compute_course(starts: list[float], window: float, values: list[float | None]) -> tuple[float | None, ...]:
-    """Return the mean of the windows whose middle lies in each tenth of the recording; None in a tenth without any."""
+    """Return the mean of the windows whose middle is in each tenth of the recording; None in a tenth without any."""
     end = starts[-1] + window if starts else 0.0
     if end <= 0:
         return (None,) * PARTS

@@ -117,7 +117,7 @@ def _read_parts(runs: Path, output: str) -> Iterator[PlayablePart]:
     """Read the sounds of an output.
 
     Raises:
-        BadInput: the path or an audio it names lies outside the folder, or cannot be read.
+        BadInput: the path or an audio it names is outside the folder, or cannot be read.
     """
     document = _inside(runs, runs / output, output)
     try:

@@ -280,7 +280,7 @@ def report_runs(
         wishes: protocols to show where a metric has several, by their ids or by the name of a preset.
 
     Raises:
-        BadInput: a folder holds no run, does not lie as runs do, or has not been measured.
+        BadInput: a folder contains no run, does not lie as runs do, or has not been measured.
     """
     by_folder: dict[Path, list[RunFolder]] = {}
     for path in folders:

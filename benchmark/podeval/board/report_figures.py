@@ -102,7 +102,7 @@ class DriftFigure:
         column: column of the key.
         per: unit of the slope's denominator: a minute, or a thousand tokens.
         slope: the mean over items with its interval.
-        rising, falling: items whose own slope's interval lies above or below zero.
+        rising, falling: items whose own slope's interval is above or below zero.
         course: mean and interval in each tenth of the recordings; None where no recording has a window.
     """
 
@@ -207,7 +207,7 @@ def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: I
     Args:
         scores: scores of the system.
         protocols: protocol id by metric.
-        columns: the columns of the board; a windowed key that is none of them is listed beside its metric's.
+        columns: the columns of the board; a windowed key that is none of them is listed next to its metric's.
     """
     by_id = {of_board.id: of_board for of_board in columns}
     dimensions = {of_board.metric: of_board.dimension for of_board in by_id.values()}
@@ -242,7 +242,7 @@ def set_against(
         other: the value to compare it with.
         of: the column, which says what is better.
         low: lower bound of the interval that tells them apart; None without one.
-        high: upper bound. The two are equal where `other` lies within the bounds.
+        high: upper bound. The two are equal where `other` is within the bounds.
     """
     if value is None or other is None:
         return ReferenceFigure()

@@ -166,7 +166,7 @@ def build_chapter(
 
 
 def _describe_protocols(chapter: Chapter, words: Texts) -> list[Part]:
-    """Say how the values of a chapter came about."""
+    """Say how the values of a chapter were made."""
     protocols = [describe_protocol(get_title(metric), content) for metric, content in chapter.protocols.items()]
     return [Text(words["protocols_about"]), Protocols(protocols)]
 

@@ -109,7 +109,7 @@ def read_figures() -> tuple[ElsewhereFigure, ...]:
 
 
 def list_tables_beside(benchmark: str) -> list[PrintedTable]:
-    """Return the tables that stand below the boards of one of our benchmarks."""
+    """Return the tables that are below the boards of one of our benchmarks."""
     return [_table(source) for source in read_sources() if benchmark in source.beside]
 
 
@@ -150,7 +150,7 @@ def _table(source: FigureSource) -> PrintedTable:
 
 
 def describe_tables(benchmark: str, words: Words) -> list[dict[str, Any]]:
-    """The figures of other benchmarks that stand below a board of printed figures."""
+    """The figures of other benchmarks that are below a board of printed figures."""
     texts = words["elsewhere"]
     return [
         {

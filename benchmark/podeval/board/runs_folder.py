@@ -192,7 +192,7 @@ class ProfileBoard:
 
     @cached_property
     def spoken(self) -> Mapping[Key, str]:
-        """How the outputs of each row came about, as its protocols say (`whole`, `turns`, `chunks`), where they do."""
+        """How the outputs of each row were made, as its protocols say (`whole`, `turns`, `chunks`), where they do."""
         pairs = self._numbers[["system", "provenance", "protocol_json"]].drop_duplicates().itertuples(index=False)
         stated = {(str(system), str(provenance)): read_object(text) for system, provenance, text in pairs}
         ways = {key: content.get("generation", {}).get("strategy", "") for key, content in stated.items()}
@@ -257,7 +257,7 @@ class Index:
 
     @cached_property
     def boards(self) -> tuple[str, ...]:
-        """The name `benchmark/split` of every split; figures of a whole benchmark stand on the boards of its splits."""
+        """The name `benchmark/split` of every split; figures of a whole benchmark are on the boards of its splits."""
         with_splits = {name.partition("/")[0] for name in self._rows if not name.endswith("/")}
         return tuple(name for name in self._rows if not name.endswith("/") or name[:-1] not in with_splits)
 

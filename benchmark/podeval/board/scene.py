@@ -136,7 +136,7 @@ class RadarAxis:
     best: float
 
     def at(self, value: float) -> float:
-        """Return the position of a value from 0, the centre, to 1, the rim; a value beyond an end lies on it."""
+        """Return the position of a value from 0, the centre, to 1, the rim; a value beyond an end is on it."""
         share = (self.worst - self.column.badness(value)) / (self.worst - self.best)
         return min(max(share, 0.0), 1.0)
 

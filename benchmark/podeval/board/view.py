@@ -51,12 +51,12 @@ class BoardView:
         size: bucket of the systems' parameters; empty for all.
         licence: licence of the systems; empty for all.
         language: a language that the systems speak; empty for all.
-        spoken: ways in which outputs came about, by their protocols: `whole`, `turns`, `chunks`; empty for all.
+        spoken: ways in which outputs were made, by their protocols: `whole`, `turns`, `chunks`; empty for all.
         q: words that name, id or organisation hold.
-        pins: systems that stand on top whatever the filters say, at most six.
+        pins: systems that are on top whatever the filters say, at most six.
         columns: column ids shown; empty for all.
         protocols: protocol ids chosen, for metrics that have several; a wish may also name a preset.
-        sort: column id by which rows stand, best first; with a leading `-` worst first; `system` by name.
+        sort: column id by which rows are sorted, best first; with a leading `-` worst first; `system` by name.
         plot: one of `PLOTS`.
         of: column id of the plot.
         correction: `view` for ranks corrected over all columns of the view together; "" for each column by itself.

@@ -42,7 +42,7 @@ class Words:
         return str(self["profiles"].get(name, name))
 
     def spoken(self, name: str) -> str:
-        """How outputs came about: in one piece, turn by turn, or joined."""
+        """How outputs were made: in one piece, turn by turn, or joined."""
         return str(self["spoken"].get(name, self["not_stated"]))
 
     def slice(self, name: str) -> str:

@@ -28,7 +28,7 @@ arena = typer.Typer(
 
 
 class Covariate(StrEnum):
-    """What may sway listeners beside what they are asked about."""
+    """What may sway listeners besides what they are asked about."""
 
     LENGTH = "length"
     LOUDNESS = "loudness"
@@ -78,7 +78,9 @@ def add(
             source, benchmark=benchmark, split=split, dimension=about[0], question=about[1], controls=controls
         )
     elif benchmark or split or dimension or question or controls:
-        raise BadInput(f"{source} is no folder of runs; a manifest says itself what it compares: give no other options")
+        raise BadInput(
+            f"{source} is not a folder of runs; a manifest itself says what it compares, so give no other options"
+        )
     else:
         arena_manifest = read_manifest(source)
     if from_runs and not arena_manifest.outputs:

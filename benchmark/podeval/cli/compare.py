@@ -40,7 +40,7 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="ITEM|FILE",
-            help="item that is compared and decides nothing, or a file with one on each line and its reason after a # "
+            help="item that is compared but does not count, or a file with one on each line and its reason after a # "
             "(repeatable)",
         ),
     ] = None,
@@ -316,7 +316,7 @@ def _write_junit(comparison: "RunComparison", path: Path) -> None:
 
 
 def _print_annotations(comparison: "RunComparison") -> None:
-    """Print workflow commands, by which GitHub shows what failed and what is undecided beside the change."""
+    """Print workflow commands, by which GitHub shows what failed and what is undecided next to the change."""
     for column in comparison.columns:
         if column.verdict and (column.failed or column.verdict == "undecided"):
             kind = "error" if column.failed else "notice"

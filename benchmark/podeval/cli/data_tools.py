@@ -226,7 +226,7 @@ def _transcribe(output: dict[str, Any], recording: "Recording", language: str | 
     left_out = len(transcript.nobody)
     if left_out:
         total = left_out + len(transcript.segments)
-        say(f"{recording.name}: {left_out} of {total} segments are left out, as no speaker was found where they are")
+        say(f"{recording.name}: {left_out} of {total} segments are left out, because no speaker was found there")
     models = {job: registry.get_card(job, recording.profile).id for job in ("transcriber", "diarizer")}
     output["heard"] = {"profile": recording.profile, **models, "language": transcript.language, "left_out": left_out}
     return list(transcript.segments)

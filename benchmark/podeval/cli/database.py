@@ -27,7 +27,7 @@ Place = Annotated[
 
 
 def _refuse_bucket(runs: Path) -> Path:
-    """Only what is read alone can lie elsewhere: votes and submissions would be written beside the runs."""
+    """Only what is read alone can be elsewhere: votes and submissions would be written next to the runs."""
     if str(runs).startswith("hf:"):
         raise BadInput(f"{runs} is in a bucket, which only `podeval report show` and `podeval report export` can read")
     return runs

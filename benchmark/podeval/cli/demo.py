@@ -86,11 +86,11 @@ def demo(
     if serve:
         open_board(out, "127.0.0.1", port)
     elif not complete:
-        say("Some scores are missing, above it says why; `podeval doctor` says what can be installed.")
+        say("Some scores are missing, for the reasons above; `podeval doctor` says what can be installed.")
 
 
 class _Runs:
-    """The demo's runs, each with its number, so that whoever waits knows how many are still to come."""
+    """The demo's runs, each with its number, so that anyone who waits knows how many are still to come."""
 
     def __init__(self, count: int) -> None:
         self._count, self._begun = count, 0

@@ -201,7 +201,13 @@ Fields = Annotated[
 ]
 Stream = Annotated[bool, typer.Option("--stream", help="ask the server for a stream, and measure how it would play")]
 Pace = Annotated[
-    float, typer.Option("--pace", min=1, max=50, help="times real time of a live conversation; timed at 1 only")
+    float,
+    typer.Option(
+        "--pace",
+        min=1,
+        max=50,
+        help="speed of a live conversation as a multiple of real time; delays are measured only at 1",
+    ),
 ]
 InterruptAfter = Annotated[
     float,
@@ -351,7 +357,7 @@ def _add_sampling(options: OwnOptions, api: str) -> OwnOptions:
 
     sampling = get_preset(options.preset).sampling if options.preset else {}
     if api != "chat" and sampling:
-        say(f"the preset {options.preset} sets {', '.join(sampling)} of systems with a chat API; {api} is sent none")
+        say(f"the preset {options.preset} sets {', '.join(sampling)} of systems with a chat API; {api} gets none")
         return options
     set_by_user = {assignment.partition("=")[0] for assignment in options.field}
     fields = [f"{name}={json.dumps(value)}" for name, value in sampling.items() if name not in set_by_user]

@@ -99,7 +99,7 @@ def install_metrics() -> None:
 def list_models(as_json: AsJson = False) -> None:
     """List every model with its job, profile, licence and size, and whether it is installed.
 
-    A profile uses the models that it is named beside; another is chosen by its name.
+    A profile uses the models that it is named next to; another is chosen by its name.
 
     Example: podeval models list
 

@@ -40,7 +40,7 @@ def new(
     from podeval.listening.planning import draft_design
 
     if out.exists():
-        raise BadInput(f"{out} is there already; delete it, or choose another file with --out")
+        raise BadInput(f"{out} already exists; delete it, or choose another file with --out")
     anchors = {"reference": reference, "high": high, "low": low}
     roles = {name: folder for name, folder in anchors.items() if folder is not None}
     design = draft_design(kind, [*(systems or ()), *(more or ())], out, roles, scales or ["ACR"])

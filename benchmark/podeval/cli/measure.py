@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Anew(StrEnum):
-    """What of a judge's records is asked anew."""
+    """What of a judge's records is asked again."""
 
     FAILED = "failed"
     ALL = "all"

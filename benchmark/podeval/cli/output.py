@@ -1,4 +1,5 @@
-"""What commands write: JSON, one object per line; sentences beside it on standard error; what goes on, as log lines."""
+"""What commands write: JSON, one object per line; sentences next to it on standard error; what is happening, as log
+lines."""
 
 import json
 import logging
@@ -38,7 +39,7 @@ def emit(content: Any, *, allow_nan: bool = True) -> None:
 
     Args:
         content: plain data, a dataclass, a pydantic model, or these within each other; times are written as ISO 8601.
-        allow_nan: whether numbers that JSON does not have are written all the same.
+        allow_nan: whether numbers that JSON does not have are written anyway.
 
     Raises:
         ValueError: such a number, where it is not allowed.
@@ -47,7 +48,7 @@ def emit(content: Any, *, allow_nan: bool = True) -> None:
 
 
 def say(sentence: str) -> None:
-    """Print a sentence for whoever watches, beside the results."""
+    """Print a sentence for anyone who watches, next to the results."""
     print(sentence, file=sys.stderr, flush=True)
 
 
@@ -80,7 +81,8 @@ class _ToStandardError(logging.StreamHandler[Any]):
 
 
 def configure_logging() -> None:
-    """Log what goes on in a site or a worker to standard error; libraries that come later set up nothing of theirs."""
+    """Log what is happening in a site or a worker to standard error; libraries that come later set up nothing of
+    theirs."""
     root = logging.getLogger()
     if not any(isinstance(handler, _ToStandardError) for handler in root.handlers):
         handler = _ToStandardError()
@@ -166,7 +168,7 @@ class Steps(AbstractContextManager["Steps"]):
         now = time.monotonic()
         if self._console.is_terminal or not self._under_way or now - self._last_line < _PAUSE:
             return
-        # What was begun last says most; a step that goes on is told seldom.
+        # What was begun last says most; a step that continues is told seldom.
         newest = next(reversed(self._under_way))
         if now - self._told.get(newest, -_AGAIN) >= _AGAIN:
             self._last_line = self._told[newest] = now

@@ -201,7 +201,7 @@ def run(
     prompts: Wordings = None,
     retry: Annotated[
         Literal["failed"] | None,
-        typer.Option(help="speak and measure again what failed, by the system's fault too; the rest is kept"),
+        typer.Option(help="speak and measure again what failed, including the system's own failures; the rest is kept"),
     ] = None,
     allow_upsampling: Annotated[
         bool,
@@ -212,7 +212,7 @@ def run(
     """Evaluate a system on a benchmark: the system speaks, podeval measures. A run can be resumed at any point.
 
     The system is one that comes with podeval, or your own: a folder of what it made, a function in a Python file, or a
-    server of one of the kinds below (its key in PODEVAL_SERVER_KEY). The run lies in OUT/BENCHMARK/SPLIT/NAME.
+    server of one of the kinds below (its key in PODEVAL_SERVER_KEY). The run is in OUT/BENCHMARK/SPLIT/NAME.
 
     Example: podeval run --outputs ./my_audio --benchmark real_pod --split demo
 
@@ -319,7 +319,7 @@ def prepare_submission(
         typer.Option(metavar="OWNER/NAME", help="push the outputs to this dataset repo of the Hub and name it"),
     ] = "",
 ) -> None:
-    """Write the submission document of a finished run and place its outputs beside it, ready for `podeval submit`.
+    """Write the submission document of a finished run and place its outputs next to it, ready for `podeval submit`.
 
     A board that other people run takes outputs from the Hub: --push puts them there, with a card.
 
@@ -332,6 +332,6 @@ def prepare_submission(
     )
     print(draft.document)
     target = draft.document.parent
-    say(f"{draft.outputs} outputs are beside it; describe the system, then run: podeval submit {target} --check")
+    say(f"{draft.outputs} outputs are next to it; describe the system, then run: podeval submit {target} --check")
     for note in draft.notes:
         say(f"Not ready to be submitted, but --check tries it: {note}.")

@@ -217,7 +217,7 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
         message = f"a job costs at most {jobs.at_most(jobs.per_minute()):.2f} USD on {jobs.flavour}"
     except HubUnavailable as error:
         message = f"what a job costs on {jobs.flavour} is asked before it starts ({error})"
-    _LOG.info(f"{message}; {hub.ledger.committed():.2f} of {budget:.2f} USD are gone")
+    _LOG.info(f"{message}; {hub.ledger.committed():.2f} of {budget:.2f} USD are spent")
     return hub
 
 

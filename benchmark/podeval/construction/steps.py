@@ -102,7 +102,7 @@ def run_step(
     """Run a step in its folder, which no other process may use; its report is in the workshop.
 
     The judge's records are kept in the folder. What was answered is not asked again; what was never answered so that it
-    can be used is, so the same command resumes after a judge was mended.
+    can be used is, so the same command resumes after a judge was fixed.
 
     Args:
         workshop: the folder.

@@ -61,7 +61,7 @@ def build(
     # Bring the source here.
     fetched = fetch(record, origin, catalogue.locate_folder(name), into, progress, earlier_revision)
     chosen = _choose_configs(record, fetched.source, configs)
-    # Write everything beside the goal, and put it in place at the end.
+    # Write everything besides the goal, and put it in place at the end.
     partial = out.with_name(f".{out.name}.building")
     shutil.rmtree(partial, ignore_errors=True)
     try:

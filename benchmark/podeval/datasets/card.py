@@ -28,7 +28,7 @@ def render_card(kind: type[Builder], lock: Mapping[str, Any]) -> str:
 
 
 def render_front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata at the top of the card, which stands between dashes."""
+    """Return the metadata at the top of the card, which is between dashes."""
     record = kind.RECORD
     metadata: dict[str, Any] = {
         "pretty_name": record.full_title,

@@ -216,7 +216,7 @@ def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) 
 
 
 def _clear(scratch: Path) -> None:
-    """Remove an unfinished download; unfinished downloads of other episodes may stay beside it."""
+    """Remove an unfinished download; unfinished downloads of other episodes may stay next to it."""
     shutil.rmtree(scratch, ignore_errors=True)
     with contextlib.suppress(OSError):
         scratch.parent.rmdir()

@@ -38,7 +38,7 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
     Args:
         folder: a folder made by `podeval data build`.
         repo: `owner/name`.
-        private: whether a repo that has to be created becomes private.
+        private: whether a repo that must be created becomes private.
         progress: called with what happens, line by line.
 
     Raises:
@@ -107,7 +107,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
-    """Write `eval.yaml` beside the card, a task for each dimension; return its path, None without a benchmark."""
+    """Write `eval.yaml` next to the card, a task for each dimension; return its path, None without a benchmark."""
     if name not in benchmarks.list_benchmarks():
         return None
     configs: dict[str, list[str]] = {}

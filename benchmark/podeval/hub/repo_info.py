@@ -271,7 +271,7 @@ def _card(client: HfApi, repo: str, revision: str, kind: Kind, files: Mapping[st
 def read_card(readme: str) -> tuple[dict[str, Any], str]:
     """Split a README.md into its metadata and the text below; the metadata is empty if it cannot be read.
 
-    As on the Hub, empty lines may stand before the metadata.
+    As on the Hub, empty lines may be before the metadata.
     """
     text = readme.replace("\r\n", "\n")
     begin, line, rest = text.partition("---\n")

@@ -40,7 +40,7 @@ class JudgeExchange:
 
     Args:
         key: key in the records.
-        series: increases when an answer is requested anew on purpose.
+        series: increases when an answer is requested again on purpose.
         attempt: 1 for the first; later requests say what was wrong with the answer before.
         prompt, judge, seed, inputs: parts of the key; `inputs` maps a name to the hash of a text or clip.
         messages: the messages sent, audio as its SHA-256.

@@ -213,8 +213,8 @@ def _check_endpoint(endpoint: str) -> str:
         raise BadInput("an endpoint is a web address such as https://host/v1")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadInput(
-            f"the endpoint {_strip_secrets(endpoint)} carries a user, a password or a query, which would stand "
-            f"in every record; give the key in the environment as {KEY}"
+            f"the endpoint {_strip_secrets(endpoint)} carries a user, a password or a query, which would "
+            f"be in every record; give the key in the environment as {KEY}"
         )
     return endpoint.rstrip("/").removesuffix("/chat/completions")
 

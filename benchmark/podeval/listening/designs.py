@@ -171,7 +171,7 @@ class Design(FactSheet):
         if {HIGH, LOW} & set(self.systems):
             raise ValueError(f"{HIGH} and {LOW} are the anchors' names; give them as high and low of each item")
         if len({item.id for item in self.items}) < len(self.items):
-            raise ValueError("two items have one id")
+            raise ValueError("two items have the same id")
         # Items and questions must fit the kind of test.
         for item in self.items:
             self._check(item)
@@ -190,7 +190,7 @@ class Design(FactSheet):
             raise ValueError(f"a {self.kind} test has no questions of its own; use a questionnaire")
         for questions in (self.questions, self.demographics):
             if len({question.name for question in questions}) < len(questions):
-                raise ValueError("two questions have one name")
+                raise ValueError("two questions have the same name")
         if self.demographics and not any(question.labels for question in self.demographics):
             raise ValueError("the demographics need a question with labels, by which their page counts as answered")
         if any(item.id == ABOUT for item in self.items):
@@ -200,7 +200,7 @@ class Design(FactSheet):
         if fitting < 1 or (self.items_each or 1) > fitting:
             raise ValueError(
                 f"a listener would take about {self.estimate(self.items_each or 1):.0f} minutes for "
-                f"{self.items_each or 1} items, and the test is to take {self.minutes:g}; {fitting} items would fit"
+                f"{self.items_each or 1} items, and the test should take {self.minutes:g}; {fitting} items would fit"
             )
         return self
 

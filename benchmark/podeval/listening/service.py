@@ -354,7 +354,7 @@ class Listening:
                 raise BadInput(write_sentence("listener-unknown", listener=listener, test=test))
             now = self._clock()
             row.standing, row.standing_reason, row.standing_by = standing, reason, by
-            # Not the session's id: whoever has that is the listener.
+            # Not the session's id: anyone who has that is the listener.
             operator_settings.note(session, f"session {standing}", f"{test}: {listener}", reason, by, now)
             decision = {"kind": standing, "detail": reason, "made_by": by, "made_at": now}
             session.add(Flag(id=secrets.token_hex(16), session=row.id, **decision))

@@ -1,8 +1,8 @@
 """The metrics that can be had of a recording or a script, and their results.
 
 A recording is decoded once and models are loaded once. A result is kept in the cache under the content of the
-recording, the protocol and everything beside the recording that can change it, so that a second call decodes nothing
-and loads no model, and one that was stopped goes on where it was. What failed by our fault (a model that is not
+recording, the protocol and everything besides the recording that can change it, so that a second call decodes nothing
+and loads no model, and one that was stopped continues where it was. What failed by our fault (a model that is not
 installed) is tried again, and a judge keeps records of its own.
 """
 
@@ -192,7 +192,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
 
 
 def score_words(request: ScoreRequest, name: str = "text") -> Scores:
-    """Score what a request has beside a recording with those of the metrics that hear nothing.
+    """Score what a request has besides a recording with those of the metrics that hear nothing.
 
     Raises:
         BadInput: an input is missing, cannot be read, or does not fit.
@@ -225,7 +225,7 @@ def _make_scores(
 
 
 def _describe_protocols(request: ScoreRequest, metrics: Sequence[Metric]) -> dict[str, dict[str, Any]]:
-    """Describe how the values of each metric come about."""
+    """Describe how the values of each metric are made."""
     return {
         metric.name: describe_protocol(
             metric, request.chosen_for(metric), request.names_for(metric), request.profile, request.judge

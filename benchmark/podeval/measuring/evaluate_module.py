@@ -257,5 +257,5 @@ def describe_inputs(metric: Metric) -> str:
 def _require_list(name: str, items: Any) -> Any:
     """Return the items; refuse a single item in place of a list."""
     if items is None or isinstance(items, str | bytes | Path | Mapping):
-        raise BadInput(f"{name} is a list with one entry an item, not {type(items).__name__}; put it in brackets")
+        raise BadInput(f"{name} is a list with one entry per item, not {type(items).__name__}; put it in brackets")
     return list_rows(items)

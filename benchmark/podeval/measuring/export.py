@@ -38,13 +38,13 @@ ENDINGS = (".html", ".json", ".csv", ".parquet")
 
 
 def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
-    """Refuse a name whose ending does not say what is to be written, or a folder that is not there.
+    """Refuse a name whose ending does not say what must be written, or a folder that is not there.
 
     Raises:
         BadInput: says which endings there are.
     """
     if path.suffix.lower() not in endings:
-        raise BadInput(f"{path} cannot be written: the name has to end in {', '.join(endings[:-1])} or {endings[-1]}")
+        raise BadInput(f"{path} cannot be written: the name must end in {', '.join(endings[:-1])} or {endings[-1]}")
     if not path.parent.is_dir():
         raise BadInput(f"{path} cannot be written: there is no folder {path.parent}; make it first")
 

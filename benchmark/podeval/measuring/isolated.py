@@ -71,7 +71,7 @@ class ScoreJob(BaseModel):
         metrics: names of those that are wanted; those whose inputs are missing are left out with the reason.
         out: folder for what it writes.
         language: language of the report.
-        allow_upsampling: whether a recording below a model's sampling rate is scored all the same.
+        allow_upsampling: whether a recording below a model's sampling rate is scored anyway.
     """
 
     recording: Path | None
@@ -132,7 +132,7 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
 
     Args:
         job: the job to do.
-        tell: called with what stands on each line.
+        tell: called with what is on each line.
 
     Raises:
         BadInput: the recording or the words cannot be read.
@@ -305,9 +305,9 @@ def _blame(ended: sandbox.ExitInfo) -> str:
 def copy_compiled(folder: Path) -> dict[str, str]:
     """Copy what numba compiles of librosa to follow pitch into a sandbox's folder; return the setting for it.
 
-    A sandbox begins with an empty home, in which numba would compile it all anew. The one that is copied is made by a
+    A sandbox begins with an empty home, in which numba would compile it all again. The one that is copied is made by a
     process of ours from a tone of ours. No sandbox sees it: what a stranger's recording makes of its copy reaches
-    nobody. Where nothing is compiled yet, there is none, and it is compiled for the next beside this one.
+    nobody. Where nothing is compiled yet, there is none, and it is compiled for the next next to this one.
 
     Args:
         folder: the sandbox's own, before it starts.

@@ -1,4 +1,4 @@
-"""A book beside its recordings: every sentence with its verdict, its time and the words that are heard instead.
+"""A book next to its recordings: every sentence with its verdict, its time and the words that are heard instead.
 
 Recordings are placed in the book by their words: by runs of words that the book has once, in the order of the book. The
 sentences between two recordings belong to the one that has more of their words. Each recording is then aligned with its
@@ -189,7 +189,7 @@ def proof_book(
         raise BadInput(
             f"no recording reads {name} ({reason}); give the book that is read, in the language it is read in"
         )
-    # Each recording beside its sentences.
+    # Each recording next to its sentences.
     rows = {sentence.number: [sentence] for sentence in sentences}
     seconds: dict[str, float] = {}
     room = MOST_EXCERPTS if sound else 0
@@ -230,7 +230,7 @@ def _list_sentences(
     for passage in book.passages:
         texts: list[str] = []
         for text in [passage.text] if passage.kind == "heading" else split_sentences(passage.text):
-            # What goes on in lower case, as after a question in quotes, is the same sentence.
+            # What continues in lower case, as after a question in quotes, is the same sentence.
             if texts and text[0].islower():
                 texts[-1] += f" {text}"
             else:

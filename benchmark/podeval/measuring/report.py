@@ -90,7 +90,7 @@ def _describe(scores: RecordingResults, number: int, words: ReportWords) -> Repo
 
 
 def list_sections(scores: RecordingResults, words: ReportWords) -> list[Section]:
-    """Everything but the verdict and the defects, by section: the values first, how they came about last."""
+    """Everything but the verdict and the defects, by section: the values first, how they were made last."""
     values = tabulate_all(scores, words)
     values += [
         Text(words.note(name, note), lead=words.metric(name)) for name, notes in scores.notes.items() for note in notes
@@ -141,7 +141,7 @@ def render_html(scores: RecordingResults) -> str:
 
 
 def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
-    """Make the transcript, for which nothing is heard anew; nothing where no metric listened to the words."""
+    """Make the transcript, for which nothing is heard again; nothing where no metric listened to the words."""
     try:
         turns = read_turns(scores)
     except PodevalError:
@@ -280,7 +280,7 @@ def plot_results(
 
 # The words of a recording with their times and speakers, as they were heard: what a report and labels show.
 #
-# Nothing is heard anew where scoring has heard it already: transcript and speakers are in the cache.
+# Nothing is heard again where scoring has heard it already: transcript and speakers are in the cache.
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def name_extra(metric: Metric) -> str:
 def write_script(metric: Metric) -> str:
     """Write the script that `evaluate` loads; the package makes the module.
 
-    Where podeval is not installed, `evaluate` tells the user to install what stands after `From:`.
+    Where podeval is not installed, `evaluate` tells the user to install what is after `From:`.
     """
     name = metric.name.title().replace("_", "")
     return (
@@ -239,7 +239,7 @@ def _describe_paper_values(metric: Metric) -> str:
 
 
 def _describe_output(metric: Metric) -> str:
-    """Write an example's output, and what stood in for a judge or for weights; a test computes it anew."""
+    """Write an example's output, and what stood in for a judge or for weights; a test computes it again."""
     output = read_example_output(metric)
     if output is None:
         return "No output is kept here yet; `studies/example_outputs.py` computes it."

@@ -35,7 +35,7 @@ DIMENSION_GROUPS = {
     "human": "👂",
     "efficiency": "⏱️",
 }
-"""The emoji of each group of dimensions, in the order of the board; a group is what stands before a dimension's dot."""
+"""The emoji of each group of dimensions, in the order of the board; a group is what is before a dimension's dot."""
 INPUTS = {
     "recording": "audio to measure",
     "recordings": "the recordings of one system: a folder",

@@ -50,17 +50,17 @@ def list_arguments(metric: Metric) -> tuple[Argument, ...]:
         Argument(
             "predictions",
             "required",
-            f"{INPUTS[first]}; a list with one entry an item (None: missing), {_FORMS[first]}",
+            f"{INPUTS[first]}; a list with one entry per item (None: missing), {_FORMS[first]}",
         )
     ]
     if compared := metric.reference:
-        about = f"{INPUTS[compared]}; one entry an item (None: missing), {_FORMS[compared]}"
+        about = f"{INPUTS[compared]}; one entry per item (None: missing), {_FORMS[compared]}"
         rows.append(Argument("references", "required", about))
     if "script" in metric.optional_inputs:
-        rows.append(Argument("scripts", "optional", f"{INPUTS['script']}; one entry an item"))
+        rows.append(Argument("scripts", "optional", f"{INPUTS['script']}; one entry per item"))
     if "readings" in metric.optional_inputs:
         form = "a list of lines, each `{'text', 'readings': [{'text', 'accepted'}]}`"
-        rows.append(Argument("readings", "optional", f"{INPUTS['readings']}; one entry an item, {form}"))
+        rows.append(Argument("readings", "optional", f"{INPUTS['readings']}; one entry per item, {form}"))
     # Parameters, and the arguments that all modules share.
     rows += [Argument(p.name, _choices(p), p.about) for p in metric.parameters]
     rows.append(
@@ -221,7 +221,7 @@ PEOPLE = frozenset({"real_pod", "real_dialogue", "real_speech", "mtalk_human"})
 """Reported rows of people, not of systems."""
 
 EXAMPLES = Path(__file__).with_name("example_outputs.json")
-"""Scores of each metric for the example below, as this version computes them; a test computes them anew."""
+"""Scores of each metric for the example below, as this version computes them; a test computes them again."""
 
 PAPER_VALUES = Path(__file__).with_name("paper_values.csv")
 """Figures of papers about metrics themselves, made from the transcribed tables by `studies/paper_values.py`."""

@@ -53,7 +53,7 @@ def rate_speech(
     shortest: float = SHORTEST,
     speech: float = SHORTEST,
 ) -> Score:
-    """Return the mean of a predictor over windows of speech, with the course, and that of the stem beside it.
+    """Return the mean of a predictor over windows of speech, with the course, and that of the stem next to it.
 
     Args:
         recording: speech.

@@ -144,7 +144,7 @@ def write_checklist(name: str, request: PodcastRequest) -> Conversation[ReviewIt
 def _require_new(answer: Any, existing: Sequence[str]) -> None:
     texts = [keep_letters(one.criterion) for one in answer.criteria]
     if len(set(texts)) < len(texts) or not set(texts).isdisjoint(map(keep_letters, existing)):
-        raise ValueError("a criterion stands there twice, or exists already; write different ones")
+        raise ValueError("a criterion appears twice, or exists already; write different ones")
 
 
 _HEADER = """\
@@ -162,7 +162,7 @@ def save_review(review: ReviewFile, path: Path) -> None:
     import yaml
 
     if path.exists():
-        raise BadInput(f"{path} exists, and may hold a person's decisions; choose another name or move it away")
+        raise BadInput(f"{path} exists, and may contain a person's decisions; choose another name or move it away")
     data = review.model_dump(exclude_none=True)
     path.write_text(_HEADER + yaml.safe_dump(data, allow_unicode=True, sort_keys=False, width=110), encoding="utf-8")
 

@@ -225,7 +225,7 @@ def compute_share_by_minute(
     scale: float = 1.0,
     fewest: float = FEWEST,
 ) -> Timeline | None:
-    """Return how often something happens in each minute, or None for a recording under five minutes.
+    """Return how often something happens per minute, or None for a recording under five minutes.
 
     Args:
         key: the metric's key that the shares add up to.

@@ -238,7 +238,7 @@ class SpokenDialogue:
         clips = {}
         for number, turn in enumerate(self.turns, 1):
             if turn.user_audio is None:
-                raise BadInput(f"{self.id}, turn {number}: user_audio is missing, which a judge of audio has to hear")
+                raise BadInput(f"{self.id}, turn {number}: user_audio is missing, which a judge of audio must hear")
             if turn.answer_audio is None:
                 raise CannotScore(f"{self.id}, turn {number}: the system's answer has no audio")
             clips[f"{prefix}user_{number}"] = _clip(turn.user_audio)
@@ -358,7 +358,7 @@ def _write_exchange(number: int, turn: DialogueTurn) -> str:
 
 
 def quote_brackets(text: str) -> str:
-    """Write a transcript in one line, with what stands in brackets as quoted words: only a listener adds tones."""
+    """Write a transcript in one line, with what is in brackets as quoted words: only a listener adds tones."""
     quoted = _BRACKETED.sub(lambda match: f"“{match[1].strip()}”", " ".join(text.split()))
     return _BRACKETS.sub("”", quoted)
 

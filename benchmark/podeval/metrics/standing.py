@@ -30,7 +30,7 @@ Word = Literal["good", "usual", "poor", ""]
 def choose_word(metric: Metric, key: Key, value: float | None, profile: str = "embedded") -> Word:
     """Say whether a value is better than, within or worse than what people and good systems reach.
 
-    A key with a target is good on it and poor beside it. There is no word where no such recordings were measured by
+    A key with a target is good on it and poor away from it. There is no word where no such recordings were measured by
     this version of the metric, or where no direction is better.
     """
     if value is None or key.better == "informative":

@@ -27,7 +27,7 @@ from podeval.recording.speech_track import (
 )
 from podeval.text.script import Script
 
-# A reference that is played back instead of spoken anew: its loudest two seconds are laid over the recording at every
+# A reference that is played back instead of spoken again: its loudest two seconds are laid over the recording at every
 # offset. The correlation of a copy stays above 0.9 through codecs, another level or a little noise; that of the same
 # words spoken again is near 0.
 RATE = 4_000
@@ -246,7 +246,7 @@ def _match_speakers(
             return embed_segments(recording, turns)
         return recording.voices(turns) if silence else select_spoken_voices(recording, turns)
 
-    # One voice and one reference: nobody has to be told apart.
+    # One voice and one reference: nobody must be told apart.
     if len(references) == 1 and (ONLY in references if script is None else len(script.speakers) == 1):
         require_speech(recording)
         spoken = recording.speech() if segments else (Span(0.0, recording.duration),)

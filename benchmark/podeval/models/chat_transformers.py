@@ -81,7 +81,7 @@ class TransformersChat:
         self._lock = threading.Lock()
         options = {"use_safetensors": True, "dtype": getattr(torch, dtype)}
         if kind:
-            # A complete Omni model has a part that speaks beside the part that generates text.
+            # A complete Omni model has a part that speaks next to the part that generates text.
             options["key_mapping"] = {"^thinker\\.": ""}
         try:
             self._tokenizer = load_from_folder("AutoTokenizer", folder)

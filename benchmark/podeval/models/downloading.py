@@ -47,7 +47,7 @@ Watch = Callable[[int, int | None], None]
 
 
 KEY_HEADERS = ("x-api-key", "x-goog-api-key", "xi-api-key")
-"""Headers that carry a key to one server alone, beside `Authorization`."""
+"""Headers that carry a key to one server alone, next to `Authorization`."""
 
 
 class Gone(BadInput):
@@ -72,7 +72,7 @@ def download(
 ) -> Path:
     """Download a file; nothing is fetched where a file with the right content is there already.
 
-    An interrupted download stays beside the goal as `.part`, and is resumed where the server supports ranges and the
+    An interrupted download stays next to the goal as `.part`, and is resumed where the server supports ranges and the
     file is unchanged (`ETag` or `Last-Modified`, by `If-Range`).
 
     Args:

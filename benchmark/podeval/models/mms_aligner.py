@@ -4,10 +4,10 @@ A wav2vec 2.0 that was trained to spell 1,130 languages in Latin letters says ho
 20 ms; the letters of the words that are known to be said are laid onto them by CTC forced alignment. Network and
 reading of the weights are torchaudio's; the alignment is ours: Viterbi's algorithm over the tokens
 with a blank before, between and after them finds the path with the highest sum of log probabilities (Graves et al.,
-ICML 2006). `torchaudio.functional.forced_align` does the same in C++, which does not load beside every build of torch.
+ICML 2006). `torchaudio.functional.forced_align` does the same in C++, which does not load next to every build of torch.
 
 The recording is cut at its quietest moments into chunks of at most 29 s, and each chunk is given the words whose middle
-lies in it by the times they have so far. English is spelt without accents, numbers as they are said; what is written in
+is in it by the times they have so far. English is spelt without accents, numbers as they are said; what is written in
 other scripts, Chinese among them, is spelt by uroman, as the network's training data were. A word without a letter is
 laid on whatever sounds (the label `*`). Where the letters of a chunk's words are too many for it, they keep their time.
 

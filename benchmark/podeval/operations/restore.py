@@ -1,7 +1,7 @@
 """Restore a database and a folder of runs from a backup, which is checked first and then moved into place.
 
 Nothing existing is touched until everything is unpacked and its tables are of this version. What is replaced is kept
-beside it, under a name with the time; the tables of a server are not kept.
+next to it, under a name with the time; the tables of a server are not kept.
 """
 
 import contextlib
@@ -157,7 +157,7 @@ def _read_replaced(
 
 
 def _put_file(file: Path, target: Path, moment: str, kept: list[Path]) -> None:
-    """Move a SQLite file into its place, and what it replaces beside it."""
+    """Move a SQLite file into its place, and what it replaces next to it."""
     merge_log(file)
     beside = target.with_name(f".{target.name}.{moment}")
     # First onto the disk of its place, which may be another and full, or not writable.
@@ -254,7 +254,7 @@ def _forget_again(session: Session, erasures: dict[str, datetime]) -> int:
 
 
 def _move_in(new: Path, runs: Path, old: Path, kept: list[Path]) -> None:
-    """Move runs and recordings into place, and what they replace into a folder beside them."""
+    """Move runs and recordings into place, and what they replace into a folder next to them."""
     for path in sorted(new.iterdir()):
         target = runs / path.name
         if target.exists():

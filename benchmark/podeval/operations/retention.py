@@ -49,7 +49,7 @@ class Retention:
     """Runs that keep recordings, with the reason."""
 
     def describe(self) -> str:
-        """Describe how the budget stands after the removals."""
+        """Describe how the budget is after the removals."""
         short = self.bytes - self.freed - self.budget
         if short <= 0:
             return f"the budget of {self.budget / 2**30:.3g} GB is kept"

@@ -354,12 +354,12 @@ class _Rays:
         return f"{x:g} {y:g}"
 
     def render_grid(self) -> str:
-        """Rings at the quarters, rays, and the scale beside the edge before the first of them."""
+        """Rings at the quarters, rays, and the scale next to the edge before the first of them."""
         numbers = range(self.count)
         rings = "".join(f'<path d="M{" ".join(self.point(n, ring) for n in numbers)}z"/>' for ring in (0.0, *RINGS))
         x, y = self.layout.middle
         rays = "".join(f'<path d="M{x:g} {y:g} {self.point(n, 1.0)}"/>' for n in numbers)
-        # Beside the edge between the last axis and the first, where there is no name and no mark.
+        # Next to the edge between the last axis and the first, where there is no name and no mark.
         ends = [(self.locate(0, ring), self.locate(-1, ring), f"{ring:.0%}") for ring in (0.5, 1.0)]
         scale = "".join(
             render_text((3 * first[0] + last[0]) / 4 - 4, (3 * first[1] + last[1]) / 4 + 4, label, "halo", "end")
@@ -384,7 +384,7 @@ class _Rays:
         return f'<g class="{one.group}"><path class="{one.line}" d="{path}"/>{spans}{marks}</g>'
 
     def render_name(self, name: str, number: int) -> str:
-        """The name of an axis beside its end, in as many lines as it needs."""
+        """The name of an axis next to its end, in as many lines as it needs."""
         width, middle = self.layout.width, self.layout.middle
         x, y = self.locate(number, 1.0, 12.0)
         side = x - middle[0]

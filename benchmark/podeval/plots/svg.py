@@ -230,7 +230,7 @@ def render_legend(kinds: Iterable[str], words: Mapping[str, str], y: float, font
 
 
 def render_labels(places: Iterable[tuple[float, float, str, bool]], width: float, size: float) -> str:
-    """Render names next to points of a field: place, name, whether it must be there. One that would lie over another
+    """Render names next to points of a field: place, name, whether it must be there. One that would be over another
     is left out.
     """
     labels, boxes = "", list[tuple[float, float, float]]()

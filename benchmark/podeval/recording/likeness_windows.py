@@ -1,7 +1,7 @@
 """Windows of speech as numbers, factor by factor: what the metric `human_likeness` compares with people's.
 
 Windows last 3 s and begin every second, at most 60 of them, in the recording's middle. Those of prosody, voice,
-articulation and sound lie over the speech joined end to end, so that pauses belong to timing alone, whose windows lie
+articulation and sound are over the speech joined end to end, so that pauses belong to timing alone, whose windows are
 over the recording's own time. The level of the speech is brought to one value first.
 """
 

@@ -25,7 +25,7 @@ LONGEST_END, KEPT_END = 1.0, 0.5
 """Seconds without speech at an end that are heard, and how many are kept of more; none of digital silence."""
 
 FULLEST = 0.5
-"""Share of the fullest window's speech that a window must have to be heard, if no window contains enough speech, as in
+"""Share of the fullest window's speech that a window must must be heard, if no window contains enough speech, as in
 one channel of a conversation."""
 
 Source = Literal["mix", "stem"]

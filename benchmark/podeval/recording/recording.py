@@ -386,7 +386,7 @@ class Recording:
 
         def compute() -> T:
             if (payload := self.cache.get(key)) is not None:
-                # The entry is whole but in another version's format, so it is computed anew.
+                # The entry is whole but in another version's format, so it is computed again.
                 with contextlib.suppress(ValueError, EOFError):
                     return read(payload)
             fact = make()

@@ -107,7 +107,7 @@ def list_recordings(source: Any) -> list[Any] | None:
         files = sorted(path for path in folder.rglob("*") if is_audio_name(path))
         if not files:
             suffixes = ", ".join(sorted(suffix.removeprefix(".") for suffix in AUDIO_SUFFIXES))
-            raise BadInput(f"{folder} holds no recordings; files with these endings are looked for: {suffixes}")
+            raise BadInput(f"{folder} contains no recordings; files with these endings are looked for: {suffixes}")
         return list(files)
     source = list_rows(source)
     if (

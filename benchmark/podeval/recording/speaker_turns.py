@@ -78,7 +78,7 @@ def find_speaker_turns(
 
 
 def align_turns(recording: Recording, script: Script, language: str | None = None) -> tuple[SpeakerTurn, ...]:
-    """Return who speaks when by laying the script beside the words that are heard.
+    """Return who speaks when by laying the script next to the words that are heard.
 
     Raises:
         CannotScore: too few of the script's words are heard to know who speaks when.

@@ -1,4 +1,5 @@
-"""The tables that the board reads: `board.parquet`, `items.parquet`, `systems.parquet`, beside the runs they are of."""
+"""The tables that the board reads: `board.parquet`, `items.parquet`, `systems.parquet`, next to the runs they are
+of."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ Verdict = Literal["worse", "no worse", "undecided"]
 
 @dataclass(frozen=True)
 class QuarantinedItem:
-    """An item that is compared and decides nothing.
+    """An item that is compared but does not count.
 
     Attributes:
         item: the item's id.

@@ -63,7 +63,7 @@ def declare(benchmark: Benchmark, composite: Composite) -> Metric:
 
 
 def make_composite_protocol(composite: Composite, parts: Mapping[str, Protocol]) -> Protocol:
-    """Say how a composite came about: by the protocols of what it is made of."""
+    """Say how a composite were made: by the protocols of what it is made of."""
     metrics = {column.partition(".")[0] for column in composite.columns}
     first = parts[min(metrics)]
     return Protocol(

@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 
 class MemoryRanOut(Exception):
-    """Work did not fit into memory; with fewer processes beside it, it may. Raised in workers."""
+    """Work did not fit into memory; with fewer processes next to it, it may. Raised in workers."""
 
 
 def count_workers(profile: str) -> int:
@@ -90,7 +90,7 @@ class Workers(AbstractContextManager["Workers"]):
                 yield from self._collect_finished(running, fallen, too_large, timeout=None)
             self._submit(running, work, task)
             yield from self._collect_finished(running, fallen, too_large, timeout=0)
-        # What had no room beside the others, with fewer of them.
+        # What had no room next to the others, with fewer of them.
         while running or too_large:
             if too_large and len(running) < self.processes:
                 self._submit(running, work, too_large.pop())

@@ -1,7 +1,7 @@
 """Run a system of the user's own: any `OutputMaker`, in this process, without a queue, a document or a sandbox.
 
 It is for one's own machine: whoever runs it trusts it. What was made is kept as for every other run, so that the same
-call again goes on where the last one stopped.
+call again continues where the last one stopped.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -79,7 +79,7 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
 
     Raises:
         BadInput: the folder holds a run made otherwise, there is no such track, profile or seed, the folder of outputs
-            holds nothing of the benchmark, a file changed since it was measured, or a server takes no request.
+            contains nothing of the benchmark, a file changed since it was measured, or a server takes no request.
         DiskFull: nothing more can be written; what is finished is kept.
     """
     if not 0 <= request.seed < 2**31:
@@ -90,7 +90,7 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
             require_some([ask_of(request.track, item) for item in items], request.seed)
         except BadInput as refusal:
             command = f"podeval data items {request.benchmark.name} --split {request.split} --track {request.track}"
-            raise BadInput(f"{refusal}; `{command}` prints what is to be in them") from None
+            raise BadInput(f"{refusal}; `{command}` prints what they must contain") from None
 
     def make(folder: RunFolder, items: tuple[Item, ...]) -> Iterable[Item]:
         return _make_missing(system, request, folder, items, lambda done: progress("making", done, len(items)))

@@ -260,7 +260,7 @@ def connect(address: str = "") -> Iterator[Any]:
     address = address or os.environ.get("RAY_ADDRESS") or LOCAL
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == LOCAL:
-        # Whoever reaches a cluster can run code on it, and not every Ray asks for a token.
+        # Anyone who reaches a cluster can run code on it, and not every Ray asks for a token.
         options |= {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
     elif address != "auto":
         _require_answer(address)

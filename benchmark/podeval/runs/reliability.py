@@ -5,7 +5,7 @@ of each dimension. Of the system: the same over items, with 95 % intervals that 
 items and seeds; the share of catastrophic outputs (WER, in Chinese CER, above 30 %; nothing made or nothing heard;
 another number of speakers than the script has); and the worst window of what is measured in windows of voices.
 
-Lies beside the summary as `reliability.json`, and stands on the board as a group of columns. What has other seeds or
+It is next to the summary as `reliability.json`, and is on the board as a group of columns. What has other seeds or
 other protocols is another column: the worst of five is no worst of ten.
 """
 
@@ -41,7 +41,7 @@ CATASTROPHIC_ERRORS = 0.3
 """Share of words, in Chinese of characters, above which what is heard is another text."""
 
 ALWAYS = ("wer.wer", "wer.cer")
-"""Columns that stand beside the main ones, where they were measured."""
+"""Columns that are next to the main ones, where they were measured."""
 WINDOWED = ("sim.sim", "timbre_consistency.timbre_consistency", "timbre_similarity.timbre_similarity")
 _MEAN, _WORST, _SPREAD, _WINDOW = "_mean", "_worst", "_spread", "_worst_window"
 _SUFFIXES = {
@@ -81,7 +81,7 @@ class Reliability(FactSheet):
 
 
 def write_reliability(request: RunRequest, system: str) -> Reliability:
-    """Compute the figures of a run and its repeats, and keep them beside the first one's summary."""
+    """Compute the figures of a run and its repeats, and keep them next to the first one's summary."""
     run = RunFolder(request.runs, request.benchmark.name, request.split, system)
     reliability = compute_reliability(run, request.benchmark, request.profile)
     write_json(run.locate_measured(request.profile) / FILE, reliability.model_dump())

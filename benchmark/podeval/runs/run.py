@@ -1,6 +1,6 @@
 """Run a system on a benchmark: plan, generate, measure, aggregate.
 
-Every step is on disk when it is done, so the same call again goes on where the last one stopped, whatever stopped it.
+Every step is on disk when it is done, so the same call again continues where the last one stopped, whatever stopped it.
 """
 
 from collections import Counter
@@ -52,7 +52,7 @@ class Voicing:
 
         Raises:
             BadInput: the seed is out of range.
-            ModelMissing: something has to be installed where it would speak.
+            ModelMissing: something must be installed where it would speak.
         """
         for _ in self.executor.map(partial(_require, seed=seed), (system,)):
             pass
@@ -150,13 +150,13 @@ class RunRequest:
     name: str = ""
     """Name of the run's folder, if it is not the system's own name."""
     repeats: bool = False
-    """Whether the run is of one more seed of a system that has a run; it then lies in that one's folder."""
+    """Whether the run is of one more seed of a system that has a run; it then is in that one's folder."""
     only: tuple[str, ...] = ()
     """Ids of the items that are run; all where there are none."""
     retry: bool = False
     """Whether what failed before is spoken and measured again, whatever its cause."""
     allow_upsampling: bool = False
-    """Whether recordings below a model's sampling rate are measured all the same."""
+    """Whether recordings below a model's sampling rate are measured anyway."""
     limit: int | None = None
     """Number of items that are run, and the others left for later; None for all."""
     pilot: bool = False

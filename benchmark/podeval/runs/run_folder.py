@@ -36,19 +36,19 @@ Form = TypeVar("Form", bound=BaseModel)
 
 SCHEMA: Literal[1] = 1
 SUPERSEDED = ".superseded"
-"""Folder beside the board's runs with earlier runs of the same systems."""
+"""Folder next to the board's runs with earlier runs of the same systems."""
 SEEDS = "seeds"
 """Folder in a run's own with its repeats by seed."""
 UPLOADS = ".uploads"
-"""Folder beside the runs for recordings that people uploaded; only backups and who takes submissions look into it."""
+"""Folder next to the runs for recordings that people uploaded; only backups and who takes submissions look into it."""
 REPLACED = ".before-restore-"
-"""Begins the name of a folder beside the runs, in which a restore keeps what was there before."""
+"""Begins the name of a folder next to the runs, in which a restore keeps what was there before."""
 REOPENED = Unscored("it failed before and is tried again; run the same command", "ours")
-"""Result of what is to be measured again."""
+"""Result of what must be measured again."""
 SHARDS = "shards.jsonl"
 """File in a run's folder with the addresses of the tars into which its recordings were moved."""
 BACKUPS = ".backups.jsonl"
-"""File beside the runs with the paths of their backups, so that a takedown can be noted beside each."""
+"""File next to the runs with the paths of their backups, so that a takedown can be noted next to each."""
 
 
 class _Document(FactSheet):
@@ -165,7 +165,7 @@ class RunFolder:
         """Protocols that this object knows to be in the file, by profile."""
 
     def repeat(self, seed: int) -> "RunFolder":
-        """Return the folder of the same system with another seed, which lies in this one."""
+        """Return the folder of the same system with another seed, which is in this one."""
         benchmark, split, system = self.path.relative_to(self.runs).parts[:3]
         return RunFolder(self.runs, benchmark, split, f"{system}/{SEEDS}/{seed}")
 
@@ -195,7 +195,7 @@ class RunFolder:
         differing = [name for name in RunPlan.model_fields if getattr(existing, name) != getattr(plan, name)]
         if differing:
             raise BadInput(
-                f"{self.path} holds a run that differs in {', '.join(differing)}; "
+                f"{self.path} contains a run that differs in {', '.join(differing)}; "
                 "choose another folder with --out, another --name, or delete it to start afresh"
             )
 
@@ -302,7 +302,7 @@ class RunFolder:
         self._append(profile, item, {protocol.id: result for protocol, result in results})
 
     def reopen_results(self, profile: str, item: str, protocols: Iterable[str]) -> None:
-        """Note that an item's results under these protocols do not stand any more."""
+        """Note that an item's results under these protocols do no longer stand."""
         self._append(profile, item, dict.fromkeys(protocols, REOPENED))
 
     def _append(self, profile: str, item: str, results: Mapping[str, Result]) -> None:
@@ -331,7 +331,7 @@ class RunFolder:
         return _read(path, SpotCheckReport) if path.is_file() else None
 
     def write_summary(self, summary: RunSummary, *, afresh: bool = False) -> None:
-        """Keep the aggregates, and how the outputs came about now that all are known.
+        """Keep the aggregates, and how the outputs were made now that all are known.
 
         Args:
             summary: the aggregates of one setting.

@@ -1,4 +1,4 @@
-"""What a spot check of supplied outputs found, as it lies in a run's folder."""
+"""What a spot check of supplied outputs found, as it is in a run's folder."""
 
 from typing import Literal
 

@@ -258,7 +258,7 @@ def parse_tree(mounts: str, groups: str) -> Tree | None:
 
 
 def _place_in_mount(interface: Interface, mount: Path, root: str, path: str | None) -> Tree | None:
-    """Locate a group in a mount, which may show a part of the tree only; None if the group lies outside it."""
+    """Locate a group in a mount, which may show a part of the tree only; None if the group is outside it."""
     inside = ".." if path is None else os.path.relpath(path, root)
     if ".." in inside.split("/"):
         return None

@@ -54,7 +54,7 @@ REFUSED: dict[int, dict[str, tuple[int | None, int | None]]] = {
         "io_uring_setup": (425, 425),
         "io_uring_enter": (426, 426),
         "io_uring_register": (427, 427),
-        # Its flags lie in memory, where no filter can look; the C library goes back to clone.
+        # Its flags are in memory, where no filter can look; the C library goes back to clone.
         "clone3": (435, 435),
     },
     errno.EPERM: {

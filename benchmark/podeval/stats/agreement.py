@@ -352,5 +352,5 @@ def _validate_pair(x: Sequence[float], y: Sequence[float]) -> tuple[Array, Array
     if a.ndim != 1 or a.shape != b.shape:
         raise BadInput(f"agreement needs two judgements of each thing; there are {len(x)} and {len(y)}")
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise BadInput("the judgements hold NaN or infinity; leave out what was not judged by both")
+        raise BadInput("the judgements contain NaN or infinity; leave out what was not judged by both")
     return a, b

@@ -113,7 +113,7 @@ class Battles:
             raise BadInput(f"{name} is on both sides of a battle; leave such battles out")
         for name, values in battles.covariates.items():
             if not np.isfinite(values).all():
-                raise BadInput(f"the covariate {name} holds NaN or infinity; leave those battles out")
+                raise BadInput(f"the covariate {name} contains NaN or infinity; leave those battles out")
         return battles
 
     def only(self, kept: NDArray[np.bool_]) -> "Battles":

@@ -33,7 +33,7 @@ def tabulate_values(columns: Sequence[Mapping[str, float]], items: Sequence[str]
     """
     y = np.array([[column.get(item, math.nan) for column in columns] for item in items], dtype=np.float64)
     if np.isfinite(y).sum() < sum(item in column for column in columns for item in items):
-        raise BadInput("the scores to rank hold NaN or infinity; leave unscored items out first")
+        raise BadInput("the scores to rank contain NaN or infinity; leave unscored items out first")
     return y
 
 
@@ -123,14 +123,14 @@ def compare_draws(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Tell over which others a system is for certain ahead in all drawn means but the tail, and where that is unclear.
 
-    A quantile lies above zero where no more draws than the tail has are at or below zero: counting tells it without
+    A quantile is above zero where no more draws than the tail has are at or below zero: counting tells it without
     sorting. Means that were subtracted are off by rounding, so that draws near zero count as either.
 
     Args:
         drawn_means: drawn means of each system, `(rounds, systems)`.
         index: the system.
         others: those that it is compared with, by index.
-        tail: the quantile of the differences that is to lie above zero.
+        tail: the quantile of the differences that is to be above zero.
     """
     near_zero = NEAR_ZERO * float(np.abs(drawn_means).max(initial=0.0))
     return _count_draws(drawn_means[:, [index]] - drawn_means[:, others], near_zero, tail)

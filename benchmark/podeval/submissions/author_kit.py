@@ -1,6 +1,6 @@
 """What an author starts from: a draft of the document for a model repo, or scripts to speak for any other system.
 
-A draft holds what the Hub says of the commit, the card, the languages and the headers of the weights; nothing is
+A draft contains what the Hub says of the commit, the card, the languages and the headers of the weights; nothing is
 downloaded or run. Scripts come as a zip, with a notebook that pushes the outputs: `<name>.json` is spoken into
 `<name>.flac`.
 """

@@ -66,7 +66,7 @@ class GenerationSettings:
     voices: Path | None = None
 
     def voices_for(self, entry: RunEntry, asks: Path) -> Path | None:
-        """Copy the reference voices beside the items if the benchmark's settings need some; return their folder."""
+        """Copy the reference voices next to the items if the benchmark's settings need some; return their folder."""
         if self.voices is None or not get_preset(get_preset_settings(entry)).reference_voices:
             return None
         folder = asks / "voices"
@@ -192,7 +192,7 @@ class SandboxRunner:
                     running.stop(str(error))
                     break
                 new = [(outstanding.pop(line.item), line) for line in lines if self._is_wanted(line, outstanding)]
-                # Only so much is read at a time: what it left is read on as long as it holds what was asked for.
+                # Only so much is read at a time: what it left is read on as long as it contains what was asked for.
                 unread = bool(new)
                 if new:
                     batches += 1

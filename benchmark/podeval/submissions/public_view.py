@@ -233,7 +233,7 @@ class QueueHealth:
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether submissions wait and no worker lives."""
+        """Whether submissions wait and no worker is running."""
         silent = self.alive_at is None or (self.at - self.alive_at).total_seconds() > SILENT_SECONDS
         return self.waited > SILENT_SECONDS and silent
 

@@ -55,7 +55,7 @@ class Heartbeat:
             self.done = self.before + done
 
     def check(self) -> None:
-        """Stop the work if the claim is not valid any more.
+        """Stop the work if the claim is no longer valid.
 
         Raises:
             LeaseLost: the claim is not valid, or may not be.
@@ -147,7 +147,7 @@ class SubmissionRuns:
             Unusable: the system made nothing at all.
             MachineFault: this machine cannot do it.
             OursFailed: an item could not be made by our fault.
-            LeaseLost: the claim is not valid any more.
+            LeaseLost: the claim is no longer valid.
         """
         row, source, folder = self.row, self.document.source, self.workplace.folder / self.row.id / "runs"
         # Refuse before anything is made.

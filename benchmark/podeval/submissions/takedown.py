@@ -170,7 +170,7 @@ def _text_mark(text: str) -> str:
 
 
 def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str, now: datetime) -> None:
-    """Store the digests of content taken down with a submission, beside those that are stored already."""
+    """Store the digests of content taken down with a submission, next to those that are stored already."""
     row = session.get(OperatorSetting, _SETTING + submission)
     kept = set(row.value) if row is not None else set()
     keep_setting(session, _SETTING + submission, sorted(kept.union(marks)), by, now)
@@ -240,7 +240,7 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path, played
 
     database.write(work)
     if database.is_sqlite:
-        # What was overwritten lies in the log until it is written into the file; who reads just now keeps it there.
+        # What was overwritten is in the log until it is written into the file; who reads just now keeps it there.
         with database.engine.connect() as connection:
             for statement in ("ROLLBACK", "PRAGMA wal_checkpoint(TRUNCATE)", "BEGIN"):
                 connection.exec_driver_sql(statement)

@@ -59,7 +59,7 @@ _ERRORS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOMEM, errno.EAGAIN}
     | {errno.EMFILE, errno.ENFILE, errno.ENODEV, errno.ESTALE}
 )
-"""Numbers of the system's errors that a machine's operator can mend."""
+"""Numbers of the system's errors that a machine's operator can fix."""
 
 
 LIFE_SECONDS = 60.0
@@ -289,11 +289,12 @@ def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
 
 
 def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
-    """Remove files that are not needed any more, and return the names of the folders that lost some.
+    """Remove files that are no longer needed, and return the names of the folders that lost some.
 
-    The folder `<id>` holds the files of a model and its outputs; `spot-<id>` holds those of a spot check. A submission
-    that can be retried keeps everything for a week. Nothing stays of a submission that was taken down. Folders that are
-    in use, or belong to no submission of the queue, are left. After a kill, the next call finishes the work.
+    The folder `<id>` contains the files of a model and its outputs; `spot-<id>` holds those of a spot check. A
+    submission that can be retried keeps everything for a week. Nothing stays of a submission that was taken down.
+    Folders that are in use, or belong to no submission of the queue, are left. After a kill, the next call finishes the
+    work.
     """
     cleared: list[str] = []
     for path in sorted(work.glob("*")):

@@ -1,4 +1,4 @@
-"""A function in a Python file is a system: whoever has a model in Python writes one function, and nothing else.
+"""A function in a Python file is a system: anyone who has a model in Python writes one function, and nothing else.
 
     speak(turns, voices, language) -> (samples, rate)       reads a script aloud
     write(prompt, language) -> text, or a list of turns     writes a script

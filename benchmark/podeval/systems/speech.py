@@ -2,7 +2,7 @@
 
 An `Ask` is the same for every system, wherever it runs, and as JSON it is a line of a job's items. A built-in system, a
 model that an adapter opened, supplied files: each is an `OutputMaker` and makes `Speech`, a `WrittenScript` or
-`SpokenAnswers` of what it is asked. Whoever keeps these looks at what was made, never at who made it.
+`SpokenAnswers` of what it is asked. Anyone who keeps these looks at what was made, never at who made it.
 """
 
 import io
@@ -268,7 +268,7 @@ class SpeakingSystem(OneByOne[Speech]):
 
         Raises:
             BadInput: the script cannot be spoken by this system: its language, its speakers, no words.
-            ModelMissing: something has to be installed first; says what `available` says.
+            ModelMissing: something must be installed first; says what `available` says.
             SpeechFailed: the engine broke or stayed silent.
         """
 

@@ -61,7 +61,7 @@ class BadDocument(BadInput):
 
 @dataclass
 class _Located:
-    """Plain data, and where its values are: in a document of YAML, and in a file of results beside it."""
+    """Plain data, and where its values are: in a document of YAML, and in a file of results next to it."""
 
     file: str
     data: Any
@@ -120,7 +120,7 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
         BadDocument: it is not a valid document; every mistake has its line and field.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        raise BadInput(f"{name} is larger than {MAX_BYTES // 1024} KiB; put long results in a CSV file beside it")
+        raise BadInput(f"{name} is larger than {MAX_BYTES // 1024} KiB; put long results in a CSV file next to it")
     try:
         document = _Located(name, read_yaml(text, MAX_BYTES), yaml.compose(text, PLAIN_LOADER))
     except BadInput as error:

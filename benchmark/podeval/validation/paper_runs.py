@@ -1,4 +1,4 @@
-"""Set one's own runs beside the figures that papers print of the same systems: print, ours, difference and verdict.
+"""Set one's own runs next to the figures that papers print of the same systems: print, ours, difference and verdict.
 
 A figure is compared only where a run has the paper's material, the paper's protocol (its preset) and no deviation that
 podeval knows, on nearly every item; the preset says which these are. Of any other, the reason is given and no number. A
@@ -46,7 +46,7 @@ ITEMS_OF_VARIANT: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class RunFigure:
-    """One printed figure beside a run of the same system.
+    """One printed figure next to a run of the same system.
 
     Attributes:
         paper, table, figure: the paper, its table, and the system with what is printed of it.
@@ -54,7 +54,7 @@ class RunFigure:
         run: the folder of the run.
         ours: the run's value; None where the two are not comparable, and `why_not` says why.
         low, high: its 95 % interval.
-        inside: whether the printed value, to its digits, lies inside; None without an interval.
+        inside: whether the printed value, to its digits, is inside; None without an interval.
         why_not: why they are not comparable.
     """
 

@@ -113,7 +113,7 @@ def test_criteria_are_written_approved_by_a_person_and_only_then_used(
     assert not any("Raven" in json.dumps(question.body) for question in made.questions)
     with pytest.raises(BadInput, match="8 entries of the review are open"):
         run("judge", "apply", review, *dialogues, "--to", tmp_path / "reviewed")
-    with pytest.raises(BadInput, match="may hold a person's decisions"):
+    with pytest.raises(BadInput, match="may contain a person's decisions"):
         run("judge", "rubrics", *dialogues, "--to", review, *with_judge(made))
 
     data = yaml.safe_load(review.read_text("utf-8"))

@@ -48,7 +48,7 @@ def test_a_model_of_known_files_passes(model: Path) -> None:
 def test_code_and_pickles_are_refused(model: Path, name: str) -> None:
     (model / name).parent.mkdir(parents=True, exist_ok=True)
     (model / name).write_bytes(b"x")
-    with pytest.raises(BadInput, match="may hold code"):
+    with pytest.raises(BadInput, match="may contain code"):
         snapshot.check_files(model)
 
 

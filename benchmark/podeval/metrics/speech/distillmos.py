@@ -120,7 +120,7 @@ def place_window_starts(frames: int, size: int = WINDOW, *, spread: bool = False
     Args:
         frames: length of the recording in samples.
         size: length of a window in samples.
-        spread: `ENOUGH` windows may lie further apart than `UPSTREAM_HOP`, up to half a window, and `PLENTY` of them up
+        spread: `ENOUGH` windows may be further apart than `UPSTREAM_HOP`, up to half a window, and `PLENTY` of them up
             to a whole one.
     """
     beyond = max(0, frames - size)

@@ -3,7 +3,7 @@
 A mean opinion score of about 1 to 5, computed from the mel spectrogram up to 8 kHz at the recording's own sampling rate
 (48 kHz at most), channels averaged. The value is the mean over consecutive windows of 10 s, the last one ending with
 the recording; higher is better. It was trained on the sentences of 16 listening tests, such as those of the Blizzard
-and Voice Conversion Challenges. The last step of its recurrent network determines the score, so that it depends on
+and Voice Conversion Challenges. The last step of its recurrent network determines the score, so it depends on
 where in a window a fault lies: half a second of noise took 0 to 0.4 off a score of 4.2. Resampling the speech changes
 the score by up to 0.1. The weights may not be used commercially (CC BY-NC-SA 4.0).
 

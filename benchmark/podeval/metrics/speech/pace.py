@@ -233,7 +233,7 @@ def count_rates(transcript: Transcript, windows: Sequence[Clip]) -> list[float]:
 
 
 def measure_repeated(words: Sequence[str]) -> float:
-    """Return the share of words that stand in a run of `RUN` words which is also at another place."""
+    """Return the share of words that are in a run of `RUN` words which is also at another place."""
     plain = ["".join(filter(str.isalnum, word)).casefold() for word in words]
     starts: dict[tuple[str, ...], list[int]] = {}
     for at in range(len(plain) - RUN + 1):
@@ -290,7 +290,7 @@ def _speaker_at(turns: Sequence[SpeakerTurn], time: float) -> str:
 
 
 def _lies_in(clip: Clip, times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return which times lie in a clip; a word between two of its spans belongs to it too."""
+    """Return which times are in a clip; a word between two of its spans belongs to it too."""
     inside: np.ndarray[Any, Any] = (times >= clip[0].start) & (times < clip[-1].end)
     return inside
 

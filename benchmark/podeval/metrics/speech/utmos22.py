@@ -3,7 +3,7 @@
 A mean opinion score of about 1 to 5 by UTMOS's strong learner, without its phoneme encoder, as SpeechMOS packages it;
 16 kHz, channels averaged. The value is the mean over consecutive windows of 10 s, the last one ending with the
 recording; higher is better. It was trained on single English sentences by synthetic voices up to 2020 and by people,
-and so says little about turn-taking, other languages or better voices than those. Values may lie slightly outside the
+and so says little about turn-taking, other languages or better voices than those. Values may be slightly outside the
 range.
 
 Not yet run on the real weights, which were not available where podeval was built. The loading code was run on tiny

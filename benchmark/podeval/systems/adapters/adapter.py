@@ -29,14 +29,14 @@ from podeval.systems.speech import Ask, JobPart, OutputMaker, SpokenTurn
 SEEDS_MOST = 2**31
 
 TRIES = 5
-"""Number of processes in which an item is begun and not finished before it counts as one that kills them; whoever kills
-a process for reasons of their own hits the same item that often only by great misfortune."""
+"""Number of processes in which an item is begun and not finished before it counts as one that kills them; anyone who
+kills a process for reasons of their own hits the same item that often only by great misfortune."""
 
 Cause = Literal["system", "ours"]
 
 
 class NotPrepared(BadInput):
-    """What a job is to be read from is not there or cannot be read: the fault of who prepared it, not of a model."""
+    """What a job must be read from is not there or cannot be read: the fault of who prepared it, not of a model."""
 
 
 class Job(JobPart):
@@ -54,7 +54,7 @@ class Job(JobPart):
         processes: number of copies of the model, each on a GPU of its own; None takes every GPU that a copy fits on.
         item_seconds: an item that takes longer has failed.
         batch: the most items at once for models that can; halved while memory does not do.
-        voices_folder: recordings for presets with reference voices, beside the items' file.
+        voices_folder: recordings for presets with reference voices, next to the items' file.
     """
 
     adapter: str
@@ -105,14 +105,14 @@ class Job(JobPart):
             if line.strip()
         ]
         if not asks:
-            raise BadInput(f"{self.items_file} holds no items")
+            raise BadInput(f"{self.items_file} contains no items")
         if twice := [id for id, times in Counter(ask.id for ask in asks).items() if times > 1]:
             raise BadInput(f"{self.items_file} has two items {twice[0]}; ids must differ")
         return tuple(asks)
 
 
 class GeneratedAnswer(JobPart):
-    """What a system said to one turn of a person: a file beside the log, and its words where it tells them."""
+    """What a system said to one turn of a person: a file next to the log, and its words where it tells them."""
 
     turn: str
     audio: str
@@ -162,7 +162,7 @@ def parse_json(form: type[Any], content: bytes, where: str) -> Any:
 
 
 class Log:
-    """The log in one output folder: a line an item in `generated.jsonl`, whole and synced, beside the item's files.
+    """The log in one output folder: a line an item in `generated.jsonl`, whole and synced, next to the item's files.
 
     Several processes write to one log. What a process died on is known by `begun.jsonl`: an item that was begun again
     and again and never finished is at last given up.

@@ -3,12 +3,13 @@
 A file an item, named by the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, …; a script as `ep_01.json` or
 `ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or as `manifest.jsonl` says: lines
 `{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds` and `text` where
-they are known, and with how the output came about: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`,
+they are known, and with how the output were made: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`,
 `given`), as `podeval.runs.conditions` has them. A podcast may be called as its topic is, and may have the text that it
-was made from beside it (`ep_01.sources.txt`, or `"sources": [files]` in its line). In the names of recordings case does
-not matter, nor whether a space, a hyphen or an underscore is written; in a manifest, nor which slash is.
+was made from next to it (`ep_01.sources.txt`, or `"sources": [files]` in its line). In the names of recordings case
+does not matter, nor whether a space, a hyphen or an underscore is written; in a manifest, nor which slash is.
 
-Files are decoded here, so that whoever measures reads only what podeval wrote. `OwnOutputs` is a folder of the user's
+Files are decoded here, so that anyone who measures reads only what podeval wrote. `OwnOutputs` is a folder of the
+user's
 own: each output is known by the SHA-256 of its files, so that a file which appears later is taken in, and one that
 changes under a finished run is noticed.
 """
@@ -131,7 +132,7 @@ class Supplied(OneByOne[Product]):
         name = self._find_file(ask.id, kinds, ask.topic or "")
         if name is None:
             # Without the item's name, so that what many items lack is one reason.
-            raise SpeechFailed(f"nothing was supplied: no file is called as the item is, with .{kinds[0]} or its like")
+            raise SpeechFailed(f"nothing was supplied: no file has the item's name, with .{kinds[0]} or its like")
         if ask.prompt is not None:
             return ManifestLine(item=ask.id, script=name)
         sources = [f"{ask.id}.sources.{end}" for end in ("txt", "md")] if ask.topic else ()
@@ -264,18 +265,19 @@ class OwnOutputs(Supplied):
         if not folder.is_dir():
             raise BadInput(
                 f"there is no folder {folder}; --outputs takes a folder with a file for each item, and "
-                "`podeval data items` prints how they are called and what is to be in them"
+                "`podeval data items` prints their names and what they must contain"
             )
         super().__init__(folder)
         self.folder = folder
 
     @property
     def generation(self) -> dict[str, Any]:
-        """How the outputs came about, as far as anybody here knows."""
+        """How the outputs were made, as far as anybody here knows."""
         return {"system": "outputs", "kind": "outputs"}
 
     def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
-        """Find what there is for an item and a seed; beside the first, `<item>.<seed>.wav` or a line with that seed."""
+        """Find what there is for an item and a seed; next to the first, `<item>.<seed>.wav` or a line with that
+        seed."""
         line = self.manifest.get((ask.id, seed))
         if line is not None or not seed:
             return line or super().find_entry(ask, seed)

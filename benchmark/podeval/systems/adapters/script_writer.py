@@ -121,7 +121,7 @@ class LanguageModel:
             raise SpeechFailed(f"the model was still thinking after {len(answer)} tokens and wrote no script")
         text = strip_reasoning(self._clean(raw, answer))
         if not text:
-            raise SpeechFailed(f"the model's answer of {len(answer)} tokens holds no words")
+            raise SpeechFailed(f"the model's answer of {len(answer)} tokens contains no words")
         return {"text": text, "tokens": len(answer), "prompt_tokens": prompt, "whole": stop is not None}
 
     def _clean(self, raw: str, tokens: list[int]) -> str:
@@ -235,7 +235,7 @@ def check(folder: Path, base: Path | None = None) -> None:
     if not (folder / "adapter_model.safetensors").is_file():
         raise BadInput("the adapter has no adapter_model.safetensors; save it with peft's save_pretrained")
     if base is None:
-        raise BadInput("the repo holds a LoRA adapter; name the model it adapts under base, with its commit")
+        raise BadInput("the repo contains a LoRA adapter; name the model it adapts under base, with its commit")
     if is_lora(base):
         raise BadInput("the base of an adapter must be a whole model, not another adapter")
     check(base)

@@ -137,7 +137,9 @@ class SpeechModel:
             BadInput: it has none.
         """
         if not reference.text:
-            raise BadInput(f"{self.title} needs the words of a reference voice beside its recording; give its text")
+            raise BadInput(
+                f"{self.title} needs the words of a reference voice in addition to its recording; give its text"
+            )
         return reference
 
 

@@ -153,7 +153,7 @@ class QwenOmni:
 
 
 class Qwen25Omni(QwenOmni):
-    """A system that converses, whose voices lie in `spk_dict.pt`; `snapshot` says what may be in it."""
+    """A system that converses, whose voices are in `spk_dict.pt`; `snapshot` says what may be in it."""
 
     network = "Qwen2_5OmniForConditionalGeneration"
     title = "Qwen2.5-Omni"

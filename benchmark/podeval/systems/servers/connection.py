@@ -110,7 +110,7 @@ class ServerConnection:
 
     Attributes:
         url: base URL, to which `/audio/speech` and similar paths are added.
-        timeout: seconds without a byte after which a request has failed; one that goes on ends after ten times the
+        timeout: seconds without a byte after which a request has failed; one that continues ends after ten times the
             audio's length more.
         pace: keeps requests apart, and so many in flight.
         tries: most times that a request is made.
@@ -137,7 +137,7 @@ class ServerConnection:
         if url.scheme not in ("http", "https") or not url.host:
             raise BadInput(f"--server takes the base URL of a server, such as http://localhost:8000/v1, not {self.url}")
         if url.userinfo or url.query:
-            raise BadInput(f"the server's address holds a secret or a query; give {KEY} in the environment instead")
+            raise BadInput(f"the server's address contains a secret or a query; give {KEY} in the environment instead")
 
     def require(self) -> None:
         """Refuse to start where nobody listens, and open the connections before requests are timed.
@@ -221,7 +221,7 @@ class ServerConnection:
 
         Args:
             path: path below the base URL.
-            at_root: whether it is a path of the server itself, beside `/v1`.
+            at_root: whether it is a path of the server itself, next to `/v1`.
         """
         base = self.url.rstrip("/")
         try:

@@ -124,7 +124,7 @@ def read_event_error(error: Any, code: Any = None) -> HttpError:
 
     Args:
         error: the error, an object or words.
-        code: its code, where it stands beside it.
+        code: its code, where it stands next to it.
     """
     about = error if isinstance(error, Mapping) else {"message": str(error or code), "code": code}
     status = next((_STATUS_OF[str(about[key])] for key in ("code", "type") if str(about.get(key)) in _STATUS_OF), 500)

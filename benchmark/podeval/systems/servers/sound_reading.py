@@ -119,7 +119,7 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
         excerpt = " ".join(response.body[:200].decode("utf-8", "replace").split()) or "nothing"
         raise SpeechFailed(
             f"the server sent {kind or 'nothing'} instead of sound for {what[:60]!r}: "
-            f"{excerpt if is_text else f'{len(response.body)} bytes that are no text'}"
+            f"{excerpt if is_text else f'{len(response.body)} bytes that are not text'}"
         )
     else:
         if behind := _JSON_BEHIND.search(response.body, max(0, len(response.body) - 4096)):

@@ -1,7 +1,7 @@
 """How sound that arrives in chunks would have played: when it began, how steadily it came, and where it ran dry.
 
-A listener begins to play with the first audio that arrives. Each chunk has to be there when what came before it has
-been played; where it is not, playback stalls until it is, and goes on from there. Figures are of this client's clock
+A listener begins to play with the first audio that arrives. Each chunk must be there when what came before it has
+been played; where it is not, playback stalls until it is, and continues from there. Figures are of this client's clock
 and of decoded audio; nothing that a server says about itself is believed.
 """
 

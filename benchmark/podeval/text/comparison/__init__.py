@@ -1,1 +1,1 @@
-"""What is said laid beside what was written: words made alike, aligned, and counted where they differ."""
+"""What is said laid next to what was written: words made alike, aligned, and counted where they differ."""

@@ -74,7 +74,7 @@ def count_word_errors(
         read: whether every reading of a figure, sign or abbreviation is equal to it, with the normaliser `whisper`.
 
     Raises:
-        NoWords: the reference holds no words after normalisation.
+        NoWords: the reference contains no words after normalisation.
         BadInput: the language or normaliser is unknown.
     """
     # Normalise both texts.
@@ -96,7 +96,7 @@ def count_word_errors(
         expected, transcript = ("".join(text.split()) for text in (expected, transcript))
     if not expected:
         raise NoWords(
-            f"the reference text holds no words after normalisation ({normaliser}); give the text that was to be spoken"
+            f"the reference text contains no words after normalisation ({normaliser}); give the text that was to be spoken"
         )
     # Count the errors of words, or of characters if the language does not separate words.
     outcome = jiwer.process_words(expected, transcript) if words else jiwer.process_characters(expected, transcript)
