@@ -1,4 +1,4 @@
-"""Who somebody is: proven by signing in with the Hub, or the one person at a board that only this machine reaches.
+"""A person's identity: proven by signing in with the Hub, or the one person at a board that only this machine reaches.
 
 On a Space the Hub sets `OAUTH_CLIENT_ID`, `OAUTH_CLIENT_SECRET` and `OPENID_PROVIDER_URL` (README: `hf_oauth: true`);
 elsewhere an operator sets them, with the Hub or another OpenID provider. The sign-in is authlib's code flow with PKCE,
@@ -40,7 +40,7 @@ _CONTACT = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+|https://[\w-][^\s()<>\[\]\"\\
 
 @dataclass(frozen=True)
 class Person:
-    """Who signed in; `identity` is what is proven, such as `hf:5e67bdd61009063689407479`."""
+    """The signed-in person; `identity` is the proven name, such as `hf:5e67bdd61009063689407479`."""
 
     identity: str
     name: str
@@ -53,11 +53,11 @@ LOCAL = Person("local", "you", admin=True)
 
 
 class CannotSignIn(Exception):
-    """Who signs people in cannot be asked."""
+    """The sign-in provider cannot be reached."""
 
 
 class SignInRefused(Exception):
-    """What the provider said of somebody does not prove who it is."""
+    """The provider's answer does not prove an identity."""
 
 
 class NotSignedIn(PodevalError):
@@ -169,12 +169,12 @@ class _SessionSigner(TimestampSigner):
 
 
 def read_cookie_secret() -> str:
-    """What the session's cookie is signed with; without one set, people sign in again after a restart."""
+    """The key that signs the session's cookie; without one set, people sign in again after a restart."""
     return os.environ.get("PODEVAL_COOKIE_SECRET") or secrets.token_urlsafe(32)
 
 
 def read_public_address() -> str:
-    """Where people reach this site, as `https://host`; empty where requests themselves are to be believed."""
+    """Where people reach this site, as `https://host`; empty if requests themselves are to be believed."""
     if address := os.environ.get("PODEVAL_URL", "").rstrip("/"):
         return address
     host = os.environ.get("SPACE_HOST", "")
@@ -182,7 +182,7 @@ def read_public_address() -> str:
 
 
 def read_contact() -> str:
-    """Reads where people write to the operator in private, as a link in Markdown; empty where nothing is set.
+    """Reads where people write to the operator in private, as a link in Markdown; empty if nothing is set.
 
     Raises:
         BadInput: it is neither an e-mail address nor one of a page.

@@ -59,7 +59,7 @@ EVENTS = tuple(f"{prefix}{API}/" for prefix in PREFIXES.values())
 
 
 def may_measure(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether visitors may measure: as PODEVAL_TRY says, else where there is nobody but the operator."""
+    """Whether visitors may measure: as PODEVAL_TRY says, else if there is nobody but the operator."""
     setting = environment.get("PODEVAL_TRY", "")
     return local if setting == "" else setting == "1"
 
@@ -203,7 +203,7 @@ class IssuedFiles:
         Args:
             sender: the person or address.
             coming: bytes.
-            is_whole: whether all of it came, asked at the end.
+            is_whole: whether all of it has arrived, asked at the end.
         """
         self._coming[sender] += coming
         try:

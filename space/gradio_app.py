@@ -63,7 +63,7 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
         if not PREFIXES[language]:
             ProgramApi(site).add(measuring)
     gradio_events.bound(app)
-    # Gradio looks for work a thousand times a second, which is a tenth of a core of a site where nobody tries anything.
+    # Gradio looks for work a thousand times a second, which is a tenth of a core of a site if nobody tries anything.
     app._queue.sleep_when_free = LOOK_SECONDS
     return app
 

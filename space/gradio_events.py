@@ -309,7 +309,7 @@ def check_names(session: str, upload: str) -> None:
 
 
 def describe_invalid(error: ValidationError) -> str:
-    """What is wrong with something that was sent, in one short sentence without what was sent.
+    """The fault of a request in one short sentence, without quoting the request.
 
     Args:
         error: the error of pydantic.

@@ -1,4 +1,5 @@
-"""What of Gradio is answered: its page at the address of each tab, its events, uploads, nothing else that it offers.
+"""The parts of Gradio that are answered: its page at the address of each tab, its events, uploads, nothing else that it
+offers.
 
 Three walls are before Gradio, which checks by itself only in apps that it launches and not in apps that are mounted:
 its routes are an allow-list, a request names only files that were taken in from the same visitor, and a file is handed
@@ -149,7 +150,7 @@ class GradioGate:
             def issue(path: str) -> None:
                 for holder in (cookie,) if cookie else (cookie_set, *holders):
                     self._issued.issue(holder, path, sender, seconds)
-                # What nothing is done with goes, also where nobody comes any more.
+                # What nothing is done with goes, also if nobody comes any more.
                 asyncio.get_running_loop().call_later(seconds + 1, self._issued.sweep)
 
             cookie_set = make_holder()

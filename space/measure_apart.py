@@ -1,6 +1,6 @@
 """A stranger's recording, decoded and measured each in a process of its own within bounds, whose end is a sentence.
 
-The first reads the file and writes a copy of our own making; the second scores that copy. Both run in a sandbox where
+The first reads the file and writes a copy of our own making; the second scores that copy. Both run in a sandbox if
 there is one, as submissions do, and both are ended where they take more than they may: the sentence says whose fault.
 A script is measured likewise. Anyone who measures takes a `MeasuringTurn`: one recording and one script at a time.
 """
@@ -118,7 +118,7 @@ def _decode(path: Path, folder: Path) -> Path:
     """Write a copy of a stranger's file, in FLAC of our own making, into an empty folder.
 
     Nothing of it is read here. It is decoded in a process of its own, with an end to its memory, time and bytes; in a
-    sandbox where there is one, as submissions are.
+    sandbox if there is one, as submissions are.
 
     Raises:
         BadInput: it is not audio, too long, or took too much.

@@ -75,7 +75,7 @@ def build_script_data(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dic
 
 
 def list_leading_systems(folder: RunsFolder, count: int) -> list[str]:
-    """Return the ids of the first systems of the board, controls left out; fewer where there are fewer.
+    """Return the ids of the first systems of the board, controls left out; fewer if there are fewer.
 
     Args:
         folder: the folder of runs.

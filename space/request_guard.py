@@ -301,7 +301,7 @@ def read_own_hosts() -> frozenset[str]:
 
 
 def read_trusted_proxies() -> str:
-    """How many proxies of ours are before the site; empty where its visitors come by themselves."""
+    """How many proxies of ours are before the site; empty if its visitors come by themselves."""
     return os.environ.get("PODEVAL_TRUSTED_PROXY") or os.environ.get("SPACE_ID") or ""
 
 
@@ -338,7 +338,7 @@ def read_forwarded_for(headers: Any, hops: str) -> str:
 
 
 def _terms(path: str) -> tuple[int, float]:
-    """What holds for a path: the most bytes it may be sent, and the seconds that may take."""
+    """The limits of a path: the most bytes of a request, and the seconds that it may take."""
     if gradio_addresses.is_for_events(path):
         uploads = path.startswith(gradio_addresses.UPLOADS)
         most = gradio_addresses.LARGEST_UPLOAD if uploads else gradio_addresses.LARGEST_CALL

@@ -1,4 +1,4 @@
-"""What the site serves from: the folder of runs, the database, and the services over it."""
+"""The data that the site serves: the folder of runs, the database, and the services over it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ScoreReports:
         return name
 
     def read(self, name: str) -> bytes | None:
-        """Return a report; None where there is none of this name any more."""
+        """Return a report; None if there is none of this name any more."""
         with self._lock:
             return self._reports.get(name)
 
@@ -183,8 +183,8 @@ class Services:
         runs: the folder that the board reads.
         database: judgements and submissions.
         arena: battles and votes.
-        closed: why nothing is taken from anybody; None where things are.
-        only_votes: why nothing but votes is taken; None where the rest is, too.
+        closed: why nothing is taken from anybody; None if things are.
+        only_votes: why nothing but votes is taken; None if the rest is, too.
         score_reports: reports on visitors' measurements.
     """
 
@@ -236,7 +236,7 @@ class Services:
         return WriteProbe(self.database)
 
     def list_chores(self) -> dict[str, tuple[float, Callable[[], object]]]:
-        """What the site does by itself, for `run_periodically`: the rules of integrity, every `PODEVAL_SWEEP` hours.
+        """The site's periodic tasks, for `run_periodically`: the rules of integrity, every `PODEVAL_SWEEP` hours.
 
         Raises:
             BadInput: the setting is not a number.
@@ -249,7 +249,7 @@ class Services:
         return {"integrity": (LOOK_SECONDS, partial(self.arena.sweep_if_due, hours))} if hours > 0 else {}
 
     def frozen(self) -> dict[str, str]:
-        """What operators take none of at the moment (`votes`, `submissions`), with their sentence on why."""
+        """The things that operators do not accept at the moment (`votes`, `submissions`), with their sentence on why."""
         with self.database.reading(one_state=False) as session:
             return operator_settings.read_frozen(session)
 

@@ -60,8 +60,8 @@ def answer_part(name: str, role: str = "status", tab: str = "") -> gr.HTML:
 
     Args:
         name: its element id.
-        role: `alert` where it interrupts who listens to the page, `group` where nobody is told of a change.
-        tab: the tab whose coming to the front is the event `select` of the part, as is its own beginning.
+        role: `alert` where it interrupts who listens to the page, `group` if nobody is told of a change.
+        tab: the tab that sends the part's event `select` when it comes to the front, as its own start does.
     """
     script = f"{_SHOW} {_ASK}" if tab else _SHOW
     return make_part(name, script, f'<div role="{role}"></div>', tab=tab)

@@ -179,7 +179,7 @@ SENTENCES: Mapping[str, str] = {
     "cannot-have-played": "side {side} cannot have been playing for {seconds} seconds",
     "comment-needed": "please say in a few words why; a judgement needs a reason here",
     "listen-to-more": "please listen to more of side {side}: {seconds} s of it were played, {needed} s are asked for",
-    "never-fetched": "side {side} was not downloaded as far as it was reportedly heard, {heard} %; please play it again",
+    "never-fetched": "side {side} was not downloaded as far as it was reported heard, {heard} %; please play it again",
     "stretch-impossible": "side {side} of {length} s cannot have been played from {stretch}",
     "nothing-to-compare": "there is nothing to compare here yet; come back later",
     "all-judged": "you have judged every comparison there is at present; thank you, come back later",
@@ -272,7 +272,7 @@ CAUSES: Mapping[str, Any] = {
     "one": "{} ({}: {})",
     "between": "; ",
 }
-"""Words around reasons, which a face may say in another language; its `sentences` are reasons by code."""
+"""Words around reasons, which a page may show in another language; its `sentences` are reasons by code."""
 
 REASONS: Mapping[str, str] = {
     "recording-silent": "the recording is silent",

@@ -37,7 +37,7 @@ LONGEST_QUESTION = 160
 
 
 class Wish(FromPage):
-    """What a voter wants to judge; any dimension by default, of excerpts where there are any."""
+    """The dimension that a voter wants to judge; any dimension by default, of excerpts if there are any."""
 
     protocol: str | None = None
     dimension: str | None = None

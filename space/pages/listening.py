@@ -31,7 +31,7 @@ Participant = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}$"
 
 
 class Invitation(FromPage):
-    """Who comes, as the link says; nobody named means who signed in."""
+    """The listener that the link names; without a name, the signed-in person."""
 
     prolific: Participant | None = None
     pid: Participant | None = None

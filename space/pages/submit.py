@@ -202,7 +202,7 @@ def _describe(site: Site, row: SubmissionRow) -> dict[str, Any]:
 
 
 def get_submitter(person: Person) -> Submitter:
-    """Who a person is to the queue; the one person of this machine is its operator.
+    """A person's role in the queue; the only user of this machine is its operator.
 
     Raises:
         Refused: their name is one under which this installation writes.

@@ -142,7 +142,7 @@ class _Field:
         self._rows: list[tuple[str, str, str]] = []
 
     def choose(self) -> list[Meeting]:
-        """Choose the next meetings; none where there are enough, or nobody is left to meet."""
+        """Choose the next meetings; none if there are enough, or nobody is left to meet."""
         systems = {system for systems in self.items.values() for system in systems}
         ratings = dict.fromkeys(systems, INITIAL)
         if self._rows:

@@ -53,7 +53,7 @@ def write_ranking(file: Path, ranking: Any) -> None:
 
 
 def read_ranking(file: Path, kind: type[Kept]) -> Kept | None:
-    """Return the ranking in a file; None where there is none, or it cannot be read by this version.
+    """Return the ranking in a file; None if there is none, or it cannot be read by this version.
 
     Args:
         file: the file.

@@ -32,7 +32,7 @@ class Pool:
     Attributes:
         systems: id, title, whether in the pool, and number of items with a recording.
         dimensions: dimensions by name, each with whether it is open and its counted votes.
-        goal: counted votes wanted on each dimension; None where none is set.
+        goal: counted votes wanted on each dimension; None if none is set.
     """
 
     systems: list[tuple[str, str, bool, int]]

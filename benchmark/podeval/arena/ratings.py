@@ -33,7 +33,7 @@ _CELLS: dict[str, InstrumentedAttribute[Any]] = {
 }  # fmt: skip
 
 COLUMNS = tuple(_CELLS)
-"""`seconds_*`: length of the whole output; `heard_seconds_*`: how much of it was heard; `loudness_*`: LUFS, NaN where
+"""`seconds_*`: length of the whole output; `heard_seconds_*`: how much of it was heard; `loudness_*`: LUFS, NaN if
 there is none; `preference`: `clear`, `slight` or empty."""
 
 PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "heard_seconds_", "loudness_")))
@@ -67,7 +67,7 @@ class Undecided:
 class Standings:
     """The ranking of one dimension, with the data it rests on.
 
-    `by_strength` is the same ranking where a slight preference counts as half a preference and half a tie; None where
+    `by_strength` is the same ranking where a slight preference counts as half a preference and half a tie; None if
     no vote says how clear it is.
     """
 
@@ -250,7 +250,7 @@ def _number_texts() -> defaultdict[str, int]:
 def _read_columns(
     session: Session, query: Select[Any], numbers: Sequence[Mapping[str, int] | None]
 ) -> list[NDArray[Any]]:
-    """Return the columns of a query as arrays: texts by their numbers; where there are none, the values are floats.
+    """Return the columns of a query as arrays: texts by their numbers; if there are none, the values are floats.
 
     The driver's cursor is asked, because SQLAlchemy takes as long again to make its rows of those of the driver.
     """

@@ -121,7 +121,7 @@ _MAX_PAGES = 2_000_000
 
 @dataclass(frozen=True)
 class OggPages:
-    """What the page headers of a whole file say.
+    """The facts in the page headers of a whole file.
 
     Attributes:
         end: position at which the last page should end according to its header.

@@ -34,7 +34,7 @@ _IMPOSSIBLE = float(np.log(_TINY))
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
-    """Compile for machine code that leaves other threads at work, kept on disk where there is a place for it."""
+    """Compile for machine code that leaves other threads at work, kept on disk if there is a place for it."""
     try:
         return njit(nogil=True, cache=True)(function)
     except RuntimeError:
@@ -49,7 +49,7 @@ def find_pitch(
     Args:
         samples: mono.
         rate: sample rate, Hz.
-        lowest: frequency that is looked for, Hz.
+        lowest: lowest frequency to search for, Hz.
         highest: frequency that is looked for, Hz.
         frame: length of a frame, samples.
         hop: distance from frame to frame, samples.
@@ -213,7 +213,7 @@ def _improve(best: Floats, origin: NDArray[np.int64], values: Floats, table: Flo
 
 @_compiled
 def _find_path(observed: Floats, voiced: Floats, going_on: Floats, switching: Floats) -> NDArray[np.int64]:
-    """Return the likeliest path: the level of each frame, with `levels` added where there is no voice."""
+    """Return the likeliest path: the level of each frame, with `levels` added if there is no voice."""
     frames, levels = observed.shape
     reach = len(going_on) // 2
     values, before = np.empty(2 * levels), np.full(2 * levels, np.log(1 / (2 * levels) + _TINY))

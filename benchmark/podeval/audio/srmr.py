@@ -12,7 +12,7 @@ Values equal those of SRMRpy (commit fee0097) within 1e-5 relative: envelopes ar
 modulation filters run block by block as matrix products, which is exact. As there, `fast` takes envelopes of 400 Hz
 from a gammatonegram, gives quite different values from `slow` (Hilbert envelopes at the full rate), and counts the
 90 % from the highest channel down, so that its K* is almost always 8. SRMR is made for 8 and 16 kHz; values at other
-rates are not comparable, because the channels then are elsewhere.
+rates are not comparable, because the channels are then at other frequencies.
 
 Where SRMRpy fails with an unrelated error, this module does not: windows of silence are left out, and a bandwidth equal
 to an edge counts as above it.
@@ -124,7 +124,7 @@ def _gammatonegrams(
         channels = sliding_window_view(gram[first : first + together], columns, axis=1)[:, ::step]
         windows = channels.swapaxes(0, 1) * scale[:, np.newaxis]
         if (length - size) % hop == 0:
-            # SRMRpy's gammatonegram leaves the last column empty where the samples just suffice for it.
+            # SRMRpy's gammatonegram leaves the last column empty if the samples just suffice for it.
             windows[..., -1] = 0
         yield windows
 

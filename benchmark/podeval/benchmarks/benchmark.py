@@ -123,7 +123,7 @@ class Split(FactSheet):
 
     @property
     def content(self) -> str | None:
-        """What protocols identify the items by: `revision`, or with scripts `sha256:…` of everything that is pinned."""
+        """The identity of the items in protocols: `revision`, or with scripts `sha256:…` of everything that is pinned."""
         if self.scripts is None:
             return self.revision
         voices = self.voices.revision if self.voices else ""
@@ -270,7 +270,7 @@ class Benchmark(FactSheet):
         return next((split for split in self.splits if split.file or split.sample), self.splits[0])
 
     def group_of(self, track: str) -> str:
-        """Return the column group of a track on the board; "" where its metrics are in the groups of their own."""
+        """Return the column group of a track on the board; "" if its metrics are in the groups of their own."""
         return next((one.group for one in self.tracks if one.name == track), "")
 
     def items(self, split: str) -> tuple[Item, ...]:

@@ -160,7 +160,7 @@ class UserTurn(FactSheet):
 
 
 class HardLine(FactSheet):
-    """What is hard about one line of an item's script, and how it may be read; see `AcceptedReadings`."""
+    """The difficulties of one line of an item's script, and its accepted readings; see `AcceptedReadings`."""
 
     tags: tuple[Name, ...] = ()
     readings: tuple[ReadingStretch, ...] = ()
@@ -192,7 +192,7 @@ class Item(FactSheet):
 
     @property
     def readings(self) -> AcceptedReadings | None:
-        """The readings that count as right; None where the script must be read as it is written.
+        """The readings that count as right; None if the script must be read as it is written.
 
         Raises:
             BadInput: a reading does not are in its turn.

@@ -208,7 +208,7 @@ def _rating_rows(log: JudgedLog, runs: Iterable[Run]) -> Iterable[BoardRow]:
 
 
 def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
-    """What the seeds of each run have in common, and the worst of them; shown without ranks."""
+    """The mean over the seeds of each run, and the worst of them; shown without ranks."""
     for run in runs:
         figures = read_reliability(run.folder, run.summary.profile)
         if figures is None:

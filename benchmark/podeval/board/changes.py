@@ -53,7 +53,7 @@ def list_changes(board: pd.DataFrame, runs: Path, database: Database | None = No
     Args:
         board: the board's table.
         runs: its folder of runs, in which earlier runs are kept aside.
-        database: database of the submissions, where there is one.
+        database: database of the submissions, if there is one.
     """
     aside = list(_superseded_runs(runs))
     every_change = [*_results(board, aside), *_protocols(board, aside)]

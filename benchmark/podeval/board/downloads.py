@@ -1,4 +1,4 @@
-"""What readers take away: the numbers of a view as a table, and the badge of one system for its README."""
+"""Downloads for readers: the numbers of a view as a table, and the badge of one system for its README."""
 
 import json
 import re
@@ -60,7 +60,7 @@ def render_badge(index: Index, system: str, wish: BoardView) -> str:
 def make_tidy(settled: ResolvedView) -> pd.DataFrame:
     """Return the numbers of the shown table for downloads, one in each row.
 
-    In addition to each stand interval, ranks, counts, protocol, the stated facts of the system, what the ranks are
+    Next to each are its interval, ranks, counts, protocol, the stated facts of the system, what the ranks are
     corrected over (`column` or `view`), and in how many columns of the view a false place is expected at most.
     """
     ids = {c.id for c in settled.columns}
@@ -270,7 +270,7 @@ class _Excerpts:
         self._written: dict[tuple[str, str, str], str] = {}
 
     def write(self, system: str, where: str, item: str) -> str:
-        """Return the relative address of an excerpt; empty where there is none."""
+        """Return the relative address of an excerpt; empty if there is none."""
         key = (system, where, item)
         if key not in self._written and len(self._written) < MOST_EXCERPTS:
             self._written[key] = self._write(*key)

@@ -234,7 +234,7 @@ def _describe_output(run: RunFolder, item: str) -> str:
 
 
 def _describe_judge(protocol: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Who judged and what was asked; None where nobody did, or by a prompt of another version of podeval."""
+    """Who judged and what was asked; None if nobody did, or by a prompt of another version of podeval."""
     models = protocol.get("models") or {}
     judge, wordings = models.get("judge"), {prompt.id: prompt for prompt in list_all_prompts()}
     asked_prompts = [wordings[id] for id in models.get("prompts") or () if id in wordings]
@@ -277,7 +277,7 @@ def _read_system(run: RunFolder) -> SystemRow | None:
 
 
 def _model_id(system: str, about: SystemRow | None) -> str:
-    """`owner/name`: the Hub repo where there is one, else the organisation that a document names, or `podeval`."""
+    """`owner/name`: the Hub repo if there is one, else the organisation that a document names, or `podeval`."""
     repo, _, commit = (about.revision if about else "").partition("@")
     if about is not None and about.source == "model" and repo and commit:
         return repo

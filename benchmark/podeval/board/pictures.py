@@ -83,7 +83,7 @@ def draw(
         words: section `plot` of the board's texts, with its `breakdowns`.
         title: returns the title of a column.
         size: the size of the picture.
-        link: returns the address of a system's page; empty where there is none.
+        link: returns the address of a system's page; empty if there is none.
     """
     of = next((column for column in settled.columns if column.id == settled.view.of), None)
     if of is None:
@@ -197,7 +197,7 @@ def _scatter(
     caption: str,
     steps: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """Draw the figure against other values; pinned systems have names, and those of few where there is room."""
+    """Draw the figure against other values; pinned systems have names, and those of few if there is room."""
     labelled = {key for key, _, _ in (points if len(points) <= FEW else ())}
     drawn = [
         ScatterPoint(

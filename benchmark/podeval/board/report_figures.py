@@ -26,7 +26,7 @@ class ReferenceFigure:
     sure: bool = False
 
     def describe(self, texts: Mapping[str, Any]) -> str:
-        """Describe it in the words of the page `compare`; empty where nothing can be said."""
+        """Describe it in the words of the page `compare`; empty if nothing can be said."""
         if not self.word:
             return ""
         phrase = str(texts["stands"][self.word])
@@ -103,7 +103,7 @@ class DriftFigure:
         per: unit of the slope's denominator: a minute, or a thousand tokens.
         slope: the mean over items with its interval.
         rising, falling: items whose own slope's interval is above or below zero.
-        course: mean and interval in each tenth of the recordings; None where no recording has a window.
+        course: mean and interval in each tenth of the recordings; None if no recording has a window.
     """
 
     column: Column
@@ -127,7 +127,7 @@ class SystemFigures:
     Attributes:
         system: its id.
         where: `benchmark/split/profile`.
-        reference: the id of the recordings of people it is compared with; "" where there are none.
+        reference: the id of the recordings of people it is compared with; "" if there are none.
         protocols: protocol id by metric.
         figures: over all items (or the slice asked for), in the order of the board.
         groups: figures by breakdown.

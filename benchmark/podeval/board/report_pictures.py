@@ -49,7 +49,7 @@ def draw_system_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
 
 
 def draw_distributions(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
-    """Draw values over items: of the system, of people where there are any, and the means of the other systems.
+    """Draw values over items: of the system, of people if there are any, and the means of the other systems.
 
     Args:
         title: the title of the system.

@@ -1,8 +1,8 @@
 """Figures that others print of systems on benchmarks that are not ours: as printed, each with its source, never ranked.
 
-A figure has the metric of ours that it corresponds to, where there is one, and nothing of its protocol is ours: other
-material, other models. So it stands in a table of its own below a board and in none of the board's columns. What a
-source prints as "-" has no figure; rows of means over systems are left out.
+A figure has the metric of ours that it corresponds to, if there is one, and nothing of its protocol is ours: other
+material, other models. So it stands in a table of its own below a board and in none of the board's columns. A cell
+that a source prints as "-" has no figure; rows of means over systems are left out.
 """
 
 import csv
@@ -50,13 +50,13 @@ class ElsewhereFigure(_Record):
     source: str
     system: str
     group: str
-    """The part of the source's material, as it calls it; empty where there is one."""
+    """The part of the source's material, as it calls it; empty if there is one."""
     printed: str
     """The measure as printed."""
     module: str
-    """Our metric of the same quantity, or `reliability` for figures over seeds; empty where there is none."""
+    """Our metric of the same quantity, or `reliability` for figures over seeds; empty if there is none."""
     key: str
-    """The key of that metric; empty where the source does not say which."""
+    """The key of that metric; empty if the source does not say which."""
     value: str
     spread: str
     better: Literal["higher", "lower"]
@@ -78,7 +78,7 @@ class PrintedColumn(_Record):
         return " · ".join(part for part in (self.group, self.printed) if part) + ARROWS[self.better]
 
     def title_of_ours(self, language: str) -> str:
-        """Return the name of our metric of the same quantity in a language of the site; empty where there is none."""
+        """Return the name of our metric of the same quantity in a language of the site; empty if there is none."""
         if self.key:
             return get_column(self.module, self.key, "").title_in(language)
         return catalogue.get(self.module).title if self.module else ""
@@ -90,7 +90,7 @@ class PrintedTable(_Record):
     source: FigureSource
     columns: tuple[PrintedColumn, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
-    """Systems with the text of each cell, empty where nothing is printed."""
+    """Systems with the text of each cell, empty if nothing is printed."""
     notes: tuple[str, ...]
 
 

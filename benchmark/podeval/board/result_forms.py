@@ -326,7 +326,7 @@ def _render_card(rows: dict[str, int], ranked_columns: int) -> str:
 
 @dataclass(frozen=True)
 class Export:
-    """What is exported: some runs, or all of a folder of runs, and where to.
+    """The runs to export, some or all of a folder, and the place to export them to.
 
     Attributes:
         runs: the folder of all runs.

@@ -1,9 +1,10 @@
 """Read the tables of a folder of runs for the board, and arrange its numbers for lookups, shared by all readers.
 
-Everything is read once for each version of the tables. Texts of the board's table are categories, codes into their few
-values. An `Index` has a `ProfileBoard` for each benchmark's split under each profile. A `Sheet` is a board under one
-protocol for each metric, for all items or one slice of them: the content of one table. Boards and sheets are made on
-first use and kept; a sheet makes its columns likewise. Nothing here is changed after it was made, so threads share it.
+Everything is read once for each version of the tables. Text columns of the board's table are categories, which store
+codes of their few values. An `Index` has a `ProfileBoard` for each benchmark's split under each profile. A `Sheet` is a
+board under one protocol for each metric, for all items or one slice of them: the content of one table. Boards and
+sheets are made on first use and kept; a sheet makes its columns likewise. Nothing here is changed after it was made, so
+threads share it.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ NUMBERS = (
     *("value", "low", "high", "rank_best", "rank_worst", "scored", "unscored_system", "unscored_ours"),
     *("values", "clusters"),
 )
-"""Columns of numbers; NaN where there is none."""
+"""Columns of numbers; NaN if there is none."""
 TEXTS = tuple(name for name in BoardRow.model_fields if name not in (*NUMBERS, "rankable"))
 CELL = (
     *("system", "system_kind", "provenance", "metric", "key", "value", "low", "high", "rank_best", "rank_worst"),
@@ -349,15 +350,15 @@ class RunsFolder:
         return made.get(key, make)
 
     def board(self) -> pd.DataFrame:
-        """Return the table of `BoardRow`; no rows where nothing has been run."""
+        """Return the table of `BoardRow`; no rows if nothing has been run."""
         return self._table(BOARD, BoardRow)
 
     def items(self) -> pd.DataFrame:
-        """Return the table of `ItemRow`; no rows where nothing has been run."""
+        """Return the table of `ItemRow`; no rows if nothing has been run."""
         return self._table(ITEMS, ItemRow)
 
     def systems(self) -> pd.DataFrame:
-        """Return the table of `SystemRow`, the facts that documents state of systems; no rows where there are none."""
+        """Return the table of `SystemRow`, the facts that documents state of systems; no rows if there are none."""
         return self._table(SYSTEMS, SystemRow)
 
     def index(self) -> Index:

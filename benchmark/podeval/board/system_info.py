@@ -86,7 +86,7 @@ def collect_by_system(systems: pd.DataFrame) -> dict[str, Facts]:
 
 
 def read_links(systems: pd.DataFrame) -> dict[str, str]:
-    """Return the first web address that is stated of each system in a table of `SystemRow`, where there is one."""
+    """Return the first web address that is stated of each system in a table of `SystemRow`, if there is one."""
     links = {str(row["system"]): json.loads(str(row["links"]) or "{}").values() for row in systems.to_dict("records")}
     first = {name: next(iter(each), "") for name, each in links.items()}
     return {name: str(link) for name, link in first.items() if str(link).startswith(("https://", "http://"))}

@@ -1,4 +1,4 @@
-"""What the board calls things, in one language, and what is behind the head of a column."""
+"""The board's names in one language, and the help of a column's head."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ def explain_column(column: Column, words: Words) -> dict[str, Any]:
 
 
 def explain(of: Column, language: str = "en") -> dict[str, str]:
-    """Return what is known of a column, in a language of the site; texts are empty where nothing is.
+    """Return what is known of a column, in a language of the site; texts are empty if nothing is.
 
     They are by name: `metric` (that has a card), `about` (what the value is), `of_metric` (what the metric measures),
     `range`, `ideal` (where it is best, of what is best in a range), `people` and `systems` (what they reach), `source`

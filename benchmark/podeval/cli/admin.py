@@ -135,11 +135,9 @@ def backup(
         source.write(lambda s: operator_settings.note_done(s, operator_settings.BACKED_UP, datetime.now(UTC)))
     _print(target, made_backup, as_json, "is made")
     for path in made_backup.absent:
-        say(f"a recording of the arena is not there any more and so not in the backup: {path}")
+        say(f"a recording of the arena no longer exists and so is not in the backup: {path}")
     if with_secret:
-        say(
-            "The backup contains the secret: anyone who has it can tell which pseudonym is whose. Keep it as you keep keys."
-        )
+        say("The backup contains the secret: anyone who has it can tell which pseudonym is whose. Keep it like a key.")
     else:
         say(
             "The secret is not in the backup: keep PODEVAL_SECRET, or the file podeval.db.secret, elsewhere. Without "

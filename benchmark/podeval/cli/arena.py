@@ -28,7 +28,7 @@ arena = typer.Typer(
 
 
 class Covariate(StrEnum):
-    """What may sway listeners besides what they are asked about."""
+    """Properties that may sway listeners besides the one they judge."""
 
     LENGTH = "length"
     LOUDNESS = "loudness"
@@ -337,7 +337,7 @@ def mirror(
 
 @contextmanager
 def _open(database: str, runs: Path, objects: Path | None = None) -> "Iterator[Arena]":
-    """Open the arena in a database; `objects` is the bucket of votes where there is one."""
+    """Open the arena in a database; `objects` is the bucket of votes if there is one."""
     from podeval.arena import Arena
     from podeval.arena.vote_objects import VoteObjects
 
@@ -346,7 +346,7 @@ def _open(database: str, runs: Path, objects: Path | None = None) -> "Iterator[A
 
 
 def _exit_at_alarm(alarms: list[str]) -> None:
-    """Print alarms, and exit with code 1 where there are any."""
+    """Print alarms, and exit with code 1 if there are any."""
     for alarm in alarms:
         say(f"ALARM: {alarm}")
     if alarms:

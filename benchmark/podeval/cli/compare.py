@@ -288,7 +288,7 @@ def _to_json(comparison: "RunComparison") -> dict[str, Any]:
 
 
 def _write_junit(comparison: "RunComparison", path: Path) -> None:
-    """Write a test case for each watched column, and one for the comparison itself where nothing is watched."""
+    """Write a test case for each watched column, and one for the comparison itself if nothing is watched."""
     from podeval.files import write_whole
 
     watched = [column for column in comparison.columns if column.verdict]

@@ -85,7 +85,7 @@ def complete_metric_or_key(incomplete: str) -> list[str]:
 
 
 def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the parameters of the metric that is before, with the values among which there is a choice."""
+    """Return the parameters of the metric that is named before, with the values among which there is a choice."""
     from podeval.metrics.catalogue import NAMES, get
 
     # Behind an option whose value is still missing, the arguments are not assigned yet.
@@ -108,12 +108,12 @@ def complete_benchmark(incomplete: str) -> list[str]:
 
 
 def complete_split(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the splits of the benchmark that is before, or of the one that is taken without one."""
+    """Return the splits of the benchmark that is named before, or of the default one."""
     return _choose((split.name for one in _named_benchmarks(context) for split in one.splits), incomplete)
 
 
 def complete_track(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the tracks of the benchmark that is before, or of the one that is taken without one."""
+    """Return the tracks of the benchmark that is named before, or of the default one."""
     return _choose((track.name for one in _named_benchmarks(context) for track in one.tracks), incomplete)
 
 

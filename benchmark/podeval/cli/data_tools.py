@@ -32,7 +32,7 @@ _LATE = 1.0
 
 
 class _Outputs(NamedTuple):
-    """Where the files go that were asked for."""
+    """The places of the requested files."""
 
     clips: Path | None
     summary: Path | None
@@ -271,7 +271,7 @@ def _require_sound(recording: "Recording", spans: Sequence[tuple[float, float]])
 def _make_draw(
     count: int | None, min_seconds: float | None, max_seconds: float | None, seed: int | None
 ) -> "Draw | None":
-    """Make the function that draws clips; None where no option asks for it."""
+    """Make the function that draws clips; None if no option asks for it."""
     if (count, min_seconds, max_seconds, seed) == (None, None, None, None):
         return None
     low = dialogue_segments.MIN_SECONDS if min_seconds is None else min_seconds

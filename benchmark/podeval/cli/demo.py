@@ -144,7 +144,7 @@ def _show_rhythm(runs: "_Runs", request: "RunRequest") -> bool:
 def _show_podcasts(runs: "_Runs", request: "RunRequest") -> None:
     """Evaluate two finished podcasts with words of their own, one with music, in what guards them and in their sound.
 
-    That there is no speech over music where there is no music is not missing.
+    That there is no speech over music if there is no music is not missing.
     """
     from podeval.benchmarks.benchmark import keep_metrics
     from podeval.runs.own_system import OwnSystem

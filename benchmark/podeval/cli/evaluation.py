@@ -134,7 +134,7 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
     Args:
         title: name of the run.
         summary: the measurements of the run.
-        left: the reason of items that are left for a later run, which is no fault.
+        left: the reason of items that are left for a later run, which is not a fault.
     """
     from podeval.metrics import catalogue
     from podeval.texts import find_kinds
@@ -232,7 +232,7 @@ def require_system(context: typer.Context, system: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnOptions:
-    """What `podeval run` was told of a system of the user's own."""
+    """The options of `podeval run` for a system of the user's own."""
 
     outputs: Path | None = None
     python: str = ""

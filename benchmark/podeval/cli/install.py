@@ -281,7 +281,7 @@ def _describe_cell(judged: bool, reasons: list[str], remedies: dict[str, dict[st
 
 
 def describe_remedies(remedies: dict[str, dict[str, None]]) -> Iterator[str]:
-    """What to do about what is missing, a line for each command that helps, or for each reason that none does.
+    """Advice on missing parts: a line for each command that helps, or for each reason that none does.
 
     Args:
         remedies: commands, or reasons without one, each with what it provides.
@@ -291,7 +291,7 @@ def describe_remedies(remedies: dict[str, dict[str, None]]) -> Iterator[str]:
 
 
 def _join_missing(whats: Iterable[str]) -> str:
-    """What is missing, with all weights in one clause."""
+    """The missing parts, with all weights in one clause."""
     first, last = "the weights of ", " are not installed"
     titles = [what.removeprefix(first).removesuffix(last) for what in whats if what.startswith(first)]
     weights = [f"{first}{', '.join(titles)}{last}"] if titles else []
@@ -299,7 +299,7 @@ def _join_missing(whats: Iterable[str]) -> str:
 
 
 def diagnosis() -> dict[str, Any]:
-    """What `podeval doctor` shows, as plain data."""
+    """The findings of `podeval doctor`, as plain data."""
     from podeval import sandbox
     from podeval.metrics.catalogue import load_all_metrics
     from podeval.models import registry, weights

@@ -349,7 +349,7 @@ def install(
 def _ask(
     conversations: "Sequence[Conversation[T]]", asks: "JudgeUse", bench: "JudgeConfig"
 ) -> tuple[list[T | PodevalError], str]:
-    """What each conversation found, and who was asked; says what the judge used."""
+    """The result of each conversation, and the judge that was asked; says what the judge used."""
     from podeval.judges.rounds import hold
 
     judging = _require_client(bench, asks)

@@ -1,5 +1,6 @@
 """What commands write: JSON, one object per line; sentences next to it on standard error; what is happening, as log
-lines."""
+lines.
+"""
 
 import json
 import logging
@@ -82,7 +83,8 @@ class _ToStandardError(logging.StreamHandler[Any]):
 
 def configure_logging() -> None:
     """Log what is happening in a site or a worker to standard error; libraries that come later set up nothing of
-    theirs."""
+    theirs.
+    """
     root = logging.getLogger()
     if not any(isinstance(handler, _ToStandardError) for handler in root.handlers):
         handler = _ToStandardError()
@@ -93,7 +95,7 @@ def configure_logging() -> None:
 
 
 def _make_plain(value: Any) -> Any:
-    """What JSON has no form for; a thing of no known form as its text."""
+    """Convert values that JSON has no form for; unknown ones become text."""
     if isinstance(value, datetime):
         return value.isoformat()
     if hasattr(value, "__dataclass_fields__"):

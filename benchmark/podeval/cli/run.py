@@ -69,7 +69,7 @@ def spread(
     together: "ProcessGroup | None" = None,
     profile: str = "embedded",
 ) -> Iterator[tuple["Executor", "Speaking"]]:
-    """Who measures and who makes built-in systems speak, for as long as the block runs.
+    """The executors that measure and that make built-in systems speak, while the block runs.
 
     Args:
         where: place of the work: this machine, or a Ray cluster.

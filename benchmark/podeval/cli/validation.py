@@ -1,4 +1,4 @@
-"""What numbers are worth: `podeval report agreement`, `papers` and `certificate`."""
+"""How far numbers can be trusted: `podeval report agreement`, `papers` and `certificate`."""
 
 import sys
 from collections import defaultdict
@@ -214,7 +214,7 @@ def _read_database(location: str, tests: "dict[str, list[Mark]]") -> "list[Analy
 
 
 def _compare_metrics(runs: Path, measures: "Mapping[str, list[Mark]]") -> "list[Validity]":
-    """Compare the metrics of a folder of runs with people; says so where there are no runs."""
+    """Compare the metrics of a folder of runs with people; says so if there are no runs."""
     from podeval.board.build import build
     from podeval.runs.board_tables import ITEMS, read_table
     from podeval.runs.run_folder import run_folders

@@ -73,7 +73,7 @@ def worker(
 
     A worker may be killed at any time; the next one resumes its work. Several may work on one queue. The first
     Ctrl-C or SIGTERM
-    lets --watch finish the submission it is at, the second stops it at once. Where this machine is at fault (no
+    lets --watch finish the submission it is at, the second stops it at once. If this machine is at fault (no
     isolation, a full disk), a submission is queued again and the operator is told; --once then ends with exit code 1.
 
     Example: podeval worker --once

@@ -91,7 +91,8 @@ def write(
 
 def take(workshop: Workshop, files: Sequence[Path]) -> None:
     """Import texts of your own (JSON Lines in the published schema) for refinement; a file given again is read
-    again."""
+    again.
+    """
     if len({path.stem for path in files}) < len(files):
         raise BadInput("two of the files have the same name, and ids are made of names; rename one")
     stems = {path.stem for path in files}

@@ -35,7 +35,7 @@ PERSONAL = {
 
 
 class Digest(JudgeAnswer):
-    """What a text is about, in English."""
+    """The topic of a text, in English."""
 
     topics: list[str] = Field(min_length=1)
     keywords: list[str] = Field(min_length=1)
@@ -73,7 +73,7 @@ class Softening(JudgeAnswer):
 
 
 class TextScreening(JudgeAnswer):
-    """What a text tells of people, and what harm is in it."""
+    """Private details and harmful words in a text."""
 
     reasoning: str
     details: list[Detail]

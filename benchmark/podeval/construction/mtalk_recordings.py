@@ -150,7 +150,7 @@ def describe_rounds(checks: Sequence[Check]) -> list[str]:
 
 
 def find_faults(path: Path) -> str:
-    """Describe measurable faults of a recording, for the table; "" where there are none."""
+    """Describe measurable faults of a recording, for the table; "" if there are none."""
     from podeval.audio import loudness
     from podeval.recording import Recording
 

@@ -129,7 +129,7 @@ def make_review_row(row: Tagged) -> ReviewRow:
 
 
 def find_tagging_fault(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
-    """Return what is wrong with tagged turns: other turns, other words, or no tag at all; None where nothing is."""
+    """Return what is wrong with tagged turns: other turns, other words, or no tag at all; None if nothing is."""
     if len(plain) != len(tagged):
         return f"there are {len(plain)} turns, {len(tagged)} came"
     tags = 0

@@ -326,7 +326,7 @@ def join_materials(cluster: Cluster, documents: Mapping[str, Document]) -> str:
 
 
 def read_speaker_number(requirements: Sequence[Requirement]) -> int | None:
-    """Read how many speakers are asked for; None where that is left open."""
+    """Read how many speakers are asked for; None if that is left open."""
     stated = next((r.value.strip() for r in requirements if r.dimension == "speaker_number"), None)
     return int(stated) if stated and stated.isdecimal() else None
 

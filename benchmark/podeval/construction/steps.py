@@ -101,8 +101,8 @@ def run_step(
 ) -> None:
     """Run a step in its folder, which no other process may use; its report is in the workshop.
 
-    The judge's records are kept in the folder. What was answered is not asked again; what was never answered so that it
-    can be used is, so the same command resumes after a judge was fixed.
+    The judge's records are kept in the folder. Answered questions are not asked again; those without a usable
+    answer are, so the same command resumes after a judge was fixed.
 
     Args:
         workshop: the folder.

@@ -158,7 +158,7 @@ def _describe_use(kind: type[Builder]) -> str:
 
 
 def _describe_audio(kind: type[Builder], location: str) -> str:
-    """Say how rows with audio are read without torchcodec; "" where no config has audio."""
+    """Say how rows with audio are read without torchcodec; "" if no config has audio."""
     record = kind.RECORD
     columns = {
         config: [name for name, feature in kind.TABLES[config.name].features.items() if isinstance(feature, Audio)]

@@ -28,7 +28,7 @@ class Source(FactSheet):
 
     `location` is a dataset repo (`owner/name`), a URL, or a path next to the builder (`package.module:folder` for one
     in a package); a source of kind `folder` is a user's own, given by its path. `revision` is the commit it is pinned
-    to, or "" where none could be looked up, so that the user has to name one at the build; `files` are the files that
+    to, or "" if none could be looked up, so that the user has to name one at the build; `files` are the files that
     are read, with their SHA-256 ("" where it is not known). A file's name may be a pattern of the Hub's client, and
     `a|b` means either.
     """

@@ -39,7 +39,7 @@ class Taxonomy:
         self._prompts: dict[str, str] = {prompt["key"]: prompt["capability"] for prompt in prompts}
 
     def capability_of(self, prompt: Any) -> str | None:
-        """Return the capability that an arena prompt asks about; None where the map does not have the prompt."""
+        """Return the capability that an arena prompt asks about; None if the map does not have the prompt."""
         return self._prompts.get(hash_prompt(prompt)) if isinstance(prompt, str) else None
 
 

@@ -87,7 +87,7 @@ def _fold(name: str) -> str:
 
 
 def _find_fact(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[str]) -> Any:
-    """Return the value under one of a fact's names; None where there is none, or where two of them disagree."""
+    """Return the value under one of a fact's names; None if there is none, or where two of them disagree."""
     names = read_facts()["keys"][fact]
     spellings = {tuple(map(_fold, name.split("."))) for name in (*names["seen"], *names["others"])}
     matches = {path: value for path, value in _list_paths(meta) if tuple(map(_fold, path)) in spellings}

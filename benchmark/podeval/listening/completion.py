@@ -1,4 +1,4 @@
-"""What a listener gets at the end of a test: a completion code, and the way back to the panel that sent them.
+"""The end of a test for a listener: a completion code, and the way back to the panel that sent them.
 
     completion:
       code: C1A2B3C4            # of the study; left out, every listener gets a code of their own
@@ -62,6 +62,6 @@ class Completion(FactSheet):
         return (self.screened_out if screened_out else self.code) or own
 
     def address_for(self, code: str) -> str | None:
-        """Return where the listener goes back to with this code; None where the design names no panel."""
+        """Return where the listener goes back to with this code; None if the design names no panel."""
         template = PANELS[self.panel] if self.panel else self.address
         return template.replace("{code}", code) if template else None

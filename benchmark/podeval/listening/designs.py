@@ -16,7 +16,7 @@
 
 Kinds: `mushra` (all systems of an item on a page, visible reference, hidden anchors), `questionnaire` (nine questions a
 clip, or `questions` of one's own), `rubric` (binary criteria and a rationale a response), `mos` (one to five on named
-scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (X is one of two: which?). Where a
+scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (X is one of two: which?). If a
 page has one recording or one pair, `each: all` has every listener rate every one of an item. How long a listener takes
 is estimated; a test that would take longer than `minutes` is refused with the number of items that would fit.
 `headphone_check` and `completion` are described in `podeval.listening.headphones` and `.completion`.

@@ -54,7 +54,7 @@ class ListenersNeeded:
 
 @dataclass(frozen=True)
 class StoppingVerdict:
-    """What may be said of two systems so far.
+    """The conclusions about two systems so far.
 
     Attributes:
         first, second: the systems.

@@ -68,7 +68,7 @@ class Discrimination:
     Attributes:
         share: share of right answers, with its 95 % interval.
         p: chance of as many right answers, or more, from listeners who hear no difference.
-        d_prime: sensitivity, free of a preference for one side; below 0 where more answers are wrong than right.
+        d_prime: sensitivity, free of a preference for one side; below 0 if more answers are wrong than right.
         bias: z-value of answering "the second side", 0 for no preference.
     """
 

@@ -152,7 +152,7 @@ class Listening:
             listener = make_pseudonym(session, self._secret, identity, now=now)
             remember_name(session, self._secret, identity, name, now=now)
             row = find_session(session, test, listener)
-            # Begin one where there is none.
+            # Begin one if there is none.
             if row is None:
                 if session.get_one(ListeningTest, test).closed_at is not None:
                     raise BadInput(
@@ -191,7 +191,7 @@ class Listening:
             return read_progress(session, row, design) if row else None
 
     def answered(self, session_id: str, number: int) -> AnsweredPage | None:
-        """Return what a listener saved for a page; None where nothing is saved yet.
+        """Return what a listener saved for a page; None if nothing is saved yet.
 
         Raises:
             BadInput: there is no such session or page.

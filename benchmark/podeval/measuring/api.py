@@ -121,7 +121,7 @@ def measure(
         text: the words of a recording, as `score` takes them.
         references: the material for comparison: voices, a script, or the votes, marks or answers of people.
         request: the request that the item answers, as text or data.
-        speakers: the number of people who speak, where it is known.
+        speakers: the number of people who speak, if it is known.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
         judge: the judge of a metric that asks one: `MODEL@https://host/v1`, a GGUF file, a judge's YAML file.
         records: the folder of the judge's raw answers.
@@ -225,7 +225,7 @@ def _list_keys(metric: Metric) -> str:
 
 
 def _list_texts(text: Any, count: int) -> list[Any] | None:
-    """Return the texts of the recordings where there is one for each, as a list or a column; None for one for all.
+    """Return the texts of the recordings if there is one for each, as a list or a column; None for one for all.
 
     Raises:
         BadInput: their number is another than that of the recordings.

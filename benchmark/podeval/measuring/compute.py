@@ -85,8 +85,8 @@ def _raise_error(result: Result | PodevalError) -> Result:
 def open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
     """Read an item's inputs; return an unscored result where one cannot be read or is missing.
 
-    A measured input that cannot be read counts as an output that is missing, by the system's fault; a missing cell of
-    a table is ours.
+    A measured input that cannot be read counts as an output that is missing, through the system's fault; a missing cell
+    of a table is ours.
     """
     opened = {}
     for name in inputs:

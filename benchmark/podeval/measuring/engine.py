@@ -2,7 +2,7 @@
 
 A recording is decoded once and models are loaded once. A result is kept in the cache under the content of the
 recording, the protocol and everything besides the recording that can change it, so that a second call decodes nothing
-and loads no model, and one that was stopped continues where it was. What failed by our fault (a model that is not
+and loads no model, and one that was stopped continues where it was. What failed through our fault (a model that is not
 installed) is tried again, and a judge keeps records of its own.
 """
 

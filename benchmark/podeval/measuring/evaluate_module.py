@@ -1,9 +1,9 @@
 """Every metric of podeval as a module of the `evaluate` library.
 
-A thin face: only strings travel through the library: paths, scripts as JSON, and an empty one for what is missing. What
-is not a string is written to a float WAV file before that, so that samples beyond ±1 arrive as they are. Of several
-processes each writes to a folder of its own that all can read, and process 0 deletes these folders. A module's file on
-the Hub is two lines:
+A thin face: only strings travel through the library: paths, scripts as JSON, and an empty one for what is missing.
+Values that are not strings are written to a float WAV file before that, so that samples beyond ±1 arrive as they are.
+Of several processes each writes to a folder of its own that all can read, and process 0 deletes these folders. A
+module's file on the Hub is two lines:
 
     from podeval.measuring.evaluate_module import module
     Sptd = module("sptd")
@@ -180,7 +180,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         return self._as_path(item)
 
     def _as_path(self, item: Any) -> str:
-        """Return the path of a recording; what is none yet, or has a name that is no text, gets one."""
+        """Return the path of a recording; what is none yet, or has a name that is not text, gets one."""
         audio = read_audio(item)
         if audio is None:
             return ""

@@ -1,4 +1,4 @@
-"""What is asked of a recording, and the inputs of metrics: the forms in which people and programs hand them in.
+"""A request for a recording, and the inputs of metrics: the forms in which people and programs pass them.
 
 The command line, `evaluate`, the pages that try a metric, the Space, runs and Python all hand in a `MetricInputs` an
 item. The reader of an input is imported where an input of its kind is read, so that a metric of audio needs neither
@@ -187,7 +187,7 @@ def convert_to_text(item: Any, name: str = "script") -> str:
     A file name stays a name for an input that opens files itself.
 
     Returns:
-        The text, which is empty where the input is missing or part of a list is.
+        The text, which is empty if the input is missing or part of a list is.
 
     Raises:
         BadInput: it is neither, the file cannot be read, or a file name is where its words belong.
@@ -239,7 +239,7 @@ def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Read reference voices: one recording, recordings by speaker, SPEAKER=FILE for each, or a JSON file of them.
 
     Returns:
-        The input `reference_voices`; nothing where there is none.
+        The input `reference_voices`; nothing if there is none.
 
     Raises:
         BadInput: several without their speakers' names, or one cannot be read.
@@ -260,7 +260,7 @@ def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """What is asked of one recording, or of the words alone.
+    """The request for one recording, or for the words alone.
 
     Attributes:
         script: the words, where they could be read.
@@ -375,7 +375,7 @@ def read_request(
 
 
 def add_words(request: ScoreRequest, text: Any) -> ScoreRequest:
-    """Add the words to a request, or the text as it is where there is nothing in it.
+    """Add the words to a request, or the text as it is if there is nothing in it.
 
     Raises:
         BadInput: they cannot be read, or contain no words.

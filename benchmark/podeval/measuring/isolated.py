@@ -61,7 +61,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class ScoreJob(BaseModel):
-    """What the program is told.
+    """The job of the program.
 
     Attributes:
         recording: the file; None if the text is a script that is scored by itself.
@@ -86,7 +86,7 @@ class ScoreJob(BaseModel):
 
 @dataclass
 class ScoreSession:
-    """What the process that scores has told so far.
+    """The messages of the scoring process so far.
 
     Attributes:
         lines: its lines.
@@ -307,7 +307,7 @@ def copy_compiled(folder: Path) -> dict[str, str]:
 
     A sandbox begins with an empty home, in which numba would compile it all again. The one that is copied is made by a
     process of ours from a tone of ours. No sandbox sees it: what a stranger's recording makes of its copy reaches
-    nobody. Where nothing is compiled yet, there is none, and it is compiled for the next next to this one.
+    nobody. If nothing is compiled yet, there is none, and it is compiled for the next next to this one.
 
     Args:
         folder: the sandbox's own, before it starts.
@@ -327,7 +327,7 @@ def begin_compiling() -> None:
 
 
 def locate_compiled() -> Path | None:
-    """Return where it is on this machine; None where librosa is not installed."""
+    """Return where it is on this machine; None if librosa is not installed."""
     try:
         key = "-".join(f"{name}{metadata.version(name)}" for name in ("librosa", "numba", "numpy"))
     except metadata.PackageNotFoundError:

@@ -77,7 +77,7 @@ class ProofedSentence:
         section: the heading that it is under.
         kind: the kind of its passage (`podeval.text.book`); `end` for what is added after the last sentence.
         text: the sentence as it is written.
-        verdict: the verdict; `not_read` is no fault.
+        verdict: the verdict; `not_read` is not a fault.
         confidence: the certainty of the verdict.
         recording: the recording that it is in; empty if it is in none.
         start: seconds from the beginning of the recording; of a missing sentence, the place where it should be.
@@ -208,7 +208,7 @@ def proof_book(
 
 
 def _open(file: Path, profile: str) -> tuple[Recording, Recording]:
-    """Open a recording, and what is heard of it: its speech where there is music."""
+    """Open a recording, and what is heard of it: its speech if there is music."""
     recording = Recording.open(file, profile=profile, allow_upsampling=True)
     recording.require_sound(SHORTEST)
     return recording, recording.speech_track()

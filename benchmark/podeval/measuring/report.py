@@ -285,7 +285,7 @@ def plot_results(
 
 @dataclass(frozen=True)
 class TranscribedTurn:
-    """One speaker's words, with the time of each; `speaker` is empty where nobody knows who speaks."""
+    """One speaker's words, with the time of each; `speaker` is empty if nobody knows who speaks."""
 
     speaker: str
     start: float
@@ -349,7 +349,7 @@ def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tu
 
 
 def _speaker_at(word: Word, speakers: tuple[SpeakerTurn, ...], before: str) -> str:
-    """Who has most of a word; who spoke before where nobody has any of it."""
+    """The speaker with the largest part of a word; the speaker before if nobody has any of it."""
     shares = {
         turn.speaker: min(word.end, turn.end) - max(word.start, turn.start)
         for turn in speakers

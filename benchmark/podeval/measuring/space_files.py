@@ -147,7 +147,7 @@ def write_front_page(metric: Metric) -> str:
 
 
 def score_address(metric: Metric) -> str:
-    """Return the address of the site's Score tab with the metric chosen; empty where the tab does not offer it."""
+    """Return the address of the site's Score tab with the metric chosen; empty if the tab does not offer it."""
     return f"{BOARD_SITE}/score?metric={metric.name}" if find_score_part(metric) else ""
 
 

@@ -1,4 +1,4 @@
-"""What a recording is like in a sentence or two, and the few values that are shown first, in the reader's language."""
+"""A verdict on a recording in a sentence or two, and the few values that are shown first, in the reader's language."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +41,7 @@ LINES = (
     *("loudness.integrated", "loudness.true_peak", "smr.smr"),
     *("turn_taking.human_distance", "pace.speaking_rate", "mattr.mattr"),
 )
-"""The values that are shown where nobody asks for all, or for some by name."""
+"""The values that are shown if nobody asks for all, or for some by name."""
 
 _OF_DEFECTS = {"integrity": "sound", "content_errors": "words"}
 """Parts of a recording that a metric listens to for defects."""
@@ -51,7 +51,7 @@ _FEW = 3
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """One value of a metric as a table shows it; `value` is None where the metric has none for this recording.
+    """One value of a metric as a table shows it; `value` is None if the metric has none for this recording.
 
     A value that is not ranked (`unranked` says why) is neither good nor bad news, and none is better than people's in a
     recording with defects (`faulty`). Of a rate, `counted` is the length in its own unit: hours, or thousands of words.
@@ -75,7 +75,7 @@ class ScoreRow:
 
     @property
     def band(self) -> dict[str, Any]:
-        """What the word rests on: its bounds, the material, the number of recordings; empty if there is no word."""
+        """The basis of the word: its bounds, the material, the number of recordings; empty if there is no word."""
         return describe_band(self.metric, self.key, self.profile) if self.word else {}
 
     @property
@@ -141,7 +141,7 @@ class ReportWords:
         return "" if row.counted else translate(row.key.unit, self.language)
 
     def name(self, row: ScoreRow) -> str:
-        """What the value of a row is called."""
+        """The title of a row's value."""
         return self.title(row.metric, row.key)
 
     def title(self, metric: Metric, key: Key) -> str:
@@ -157,7 +157,7 @@ class ReportWords:
         return str(self["counted"]["hours" if in_hours else "words"]).format(round(row.value * row.counted), length)
 
     def usual(self, row: ScoreRow) -> str:
-        """What is usual, or best where a key is best in a range; empty where there is no word."""
+        """The usual values, or the best range of a key that has one; empty if there is no word."""
         band = row.band
         if not band:
             return ""
@@ -167,7 +167,7 @@ class ReportWords:
         return f"{span} {translate(row.key.unit, self.language)}" if row.counted and band["high"] else span
 
     def basis(self, row: ScoreRow) -> str:
-        """What the word of a value rests on, as its tooltip."""
+        """The basis of a value's word, as its tooltip."""
         band = row.band
         if not band.get("n"):
             return self.usual(row)
@@ -201,7 +201,7 @@ class ReportWords:
         return self.length(rounded) if rounded >= 60 else str(self["lengths"]["seconds"]).format(rounded)
 
     def metric(self, name: str) -> str:
-        """What a metric is called, or what a note is about that is of none."""
+        """The title of a metric, or the topic of a note that belongs to none."""
         return str(self["noted"].get(name) or translate(get_title(name), self.language))
 
 

@@ -68,7 +68,7 @@ class Checklist(JudgeAnswer):
 
 
 class Audited(JudgeAnswer):
-    """What became of one item of the checklist."""
+    """The result of one item of the checklist."""
 
     number: int = Field(description="number of the item")
     quotes: list[str] = Field(description="passages copied word for word from the script; none only where none exist")
@@ -295,7 +295,7 @@ def _require_evidence(items: Sequence[tuple[str, Audited | Accepted]], script: S
 
 _GAP = re.compile(r"\.{3,}|…+|\[…\]|\[\.{3}\]")
 _WORDS, _CHARACTERS = 3, 6
-"""Words a quote needs to be evidence, and Chinese characters where it has any: one word is in every script."""
+"""Words a quote needs to be evidence, and Chinese characters if it has any: one word is in every script."""
 
 
 def list_missing(quotes: Iterable[str], script: Script) -> list[str]:

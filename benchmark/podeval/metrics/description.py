@@ -129,7 +129,7 @@ VISITOR_INPUTS = {"recording": ("recording", "reference_text"), "script": ("text
 
 
 def find_score_part(metric: Metric) -> str:
-    """Return the part of the site's Score tab that offers a metric; empty where that needs a judge or a download."""
+    """Return the part of the site's Score tab that offers a metric; empty if that needs a judge or a download."""
     if metric.asks or choose_own_profile(metric) != MEASURING[0]:
         return ""
     return next((part for part, given in VISITOR_INPUTS.items() if set(metric.inputs) <= set(given)), "")
@@ -151,7 +151,7 @@ def group_by_weights(metrics: Iterable[Metric]) -> list[tuple[str, str]]:
 
 
 def format_range(key: Key, language: str = "en") -> str:
-    """Format a key's bounds as `1 to 5` or `0 and more`; return an empty text where there are none."""
+    """Format a key's bounds as `1 to 5` or `0 and more`; return an empty text if there are none."""
     return _between(*key.bounds, language)
 
 

@@ -205,7 +205,7 @@ class JudgeConfig:
         }
 
     def reword(self, prompt: "Prompt") -> "Prompt":
-        """Return the prompt as it is asked: in another wording where there is one."""
+        """Return the prompt as it is asked: in another wording if there is one."""
         from podeval.judges.wording import reword
 
         return reword(prompt, self.wordings.get(prompt.family, ""))

@@ -70,7 +70,7 @@ def rate_speech(
         speech: fewest seconds of speech in it.
     """
     recording.require_sound(shortest)
-    # Nothing is separated where there is no model for what follows.
+    # Nothing is separated if there is no model for what follows.
     card = registry.get_card(job, recording.profile)
     track, stem, notes = choose_tracks(recording, source)
     require_speech(track, speech)

@@ -53,7 +53,7 @@ class Protocol:
     generation: Mapping[str, Any] = field(default_factory=dict)
     """Facts on how the items were generated."""
     task: Mapping[str, Any] | None = None
-    """The conditions that the task asks, which are hashed in place of `generation`; None where that is hashed."""
+    """The conditions that the task asks, which are hashed in place of `generation`; None if that is hashed."""
 
     @property
     def id(self) -> str:
@@ -97,7 +97,7 @@ def make_protocol(
         parameters: the given choices; the others count with their defaults.
         given_inputs: names of the inputs at hand; those that the metric knows are part of the protocol.
         models: the identities of the metric's `needs`, from `podeval.models.registry.describe_identities`.
-        dataset: revision of the dataset, where there is one.
+        dataset: revision of the dataset, if there is one.
         generation: facts on how items were generated.
         task: the conditions that the task asks of every system alike; without them, `generation` is hashed.
     """

@@ -108,7 +108,7 @@ class ReviewFile(BaseModel):
         return sum(entry.decision == "open" for item in self.items for entry in item.entries)
 
     def accepted(self, name: str, turn: int | None = None) -> list[ReviewedCriterion] | None:
-        """Return the accepted criteria of a dialogue or request; None where the file has nothing for it.
+        """Return the accepted criteria of a dialogue or request; None if the file has nothing for it.
 
         Raises:
             BadInput: an entry has not been decided on yet.

@@ -75,7 +75,7 @@ class Score:
         return reasons
 
     def to_json(self, *, with_drift: bool = True) -> dict[str, Any]:
-        """Return plain data: the keys first, then `notes`, `drift`, `timeline`, `weights` and `parts`, where there are
+        """Return plain data: the keys first, then `notes`, `drift`, `timeline`, `weights` and `parts`, if there are
         any; what is read again needs no `drift`, which is computed from the timeline.
         """
         data: dict[str, Any] = dict(self.values)
@@ -103,7 +103,7 @@ class Score:
         return data
 
     def part(self, breakdown: str, group: str) -> "Score | None":
-        """Return the score of one group of the item's parts, with its weights; None where the item has none of it."""
+        """Return the score of one group of the item's parts, with its weights; None if the item has none of it."""
         keys = self.parts.get(breakdown, {}).get(group)
         if not keys:
             return None

@@ -131,7 +131,7 @@ class DialogueTurn:
     user_tags: tuple[str, ...] = ()
     answer_tags: tuple[str, ...] = ()
     answer_heard: str = ""
-    """The answer as somebody else than the system transcribed it; empty where nobody did."""
+    """The answer as somebody else than the system transcribed it; empty if nobody did."""
 
     @property
     def words(self) -> str:
@@ -216,7 +216,7 @@ class SpokenDialogue:
 
     @property
     def claims(self) -> dict[str, int]:
-        """Notes on what the system's own transcripts claim beyond words: how many brackets; empty where there are
+        """Notes on what the system's own transcripts claim beyond words: how many brackets; empty if there are
         none.
         """
         brackets = sum(len(_BRACKETED.findall(turn.answer)) for turn in self.turns if not turn.answer_heard)

@@ -65,7 +65,7 @@ def describe_band(metric: Metric, key: Key, profile: str = "embedded") -> dict[s
 
 
 def format_reach(key: Key) -> tuple[str, str]:
-    """What people and what good systems reach, each as a text: `2.94 – 3.39`; empty where nobody knows."""
+    """What people and what good systems reach, each as a text: `2.94 – 3.39`; empty if nobody knows."""
     return (format_span(key, key.reach.people), format_span(key, key.reach.systems)) if key.reach else ("", "")
 
 
@@ -100,7 +100,7 @@ def format_number(value: float | None) -> str:
 def read_human_agreements() -> tuple[dict[str, str], ...]:
     """Read what is known of the agreement of metrics with people: a line for each key and study.
 
-    Its columns are metric, key, statistic, value, low and high (empty where a paper prints none), n, of (what is
+    Its columns are metric, key, statistic, value, low and high (empty if a paper prints none), n, of (what is
     counted) and source.
     """
     with Path(__file__).with_name("human_agreement.csv").open(encoding="utf-8", newline="") as file:

@@ -46,7 +46,7 @@ def holds_copy(samples: NDArray[np.float32], other: NDArray[np.float32]) -> bool
 def correlate_with(samples: NDArray[np.float32], other: NDArray[np.float32]) -> float:
     """Return the highest correlation, over all offsets, of the loudest piece of another recording with this one.
 
-    It is 0 where either is shorter than a piece, or silent.
+    It is 0 if either is shorter than a piece, or silent.
     """
     from scipy.signal import oaconvolve
 
@@ -189,7 +189,7 @@ def compare_voices(
         recording: the recording whose speakers are matched.
         references: the voices to match them with.
         script: a script that uses the names of the references for its speakers.
-        source: `auto` takes the speech stem where there is music; `mix` the recording as it is.
+        source: `auto` takes the speech stem if there is music; `mix` the recording as it is.
         silence: whether speakers keep the windows that are mostly silence.
         through: a sample rate to which the recording is resampled first.
         segments: whether whole segments are embedded, and references whole, as PodEval's public code does.

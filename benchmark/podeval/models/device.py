@@ -67,7 +67,7 @@ def require_device(name: str, title: str, remedy: str) -> str:
 
 
 def is_gpu_used() -> bool:
-    """Tell whether torch models run on a GPU; torch, which takes seconds to import, only where there is a driver.
+    """Tell whether torch models run on a GPU; torch, which takes seconds to import, only if there is a driver.
 
     Raises:
         BadInput: the variable names a device that this machine or this build of torch does not have.
@@ -77,7 +77,7 @@ def is_gpu_used() -> bool:
 
 
 def count_copies(gigabytes: float) -> int | None:
-    """Return how many processes the free memory of the GPU has room for, at least 1; None where models use the CPU.
+    """Return how many processes the free memory of the GPU has room for, at least 1; None if models use the CPU.
 
     Args:
         gigabytes: memory that each copy needs.

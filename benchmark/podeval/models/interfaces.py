@@ -63,7 +63,7 @@ class Transcriber(Protocol):
         """Return words with times; with `language` None the model detects it."""
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language that `transcribe` detects; empty where nothing is heard."""
+        """Return the code of the language that `transcribe` detects; empty if nothing is heard."""
 
 
 class Aligner(Protocol):

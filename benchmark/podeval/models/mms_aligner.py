@@ -9,7 +9,7 @@ ICML 2006). `torchaudio.functional.forced_align` does the same in C++, which doe
 The recording is cut at its quietest moments into chunks of at most 29 s, and each chunk is given the words whose middle
 is in it by the times they have so far. English is spelt without accents, numbers as they are said; what is written in
 other scripts, Chinese among them, is spelt by uroman, as the network's training data were. A word without a letter is
-laid on whatever sounds (the label `*`). Where the letters of a chunk's words are too many for it, they keep their time.
+laid on whatever sounds (the label `*`). If the letters of a chunk's words are too many for it, they keep their time.
 
 Source: Pratap et al., "Scaling speech technology to 1,000+ languages", JMLR 2024; MOSS-TTSD's evaluation does so.
 """
@@ -51,7 +51,7 @@ def align_tokens(log_probabilities: NDArray[Any], tokens: Sequence[int]) -> list
         tokens: labels that were said, without blanks.
 
     Returns:
-        Nothing where there are too few frames for the tokens.
+        Nothing if there are too few frames for the tokens.
     """
     frames = len(log_probabilities)
     if not tokens or frames < count_frames(tokens):

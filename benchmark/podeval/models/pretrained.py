@@ -48,7 +48,7 @@ def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = 
 
     Args:
         path: a file written by `torch.save`.
-        entry: the key of the checkpoint that holds the weights; None where the checkpoint is the weights.
+        entry: the key of the checkpoint that holds the weights; None if the checkpoint is the weights.
         prefix: beginning of the names, `model.` for instance.
         device: the place of the tensors; in CPU memory, they are read from the file as they are used.
 

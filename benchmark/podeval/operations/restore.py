@@ -45,7 +45,7 @@ class Restored:
         rows: rows of the database, by table.
         forgotten: persons who asked to be forgotten after the backup was made, and still are.
         settled: the result of `settle`.
-        secret: path of the service's secret now; None where the backup holds none.
+        secret: path of the service's secret now; None if the backup holds none.
         kept: new paths of what was replaced.
     """
 

@@ -286,7 +286,7 @@ ON_PAPER = RadarLayout(480, (240.0, 170.0), 118.0, 340.0, 13)
 class Series:
     """What a line of a radar stands for: its name, its value on each axis, None where it has none, and how it looks.
 
-    `spans` are the intervals, where there are some. `group`, `line` and `mark` are classes that a page's style fills;
+    `spans` are the intervals, if there are some. `group`, `line` and `mark` are classes that a page's style fills;
     `shape` is one of those of `plots.svg`.
     """
 
@@ -359,7 +359,7 @@ class _Rays:
         rings = "".join(f'<path d="M{" ".join(self.point(n, ring) for n in numbers)}z"/>' for ring in (0.0, *RINGS))
         x, y = self.layout.middle
         rays = "".join(f'<path d="M{x:g} {y:g} {self.point(n, 1.0)}"/>' for n in numbers)
-        # Next to the edge between the last axis and the first, where there is no name and no mark.
+        # Next to the edge between the last axis and the first, if there is no name and no mark.
         ends = [(self.locate(0, ring), self.locate(-1, ring), f"{ring:.0%}") for ring in (0.5, 1.0)]
         scale = "".join(
             render_text((3 * first[0] + last[0]) / 4 - 4, (3 * first[1] + last[1]) / 4 + 4, label, "halo", "end")

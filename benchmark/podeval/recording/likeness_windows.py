@@ -41,7 +41,7 @@ Features = NDArray[np.float64]
 
 
 def describe_windows(recording: Recording, melody: float = 1.0) -> dict[str, Features]:
-    """Return the features of each window by factor, each of shape (windows, features); NaN where nothing can be said.
+    """Return the features of each window by factor, each of shape (windows, features); NaN if nothing can be said.
 
     Args:
         recording: speech, 16 kHz.

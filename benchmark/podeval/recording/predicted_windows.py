@@ -79,7 +79,7 @@ FEWEST_ZEROS = 0.02
 
 
 def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
-    """Return a recording from its first to its last speech, without a constant offset; all of it where nobody speaks.
+    """Return a recording from its first to its last speech, without a constant offset; all of it if nobody speaks.
 
     Raises:
         CannotScore: the recording's rate is too low, or its channels cancel each other.
@@ -125,7 +125,7 @@ def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:
-    """Return the numbers of the windows that hold enough speech; where none does, of the fullest (`FULLEST`)."""
+    """Return the numbers of the windows that hold enough speech; if none does, of the fullest (`FULLEST`)."""
     clips = [(Span(start, min(start + seconds, track.duration)),) for start in starts]
     sounding, spoken = find_sounding(clips, track.speech()), count_seconds_inside(clips, track.speech())
     return np.flatnonzero(sounding if sounding.any() else spoken >= FULLEST * spoken.max())

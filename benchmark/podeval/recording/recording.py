@@ -275,7 +275,7 @@ class Recording:
             return same
 
     def _find_transcript(self, language: str | None) -> Transcript | None:
-        """Return the transcript in a language where there is one already, whether it was asked for or detected."""
+        """Return the transcript in a language if there is one already, whether it was asked for or detected."""
         if language in self._transcripts or not self._transcripts:
             return self._transcripts.get(language)
         if language is not None:

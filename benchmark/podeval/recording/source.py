@@ -152,7 +152,7 @@ def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
 
     Returns:
         The path of a file, the bytes of one, or samples of shape (frames,) or (frames, channels) with their rate; None
-        where the recording is missing.
+        if the recording is missing.
 
     Raises:
         BadInput: it is none of these forms, or samples lack their rate.
@@ -231,7 +231,7 @@ def list_rows(source: Any, column: str = "") -> Any:
 
 
 def _orient(samples: Any) -> NDArray[Any]:
-    """Return samples of one recording, frames first where there are more columns than rows."""
+    """Return samples of one recording, frames first if there are more columns than rows."""
     array = convert_to_array(samples)
     array = array[0] if array.ndim == 3 and len(array) == 1 else array
     return array.T if array.ndim == 2 and array.shape[0] < array.shape[1] else array

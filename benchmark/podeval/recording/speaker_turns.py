@@ -6,7 +6,7 @@ most alike become one. A voice is never divided, so that a recording of one voic
 
 Two at once: the diarisation gives every moment to one speaker. The segmentation finds speakers who overlap, but its
 labels hold within ten seconds only. Each of its speakers in a chunk is the one of the diarisation during whose turns it
-is heard longest. Where two of them at once would be the same, the one that is heard for less is the other speaker that
+is heard longest. If two of them at once would be the same, the one that is heard for less is the other speaker that
 is nearest in time. Of every two chunks that overlap, each is used up to the middle of the overlap.
 """
 
@@ -241,7 +241,7 @@ def name_speakers(runs: Sequence[Run], diarised: Sequence[SpeakerTurn]) -> list[
 
 
 def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) -> str:
-    """Return another speaker than `name` whose turn is nearest to a moment; empty where there is none."""
+    """Return another speaker than `name` whose turn is nearest to a moment; empty if there is none."""
     others = [turn for turn in turns if turn.speaker != name]
     if not others:
         return ""

@@ -3,7 +3,7 @@
 The recogniser is asked once more, for the stretch and a second on both sides alone, since its errors depend on what
 surrounds the words; and a second recogniser is asked for the same, where the profile has one for the language. Words
 that either hears then were not left out; words that the first does not hear again, or in whose place the second hears
-little, were an invention. So are words where nobody speaks. Words that were left out leave no time: where voice enough
+little, were an invention. So are words if nobody speaks. Words that were left out leave no time: where voice enough
 for up to three of them is between their neighbours, they count as left out only if the second recogniser hears none
 of them and everything around them.
 """
@@ -105,7 +105,7 @@ SWALLOWED = frozenset(
 """Single English words of three letters that people hardly sound, and that recognisers skip by themselves."""
 
 SKIPPED = 3
-"""Words that the recogniser may have skipped where there is voice enough for them; more it would hear again."""
+"""Words that the recogniser may have skipped if there is voice enough for them; more it would hear again."""
 
 FEWEST_WORDS, STUCK = 0.5, 6
 """Words a second below which a recogniser has given up; words of which one is not more than half."""

@@ -5,7 +5,7 @@ seeds it has. Only figures of one protocol are compared. An item on which one of
 scored counts as the greatest difference there is, so that silence never pays.
 
 The test of the mean may be looked at after each item (`podeval.stats.sequential`). Items are tested one by one as well
-where there are enough seeds: by rearranging the seeds, corrected for the number of items (Holm). Both together fail at
+if there are enough seeds: by rearranging the seeds, corrected for the number of items (Holm). Both together fail at
 most 5 % of comparisons of equal systems, however many metrics are watched.
 """
 
@@ -283,7 +283,7 @@ def _compare(
     test_items: bool,
     size: float | None,
 ) -> ColumnComparison | None:
-    """Compare one column; None where no pair has it in both runs."""
+    """Compare one column; None if no pair has it in both runs."""
     if not paired.before:
         return None
     names = {pair: f"{pair[0]} {pair[1]}" for pair in paired.clusters}

@@ -41,7 +41,7 @@ class Executor(Protocol):
     """Does work on tasks."""
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Yield each task with its result, in the order they finish; None where the process died twice on it.
+        """Yield each task with its result, in the order they finish; None if the process died twice on it.
 
         Args:
             work: is done on each task.
@@ -78,7 +78,7 @@ class Workers(AbstractContextManager["Workers"]):
         self._pool: ProcessPoolExecutor | None = None
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Yield each task with its result, in the order they finish; None where the process died twice on it.
+        """Yield each task with its result, in the order they finish; None if the process died twice on it.
 
         No more are under way than there are processes, as everything under way falls with one that dies.
         """
@@ -158,7 +158,7 @@ def _run_alone(work: Callable[[T], R], task: T) -> R | None:
 
 
 def try_twice(work: Callable[[T], R], task: T) -> R | None:
-    """Do work in this process; once more, with its memory freed, where there was too little."""
+    """Do work in this process; once more, with its memory freed, if there was too little."""
     for _ in range(2):
         try:
             return work(task)

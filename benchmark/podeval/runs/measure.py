@@ -179,8 +179,8 @@ def make_protocols(
 
 
 def _describe_log(metric: Metric, plan: RunPlan) -> dict[str, Any]:
-    """Mark what is made of a log that anyone who supplied the outputs wrote, and of one of several requests in flight:
-    neither ranks next to what we measured of one request after the other.
+    """Mark the values computed from a log that the supplier of the outputs wrote, and of one of several requests in
+    flight: neither ranks next to what we measured of one request after the other.
     """
     if "generation_log" not in metric.inputs:
         return {}
@@ -293,7 +293,7 @@ def _read_inputs(task: Task) -> MetricInputs | Unscored:
 
 
 def _restore_paths(result: Result, original_folders: Mapping[str, str]) -> Result:
-    """Name files in a result as anyone who asked for it knows them."""
+    """Name files in a result as the caller knows them."""
     if isinstance(result, Unscored):
         reason = result.reason
         for here, original in original_folders.items():
@@ -303,7 +303,7 @@ def _restore_paths(result: Result, original_folders: Mapping[str, str]) -> Resul
 
 
 def _explain_nothing(task: Task) -> Unscored | None:
-    """Explain why there is nothing to measure; None where there is something."""
+    """Explain why there is nothing to measure; None if there is something."""
     output = task.output
     if output.audio_removed and task.track != "write":
         return Unscored(
@@ -378,8 +378,8 @@ def _describe_judge_failure(error: Exception) -> Unscored:
 def _is_final(result: Result | None, output: Output, allow_upsampling: bool) -> bool:
     """Tell whether a result stands.
 
-    What failed by our fault is tried again on the next run; that there was nothing to measure stands until there is,
-    and that the sampling rate is too low until upsampling is allowed.
+    What failed through our fault is tried again on the next run; that there was nothing to measure stands until there
+    is, and that the sampling rate is too low until upsampling is allowed.
     """
     if not isinstance(result, Unscored):
         return result is not None

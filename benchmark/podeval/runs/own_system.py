@@ -191,7 +191,7 @@ def _make_one(system: OwnSystem, request: RunRequest, folder: RunFolder, item: I
     except PodevalError:
         raise
     except Exception as error:
-        # What nobody thought of costs this item alone, and is no fault of the system.
+        # What nobody thought of costs this item alone, and is not a fault of the system.
         keep_failure(folder, item, f"{type(error).__name__}: {error}", "ours")
     return None
 
@@ -222,7 +222,7 @@ def _fingerprint(maker: OutputMaker, ask: Ask, seed: int) -> str | None:
 
 
 def describe_streaming(folder: RunFolder) -> str | None:
-    """Say in a sentence how what a server sent would have played; None where nothing was timed."""
+    """Say in a sentence how what a server sent would have played; None if nothing was timed."""
     latency = read_latency(folder)
     if latency is None:
         return None
@@ -237,7 +237,7 @@ def describe_streaming(folder: RunFolder) -> str | None:
 
 
 def describe_turn_taking(folder: RunFolder) -> str | None:
-    """Say in a sentence how a system took its turns in live conversations; None where nothing was timed."""
+    """Say in a sentence how a system took its turns in live conversations; None if nothing was timed."""
     outputs = [folder.output(item.id) for item in folder.items() or ()]
     logs = [output.details["turn_taking"] for output in outputs if output and "turn_taking" in output.details]
     if not logs:

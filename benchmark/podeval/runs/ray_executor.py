@@ -1,6 +1,6 @@
 """The executor `ray` spreads work over the processes of a Ray cluster, on as many machines as it has.
 
-Ray starts the processes where there is room for them, starts those again that died, and moves files and results. Which
+Ray starts the processes if there is room for them, starts those again that died, and moves files and results. Which
 item is done next, and how often it is tried, is decided here: Ray tries a task again only on its own process, which
 may wait for room for ever, and `ActorPool` does not say of which task an error is. Nothing is acknowledged before its
 result is at home: a node that goes takes with it only what its processes were at, and that is done again elsewhere.
@@ -121,7 +121,7 @@ class Ray(AbstractContextManager["Ray"]):
         self._resources.close()
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Yield each task with its result, in the order they finish; None where processes died on it again and again.
+        """Yield each task with its result, in the order they finish; None if processes died on it again and again.
 
         No more tasks are taken than there are processes to do them, and one.
 
@@ -206,7 +206,7 @@ class Ray(AbstractContextManager["Ray"]):
         self._await_start(actor)
 
     def _await_start(self, actor: Any) -> None:
-        """Use a process once Ray has started it, or started it again, where there is room for it."""
+        """Use a process once Ray has started it, or started it again, if there is room for it."""
         self._flights[actor.meet.options(max_task_retries=-1).remote()] = (actor, None)
 
     def _receive_start(self, actor: Any, flight: Any) -> None:

@@ -89,7 +89,7 @@ def write_reliability(request: RunRequest, system: str) -> Reliability:
 
 
 def read_reliability(run: RunFolder, profile: str) -> Reliability | None:
-    """Read the figures of a run; None where none were kept, or by another version."""
+    """Read the figures of a run; None if none were kept, or by another version."""
     try:
         return Reliability.model_validate_json((run.locate_measured(profile) / FILE).read_bytes())
     except (OSError, ValidationError):
@@ -242,7 +242,7 @@ def _aggregate(
 
 
 def _find_worst_window(result: Result, key: str) -> float | None:
-    """Find the least value of the timeline of a key, where there is one."""
+    """Find the least value of the timeline of a key, if there is one."""
     if not isinstance(result, Score) or result.timeline is None:
         return None
     values = [value for value in result.timeline.values.get(key, ()) if value is not None]

@@ -152,7 +152,7 @@ class RunRequest:
     repeats: bool = False
     """Whether the run is of one more seed of a system that has a run; it then is in that one's folder."""
     only: tuple[str, ...] = ()
-    """Ids of the items that are run; all where there are none."""
+    """Ids of the items that are run; all if there are none."""
     retry: bool = False
     """Whether what failed before is spoken and measured again, whatever its cause."""
     allow_upsampling: bool = False
@@ -288,8 +288,8 @@ def choose_items(request: RunRequest, items: tuple[Item, ...]) -> tuple[Item, ..
 
 
 def find_failed(folder: RunFolder, profile: str) -> set[str]:
-    """Find the items of which nothing was made, or that no more metrics score than are unscored by the system's fault,
-    as with silence.
+    """Find the items of which nothing was made, or that no more metrics score than are unscored through the system's
+    fault, as with silence.
     """
     results = folder.results(profile)
     scored = Counter(item for (item, _), one in results.items() if isinstance(one, Score))

@@ -71,13 +71,13 @@ class RunPlan(_Document):
 
     @property
     def shown_kind(self) -> Literal["system", "control", "human"]:
-        """What readers call what was run."""
+        """The readers' name for the system that ran."""
         kinds: dict[str, Literal["system", "control", "human"]] = {"control": "control", "human": "human"}
         return kinds.get(self.system_kind, "system")
 
 
 class OutputAnswer(FactSheet):
-    """One answer in a dialogue: its audio's file, and its words where they are known."""
+    """One answer in a dialogue: its audio's file, and its words if they are known."""
 
     audio: str | None = None
     words: str = ""
@@ -204,7 +204,7 @@ class RunFolder:
         return _read(self.path / "run.json", RunPlan)
 
     def output(self, item: str) -> Output | None:
-        """Read what the system made of an item; None where that, or its audio, is not there and nobody removed it."""
+        """Read what the system made of an item; None if that, or its audio, is not there and nobody removed it."""
         path = self.output_path(item)
         if not path.exists():
             return None
@@ -270,7 +270,7 @@ class RunFolder:
         write_json(self.path / "submission.json", dict(document))
 
     def document(self) -> dict[str, Any] | None:
-        """Read the submission document that the run is of, as plain data; None where none was kept."""
+        """Read the submission document that the run is of, as plain data; None if none was kept."""
         try:
             document = json.loads((self.path / "submission.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -326,7 +326,7 @@ class RunFolder:
         return contents
 
     def spot_check(self) -> SpotCheckReport | None:
-        """Read what the spot check of the run found; None where there was none."""
+        """Read what the spot check of the run found; None if there was none."""
         path = self.path / SPOT_CHECK_FILE
         return _read(path, SpotCheckReport) if path.is_file() else None
 

@@ -52,7 +52,7 @@ class SpotCheckReport(FactSheet):
 
     @property
     def verdict(self) -> Literal["agrees", "differs", "not told"]:
-        """`not told` where nothing could be compared."""
+        """`not told` if nothing could be compared."""
         if not self.comparisons:
             return "not told"
         return "differs" if any(each.differs for each in self.comparisons) else "agrees"

@@ -1,5 +1,5 @@
 """The filter of system calls that a sandbox runs under: a classic BPF program, which bubblewrap hands to the kernel, or
-the program itself where there is no bubblewrap (`second_wall`); that one refuses more.
+the program itself if there is no bubblewrap (`second_wall`); that one refuses more.
 
 It refuses what no model needs and what the namespaces of a sandbox do not cover: sockets that lead past the network
 namespace (vsock, netlink, raw packets), new namespaces, memory that no process's resident size shows (memfd, System V

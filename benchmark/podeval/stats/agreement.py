@@ -194,7 +194,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
     Computed by evalica; the interval is that of the jackknife over items with Student's t, from `FEWEST_THINGS` on.
 
     Args:
-        ratings: one list per rater with one entry per item, None where the rater gave no rating.
+        ratings: one list per rater with one entry per item, None if the rater gave no rating.
         level: nominal, ordinal, interval or ratio.
 
     Returns:
@@ -276,7 +276,7 @@ def _correlation(
 def _resample_clusters(
     a: Array, b: Array, clusters: Sequence[Hashable], function: Callable[[Array, Array], float]
 ) -> tuple[float | None, float | None]:
-    """Return the interval of a correlation by its clusters: jackknifed, or drawn where there are many."""
+    """Return the interval of a correlation by its clusters: jackknifed, or drawn if there are many."""
     codes, count = number_clusters(clusters, a.size)
     if count < FEWEST_CLUSTERS:
         return None, None

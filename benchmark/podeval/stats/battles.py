@@ -41,7 +41,7 @@ class Battles:
 
     `first`, `second` and `voter` are codes into `systems` and `voters`; `outcome` is a code into `OUTCOMES`;
     `covariates` holds, by name, the first side's value minus the second's (seconds, LU). `slight` says which outcomes
-    the voter called a slight preference; None where nobody was asked.
+    the voter called a slight preference; None if nobody was asked.
     """
 
     systems: tuple[str, ...]

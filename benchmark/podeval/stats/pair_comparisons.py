@@ -307,8 +307,8 @@ class _PairTable:
         )
 
     def _subtract(self, index: int, others: Any, filled: bool = False) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the differences of a system from others, `(items, others)`, 0 where one lacks the item, and whether
-        both have it; one column for all where nobody lacks any.
+        """Return the differences of a system from others, `(items, others)`, 0 if one lacks the item, and whether
+        both have it; one column for all if nobody lacks any.
 
         Args:
             index: the system.

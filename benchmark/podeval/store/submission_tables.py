@@ -100,7 +100,7 @@ class SubmissionLogLine(TableBase):
     """Increases; lines of items that were made again are missing."""
     attempt: Mapped[int] = mapped_column(Integer)
     item: Mapped[str] = mapped_column(String(200), default="")
-    """`<benchmark>/<split>/<item>`; empty where a line is about all of it."""
+    """`<benchmark>/<split>/<item>`; empty if a line is about all of it."""
     text: Mapped[str] = mapped_column(Text)
     at: Mapped[datetime]
 

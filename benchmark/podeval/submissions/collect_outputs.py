@@ -99,7 +99,7 @@ class Intake:
             self._keep(item, line, out, clean, copies)
 
     def fail(self, item: Item, reason: str) -> None:
-        """Store that an item has no output, by the system's fault."""
+        """Store that an item has no output, through the system's fault."""
         self.folder.write_output(Output(item=item.id, failed=reason[:2_000], script=_script_asked_for(item)))
 
     def _keep(self, item: Item, line: Generated, out: Path, clean: Path, copies: Mapping[str, Transcoded]) -> None:

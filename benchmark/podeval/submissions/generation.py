@@ -105,7 +105,7 @@ class Runner(Protocol):
 
         Raises:
             Unusable: the model cannot be run.
-            OursFailed: an item could not be made by our fault.
+            OursFailed: an item could not be made through our fault.
             MachineFault: this machine cannot run any model.
         """
 
@@ -115,7 +115,7 @@ def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Itera
 
     Raises:
         Unusable: the model cannot be run.
-        OursFailed: an item could not be made by our fault.
+        OursFailed: an item could not be made through our fault.
         MachineFault: this machine cannot run any model.
     """
     yield from (item for item in items if intake.folder.output(item.id) is not None)

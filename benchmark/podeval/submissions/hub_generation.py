@@ -49,11 +49,11 @@ class FetchedResults:
         self.out = out
         self.done: set[str] = set()
         self.ours: list[str] = []
-        """Reasons why items were not made by our fault."""
+        """Reasons why items were not made through our fault."""
         self.refused = ""
         """Reason why the model cannot be run."""
         self.end: dict[str, Any] = {}
-        """The generation's own report of how it ended; empty where there is none."""
+        """The generation's own report of how it ended; empty if there is none."""
         self._results, self._asked, self._left = results, items, most
         shutil.rmtree(out.parent, ignore_errors=True)
         out.mkdir(parents=True)

@@ -116,7 +116,7 @@ def describe_log(lines: Sequence[SubmissionLogLine]) -> dict[str, list[dict[str,
 
 
 def describe_last(lines: Sequence[SubmissionLogLine]) -> str:
-    """Return the last thing that a worker said, in one line; empty where nobody said anything."""
+    """Return the last thing that a worker said, in one line; empty if nobody said anything."""
     if not lines:
         return ""
     last = lines[-1]
@@ -164,7 +164,7 @@ class SubmissionLog:
         self._database = database
 
     def note(self, submission: SubmissionRow, text: str, item: str = "") -> None:
-        """Write a line; nothing is written where there are too many already.
+        """Write a line; nothing is written if there are too many already.
 
         Args:
             submission: the submission that is worked on.

@@ -146,7 +146,7 @@ class SubmissionRuns:
         Raises:
             Unusable: the system made nothing at all.
             MachineFault: this machine cannot do it.
-            OursFailed: an item could not be made by our fault.
+            OursFailed: an item could not be made through our fault.
             LeaseLost: the claim is no longer valid.
         """
         row, source, folder = self.row, self.document.source, self.workplace.folder / self.row.id / "runs"

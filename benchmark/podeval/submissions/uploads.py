@@ -1,7 +1,7 @@
 """The recordings that people uploaded to this board as a zip, for systems that cannot be run as a model.
 
 Each upload is a folder next to the runs, under a name that nobody guesses, with a line about it in a file next to it.
-A person has one upload that is not submitted yet; the next replaces it. What no submission needs any more is removed.
+A person has one upload that is not submitted yet; the next replaces it. Files that no submission needs are removed.
 """
 
 import json
@@ -192,7 +192,7 @@ class Uploads:
             shutil.rmtree(incoming, ignore_errors=True)
 
     def _run(self, archive: Path, out: Path) -> dict[str, Any]:
-        """Run the program that unpacks, in a sandbox where there is one, and return its report."""
+        """Run the program that unpacks, in a sandbox if there is one, and return its report."""
         runs = [
             f"{name}/{split.name}" for name in benchmarks.list_benchmarks() for split in benchmarks.get(name).splits
         ]

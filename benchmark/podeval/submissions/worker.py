@@ -81,7 +81,7 @@ class Worker(Workplace):
         look_over: called when there is nothing to do; checks what was received while the Hub was down.
         proposals: proposes results to models' own repos, for submitters who asked; None proposes nothing.
         alone: whether it claims nothing while another worker is at work.
-        fault: the fault of this machine because of which the last submission was given back; None where there was none.
+        fault: the fault of this machine because of which the last submission was given back; None if there was none.
         at_work: the submission that it works on.
         noted: monotonic seconds of the last sign of life.
         rests: monotonic seconds until which it leaves a submission alone that this machine could not run.
@@ -188,7 +188,7 @@ class Worker(Workplace):
     def catch_up(self) -> None:
         """Finish what is left undone on the Hub: stop jobs of ended submissions, open pull requests with results.
 
-        What fails because the Hub does not answer is left for the next time.
+        Steps that fail because the Hub does not answer are left for the next time.
         """
         if self.hub is not None:
             try:

@@ -83,11 +83,11 @@ class ReaderControl(SpeakingSystem):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """What it does to a reader, and what speaks."""
+        """The change to a reading, and the reader."""
         return {"system": self.name, **self.facts, "reader": self._reader.generation}
 
     def available(self) -> str | None:
-        """Return None where the reader is ready, else what it lacks."""
+        """Return None if the reader is ready, else what it lacks."""
         missing = self._reader.available()
         return None if missing is None else f"{self.name} speaks through {self._reader.name}: {missing}"
 

@@ -84,7 +84,7 @@ class DialogueReader(SpeakingSystem):
     packages: ClassVar[Mapping[str, str]]
 
     def available(self) -> str | None:
-        """Return None where the packages are installed, else which are not and the command that brings them."""
+        """Return None if the packages are installed, else which are not and the command that brings them."""
         missing = [package for module, package in self.packages.items() if util.find_spec(module) is None]
         return f"{self.name} needs {' and '.join(missing)}; install with `{INSTALL_PACKAGES}`" if missing else None
 
@@ -315,7 +315,7 @@ def make_speakable(text: str, laugh: str = "") -> str:
     """Strip a text of emoji, control characters and markup; make typographic forms plain and cut runs of a sign.
 
     The mark `[laughs]` becomes the engine's own mark of a laugh; it is taken out for engines that have none, which
-    would read the word. Empty where no letter and no digit is left, for then there is nothing to say.
+    would read the word. Empty if no letter and no digit is left, because then there is nothing to say.
     """
     pieces = _LAUGH.split(text.translate(_PLAIN))
     plain = f" {laugh} ".join("".join(map(_plain_character, piece)) for piece in pieces)

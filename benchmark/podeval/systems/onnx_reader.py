@@ -28,7 +28,7 @@ class OnnxReader(DialogueReader):
         self._networks: dict[int, Any] = {}
 
     def available(self) -> str | None:
-        """Return None where the packages and the weights are there, else what is missing and its command."""
+        """Return None if the packages and the weights are there, else what is missing and its command."""
         if (missing := super().available()) is not None:
             return missing
         try:

@@ -52,7 +52,7 @@ _EXAMPLE = "my_tts.py:speak"
 
 @dataclass(frozen=True)
 class HeardTurn:
-    """What was said in a conversation so far; `audio` is the path of a person's recording, None of our own answers."""
+    """The conversation so far; `audio` is the path of a person's recording, None of our own answers."""
 
     who: Literal["user", "system"]
     words: str

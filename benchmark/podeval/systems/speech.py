@@ -50,7 +50,7 @@ class Reference(JobPart):
 
 
 class RecordedUserTurn(JobPart):
-    """What a person says in one turn of a conversation: a recording, and its words where they are known."""
+    """What a person says in one turn of a conversation: a recording, and its words if they are known."""
 
     id: Annotated[str, Field(pattern=ITEM_ID)]
     audio: str | None = None

@@ -34,7 +34,7 @@ _RESULTS: Location = ("source", "results")
 class DocumentProblem:
     """One mistake: in which file, where (line and column, from 1), in which field, and what to do about it.
 
-    The column is 0 where a line has no columns to tell, as in a table.
+    The column is 0 if a line has no columns to tell, as in a table.
     """
 
     file: str
@@ -136,7 +136,7 @@ def parse_form(data: dict[str, Any]) -> Submission:
 
     Raises:
         BadDocument: it is not valid; every mistake has its field.
-        BadInput: there is something in it that is no text.
+        BadInput: there is something in it that is not text.
     """
     try:
         document = _validate(_Located("the form", data), None)

@@ -1,7 +1,7 @@
 """Texts of pages, by message id, from gettext catalogues that Babel reads: one file for each language and page.
 
 The id `plot/shapes/ranked` of `en/LC_MESSAGES/board.po` is `texts["board"]["plot"]["shapes"]["ranked"]`; names that are
-numbers make a list. What a language does not say is said in English.
+numbers make a list. Texts that a language lacks are shown in English.
 """
 
 import gettext

@@ -239,7 +239,7 @@ def _find_speaker(entry: Mapping[Any, Any]) -> Any:
 
 
 def _find_text(entry: Mapping[Any, Any]) -> Any:
-    """Find the text of a turn, which may be in parts; a value that is no text is returned as it is."""
+    """Find the text of a turn, which may be in parts; a value that is not text is returned as it is."""
     fields = _name_fields(entry)
     for key in _ALTERNATIVES:
         if isinstance(best := fields.get(key), list) and best and isinstance(best[0], Mapping):

@@ -177,7 +177,7 @@ def _size(what: Mapping[str, Any]) -> tuple[str, float]:
 
 
 def answer_model(prompt: str) -> type[pydantic.BaseModel] | None:
-    """Return the type of the answers to a prompt, by its name; None where there is no such prompt."""
+    """Return the type of the answers to a prompt, by its name; None if there is no such prompt."""
     name = prompt.partition("@")[0]
     models = {models.name: models.answer for models in prompts.list_all_prompts()}
     for prompt_for_turns in (pairwise_judge.build_hearing_prompt, rubric.build_hearing_prompt):

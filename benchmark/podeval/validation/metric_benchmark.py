@@ -84,7 +84,7 @@ class PairAgreement:
 
 @dataclass(frozen=True)
 class BenchmarkReport:
-    """What is said of metrics and of people's ratings.
+    """The findings on metrics and on people's ratings.
 
     Attributes:
         agreements: each key with each human scale.

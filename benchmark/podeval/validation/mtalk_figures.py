@@ -102,7 +102,7 @@ def _read_run(folder: RunFolder) -> Iterator[RubricMarks]:
 
 
 def _measure_answers(folder: RunFolder) -> float | None:
-    """Return the mean over dialogues of the seconds that the system spoke; None where its audio is not there."""
+    """Return the mean over dialogues of the seconds that the system spoke; None if its audio is not there."""
     lengths = []
     for output in folder.readable_outputs():
         try:

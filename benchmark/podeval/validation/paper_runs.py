@@ -52,7 +52,7 @@ class RunFigure:
         paper, table, figure: the paper, its table, and the system with what is printed of it.
         printed: the printed value.
         run: the folder of the run.
-        ours: the run's value; None where the two are not comparable, and `why_not` says why.
+        ours: the run's value; None if the two are not comparable, and `why_not` says why.
         low, high: its 95 % interval.
         inside: whether the printed value, to its digits, is inside; None without an interval.
         why_not: why they are not comparable.

@@ -82,7 +82,7 @@ def test_line_ends_and_marks_of_encodings_are_no_wording(tmp_path: Path, form: s
             "{script}",
             "script_qualty.txt belongs to no prompt; its name must be one of .*script_quality",
         ),
-        ("script_quality.md", "{script}", "is of no prompt"),
+        ("script_quality.md", "{script}", "belongs to no prompt"),
         ("script_quality.txt", "Judge it.", r"asks about \{script\}; the request lacks \{script\}"),
         ("script_quality.txt", "[system]\n{script}\n[request]\nJudge it.", r"lacks \{script\}"),
         ("script_quality.txt", "Judge {script} by {podcast_script}.", r"not about \{podcast_script\}"),

@@ -111,7 +111,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
 
     Args:
         recording: speech with music under at least some of it, one or two channels, 44.1 kHz.
-        variant: `standard` measures by BS.1770 where there is music; `podeval` measures everywhere, on mono stems at
+        variant: `standard` measures by BS.1770 if there is music; `podeval` measures everywhere, on mono stems at
             16 kHz.
     """
     recording.require_sound(SHORTEST_SEGMENT)

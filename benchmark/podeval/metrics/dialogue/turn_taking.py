@@ -115,7 +115,7 @@ def turn_taking(
 
     Args:
         recording: a dialogue of two or more people, 16 kHz.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         people: the kind of human conversation to compare with.
     """
     recording.require_sound()

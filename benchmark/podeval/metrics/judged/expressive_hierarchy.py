@@ -32,7 +32,7 @@ Differs from the paper's prompt in wording, and in leaving out its recommendatio
 
 
 class HierarchyNotes(JudgeAnswer):
-    """What is heard, before the score."""
+    """The observations before the score."""
 
     arc: str = Field(validation_alias=AliasChoices("arc", "Emotional_Arc"))
     dynamics: str = Field(validation_alias=AliasChoices("dynamics", "Dynamics_and_Rhythm"))
@@ -104,7 +104,7 @@ def expressive_hierarchy(recording: Recording, *, source: Literal["auto", "mix"]
 
     Args:
         recording: speech, 16 kHz.
-        source: `auto` judges the speech stem where there is music; `mix` judges the recording as it is.
+        source: `auto` judges the speech stem if there is music; `mix` judges the recording as it is.
     """
     recording.require_sound()
     track = recording.speech_track(source)

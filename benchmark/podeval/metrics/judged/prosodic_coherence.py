@@ -39,7 +39,7 @@ itself can be reproduced only approximately.
 
 
 class ProsodyNotes(JudgeAnswer):
-    """What is heard, before the score."""
+    """The observations before the score."""
 
     flow: str = Field(validation_alias=AliasChoices("flow", "Coherence_and_Flow"))
     stress_and_melody: str = Field(validation_alias=AliasChoices("stress_and_melody", "Hierarchy_and_Layering"))
@@ -135,7 +135,7 @@ def prosodic_coherence(
         reference_text: the words that should be heard, as text or a script.
         runs: number of times that the judge is asked, with seeds counted from 0.
         temperature: temperature at which the judge's answers are sampled.
-        source: `auto` judges the speech stem where there is music; `mix` judges the recording as it is.
+        source: `auto` judges the speech stem if there is music; `mix` judges the recording as it is.
     """
     recording.require_sound()
     track = recording.speech_track(source)

@@ -195,7 +195,7 @@ def endurance(
     Args:
         recording: speech of 5 minutes or more, 16 kHz.
         script: the words with their speakers, which then tell who speaks when.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         speakers: number of speakers if there is no script; with 0 no voice is followed.
     """
     recording.require_sound(LONG)
@@ -297,7 +297,7 @@ def average_by_minute(
 
 
 def remove_speakers(values: Floats, clips: Sequence[Clip], turns: Sequence[SpeakerTurn]) -> Floats:
-    """Return the values with every speaker brought to the mean of all; NaN where none of several speakers speaks.
+    """Return the values with every speaker brought to the mean of all; NaN if none of several speakers speaks.
 
     The value of a clip is taken to be the mean of its speakers' by the time they speak in it (least squares).
     """

@@ -65,7 +65,7 @@ Windows = Mapping[str, Features]
 
 
 class FactorReference(NamedTuple):
-    """What people's recordings are like in one factor.
+    """The distribution of people's recordings in one factor.
 
     Attributes:
         mean, scale: mean and standard deviation of each feature over the windows.
@@ -210,7 +210,7 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleRefer
     windows = sum(len(one["voice"]) for one in people)
     if len(people) < PLANTED or windows < LEAST or not all(damaged.values()):
         raise BadInput(
-            f"{len(people)} recordings with {windows} windows of 3 s of speech are not enough for a reference; give at least "
+            f"{len(people)} recordings with {windows} windows of 3 s of speech make no reference; give at least "
             f"{PLANTED} people and a minute of speech, a recording each"
         )
     factors = {factor: fit_factor([one[factor] for one in people], damaged[factor]) for factor in FACTORS}
@@ -286,7 +286,7 @@ def human_likeness(
 
     Args:
         recordings: the recordings of one system, 16 kHz.
-        source: `auto` scores the speech stem where there is music; `mix` scores recordings as they are.
+        source: `auto` scores the speech stem if there is music; `mix` scores recordings as they are.
         reference: file of another reference, made by `podeval data likeness-reference`; the shipped one by default.
     """
     people = load_reference(Path(reference) if reference else SHIPPED)

@@ -18,9 +18,9 @@ Differs from the package, which processes the whole file at once and at most 60 
 10 s have the same value. Of several channels, the package reads the one it is asked for, and otherwise their mean, as
 here.
 
-What is heard, as by all predictors of opinion here (version 1.1; 1.0 rated the speech stem where there was music): the
+What is heard, as by all predictors of opinion here (version 1.1; 1.0 rated the speech stem if there was music): the
 recording as it is, without a constant offset, ends without speech cut to half a second, windows with more than 60 % of
-silence or of music alone left out and counted. Where there is music, `nisqa_tts_stem` is the value of the separated
+silence or of music alone left out and counted. If there is music, `nisqa_tts_stem` is the value of the separated
 speech, shown and not ranked; `source="stem"` separates every recording, and is another protocol.
 """
 

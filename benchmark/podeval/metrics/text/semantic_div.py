@@ -9,7 +9,7 @@ Source: PodEval section 4; the reference profile uses its encoders, BERT base (E
 first token.
 
 Differs from the public code, which drops the last whole window if the text ends with it, gives a text of fewer than two
-windows a score of 0 where we leave it unscored (`variant="podeval"` does both; reproducing published values also
+windows a score of 0 if we leave it unscored (`variant="podeval"` does both; reproducing published values also
 requires the reference profile's BERT), and tokenises Chinese as English. Other languages are unscored.
 """
 

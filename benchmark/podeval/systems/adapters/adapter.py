@@ -1,4 +1,4 @@
-"""What an adapter is, which adapters there are, what each is given and what it hands back.
+"""The adapters: their interface, their list, their inputs and their outputs.
 
 An adapter makes the models of one task work: it says which classes of model it can open, opens a folder of files
 without running any code in it, and turns items into audio, scripts or answers. Nothing heavy is imported before a
@@ -36,11 +36,11 @@ Cause = Literal["system", "ours"]
 
 
 class NotPrepared(BadInput):
-    """What a job must be read from is not there or cannot be read: the fault of who prepared it, not of a model."""
+    """An input of a job is missing or unreadable, which is the fault of the job's author, not of a model."""
 
 
 class Job(JobPart):
-    """What to generate, with what, and where it goes.
+    """A job: the items, the model and the output folder.
 
     Args:
         adapter: a task of `TASKS`.
@@ -50,7 +50,7 @@ class Job(JobPart):
         items_file: JSON lines, each an `Ask`.
         out_folder: receives audio, scripts and `generated.jsonl`.
         seeds: every item is generated once with each.
-        device: such as `cpu` or `cuda:1`; the GPU where there is one, where it is None.
+        device: such as `cpu` or `cuda:1`; the GPU if there is one, where it is None.
         processes: number of copies of the model, each on a GPU of its own; None takes every GPU that a copy fits on.
         item_seconds: an item that takes longer has failed.
         batch: the most items at once for models that can; halved while memory does not do.
@@ -252,12 +252,12 @@ class Adapter:
     packages: tuple[str, ...] = ("torch", "transformers", "accelerate")
 
     def available(self) -> str | None:
-        """Return None where its libraries are installed, else a sentence with the one command that helps."""
+        """Return None if its libraries are installed, else a sentence with the one command that helps."""
         return describe_missing(self.packages, f"the adapter for {self.task}")
 
 
 def describe_missing(packages: Sequence[str], needed_by: str) -> str | None:
-    """Return None where the packages are installed, else which are not and the command that brings them."""
+    """Return None if the packages are installed, else which are not and the command that brings them."""
     absent = " and ".join(package for package in packages if util.find_spec(package) is None)
     return f"{needed_by} needs {absent}; install with `pip install 'podeval[reference]'`" if absent else None
 

@@ -100,7 +100,7 @@ class Batches:
     ) -> Iterator[tuple[Sequence[T], R | PodevalError]]:
         """Yield every batch with what work made of it, or with the error it ended in.
 
-        What failed together is tried again one by one, so that no item fails for another's sake.
+        A failed batch is tried again one by one, so that no item fails because of another.
         """
         rest = list(items)
         while rest:

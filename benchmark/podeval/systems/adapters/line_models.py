@@ -94,7 +94,7 @@ class Bark(SpeechModel):
 
 
 def list_voices(folder: Path) -> dict[str, list[dict[str, str]]]:
-    """List the voices by language, in the order of their numbers; those of `v2/` where there are some.
+    """List the voices by language, in the order of their numbers; those of `v2/` if there are some.
 
     Raises:
         BadInput: the file that names them is not as it should be.

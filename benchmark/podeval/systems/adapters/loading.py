@@ -60,7 +60,7 @@ def choose_device(requested: str | None) -> str:
 
 
 def count_fitting_copies(folder: Path, requested: str | None) -> int:
-    """Count the copies of the model that fit on GPUs of their own; 1 where there is none, or where it fits on none."""
+    """Count the copies of the model that fit on GPUs of their own; 1 if there is none, or where it fits on none."""
     import torch
 
     if requested is not None or os.environ.get("PODEVAL_DEVICE") or not torch.cuda.is_available():

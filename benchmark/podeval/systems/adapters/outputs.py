@@ -2,7 +2,7 @@
 
 A file an item, named by the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, …; a script as `ep_01.json` or
 `ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or as `manifest.jsonl` says: lines
-`{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds` and `text` where
+`{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds` and `text` if
 they are known, and with how the output were made: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`,
 `given`), as `podeval.runs.conditions` has them. A podcast may be called as its topic is, and may have the text that it
 was made from next to it (`ep_01.sources.txt`, or `"sources": [files]` in its line). In the names of recordings case
@@ -227,7 +227,7 @@ def resolve_plain(folder: Path, name: str) -> Path:
 
 
 def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
-    """Read the manifest's lines by item and seed; empty where there is no manifest.
+    """Read the manifest's lines by item and seed; empty if there is no manifest.
 
     Raises:
         BadInput: a line is not as it should be; says which and why.
@@ -257,7 +257,7 @@ class OwnOutputs(Supplied):
     """A reader of a folder of the user's own."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the manifest, where there is one.
+        """Read the manifest, if there is one.
 
         Raises:
             BadInput: there is no such folder, or a line of its manifest is not as it should be.
@@ -277,14 +277,15 @@ class OwnOutputs(Supplied):
 
     def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
         """Find what there is for an item and a seed; next to the first, `<item>.<seed>.wav` or a line with that
-        seed."""
+        seed.
+        """
         line = self.manifest.get((ask.id, seed))
         if line is not None or not seed:
             return line or super().find_entry(ask, seed)
         return super().find_entry(ask.model_copy(update={"id": f"{ask.id}.{seed}", "topic": None}), 0)
 
     def fingerprint(self, ask: Ask, seed: int) -> str | None:
-        """Return the SHA-256 of an item's files together; None where there is nothing for it yet."""
+        """Return the SHA-256 of an item's files together; None if there is nothing for it yet."""
         try:
             files = [resolve_plain(self.folder, name) for name in _files_of(self.find_entry(ask, seed))]
         except SpeechFailed:
@@ -334,7 +335,7 @@ def _spell(name: str) -> str:
 
 
 def check(folder: Path, base: Path | None = None) -> None:
-    """See `Adapter`: it takes a folder, with a manifest that can be read where there is one."""
+    """See `Adapter`: it takes a folder, with a manifest that can be read if there is one."""
     if not folder.is_dir():
         raise BadInput(f"there is no folder {folder} with outputs")
     read_manifest(folder)

@@ -85,7 +85,7 @@ class GradiumPhonon(PocketTts):
         self._voices = _read_voices(job.model_folder, int(self._model.config.audio_prompt_dim))
 
     def voices(self, language: str) -> int | None:
-        """Return how many voices its repo ships; one, which is drawn again, where there is none."""
+        """Return how many voices its repo ships; one, which is drawn again, if there is none."""
         return max(1, len(self._voices))
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:

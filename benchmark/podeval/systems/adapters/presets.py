@@ -1,6 +1,6 @@
 """Settings of generation have names: the model's own, and those under which the papers' figures were made.
 
-What a preset leaves open (None) is as the model's own repo has it. A preset is part of a score's protocol.
+Settings that a preset leaves open (None) are those of the model's own repo. A preset is part of a score's protocol.
 """
 
 import shutil

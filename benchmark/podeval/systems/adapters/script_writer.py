@@ -26,7 +26,7 @@ from podeval.text.reasoning import strip_reasoning
 
 GPU_BATCH, CPU_BATCH = 8, 2
 NEW_TOKENS = 4_096
-"""The longest answer where neither the preset nor the model's repo says one."""
+"""The longest answer if neither the preset nor the model's repo says one."""
 
 _THINKING = "<think>"
 _THOUGHT = "</think>"
@@ -136,7 +136,8 @@ class LanguageModel:
 
 
 def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
-    """Return a generation config that takes the most probable token, and the processors that make this a draw by row.
+    """Return a generation config that takes the most probable token, and the processors that turn this into a draw per
+    row.
 
     Args:
         config: the configuration of generation; its temperature, top_k, top_p and min_p count if it samples.

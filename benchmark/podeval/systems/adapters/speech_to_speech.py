@@ -206,7 +206,7 @@ RATE = 16_000
 """Hz of what is heard."""
 
 ANSWER_TOKENS = 512
-"""The longest answer in tokens, where neither the preset nor the model's repo says one."""
+"""The longest answer in tokens, if neither the preset nor the model's repo says one."""
 
 SETTINGS = "cascade.json"
 _OMNI = (
@@ -324,7 +324,7 @@ def open_conversation(job: Job, preset: Preset) -> Conversing:
 
 
 def read_system_prompt(folder: Path) -> str:
-    """Read what `cascade.json` tells the language model; empty where there is no such file."""
+    """Read what `cascade.json` tells the language model; empty if there is no such file."""
     if not (folder / SETTINGS).is_file():
         return ""
     settings = read_config(folder, SETTINGS)

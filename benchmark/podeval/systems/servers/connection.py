@@ -140,7 +140,7 @@ class ServerConnection:
             raise BadInput(f"the server's address contains a secret or a query; give {KEY} in the environment instead")
 
     def require(self) -> None:
-        """Refuse to start where nobody listens, and open the connections before requests are timed.
+        """Refuse to start if nobody listens, and open the connections before requests are timed.
 
         Raises:
             BadInput: nothing answers at the address, whatever it would answer.

@@ -62,7 +62,7 @@ Recordings = Mapping[str, tuple[Samples, int]]
 
 @dataclass
 class _Response:
-    """What a server says at once, as far as it came.
+    """The part of a response that has arrived.
 
     Attributes:
         name: its id.

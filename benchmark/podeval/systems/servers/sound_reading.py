@@ -58,7 +58,7 @@ _PIECES = ("delta", "data", "chunk")
 """Names under which events carry base64: always, and where their type says that they carry sound."""
 _CARRIERS = re.compile(r"$|.*(audio|speech|sound|delta|chunk)")
 _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
-"""Words in the types of events that carry text, whose `delta` is no sound and whose end is not that of the speech."""
+"""Words in the types of events that carry text, whose `delta` is not sound and whose end is not that of the speech."""
 _LAST = ("done", "is_final", "final", "finished", "finish_reason")
 """Names in the events that are the last ones."""
 _STATED = {
@@ -100,7 +100,7 @@ class ServedSound:
 def read_sound(response: ServerResponse, what: str) -> ServedSound:
     """Decode the sound of a response and lay it on the times at which it arrived.
 
-    Time to first audio is that of the first byte of a sample: a header is no sound yet, silence is.
+    Time to first audio is that of the first byte of a sample: a header is not sound yet, silence is.
 
     Args:
         response: the response to a request for speech.

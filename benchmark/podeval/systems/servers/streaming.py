@@ -28,12 +28,12 @@ class StreamedChunk:
 
 @dataclass(frozen=True)
 class StreamedPlayback:
-    """What a listener would have heard of one response.
+    """The playback of one response as a listener would have heard it.
 
     Attributes:
         time_to_first_audio: seconds from the request to the first audio.
         cadence: median seconds between chunks; None of a single one.
-        underrun: the longest stall in seconds, 0 where playback never stalled.
+        underrun: the longest stall in seconds, 0 if playback never stalled.
         stalled: seconds of all stalls together.
         seconds: seconds of audio.
         chunks: number of chunks that arrived.

@@ -7,7 +7,7 @@ the search is exact. One form is chosen at each stretch, so that saying two of t
 
 A line may have tags of its own, which hold for all of its words (a long sentence), and each stretch has those of what
 is hard about it (a date). Errors are counted by tag from the same alignment; words that no tag holds for are counted as
-`plain`. What is said too much counts for the stretch that it touches.
+`plain`. Additional words count for the stretch that they touch.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Where what is heard has other content than the script: words left out, said twice, or made up.
+"""Differences in content between the recording and the script: words left out, said twice, or made up.
 
 A recogniser mishears, and that is no error of content. Words that sound alike stand for each other, and so do up to
 three words for as many others. What remains of a difference is left out (words of the script without any in their

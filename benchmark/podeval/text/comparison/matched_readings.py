@@ -1,6 +1,6 @@
 """Writes what is heard as the script writes it where both may be read alike: `3:30 p.m.` for "half past three p.m.".
 
-The script and the transcript are laid next to each other, word by word. Where they differ and one of the two has a
+The script and the transcript are laid next to each other, word by word. If they differ and one of the two has a
 figure, a sign or an abbreviation, both are lattices of readings (`podeval.text.comparison.english_readings`), and the
 stretch is alike if some path through its figure's readings is also a path through what the other text has in that
 place; the search is exact. Such a stretch of the transcript is replaced by the script's own characters. The script
