@@ -145,7 +145,7 @@ def test_a_summary_keeps_rate_and_channels(podeval: Podeval, folder: Path) -> No
 
 def test_a_summary_of_less_than_three_minutes_is_the_recording(podeval: Podeval, folder: Path) -> None:
     said = podeval("data", "segments", "show.txt", "--audio", "show.wav", "--summary-out", "all.wav", "--json")
-    assert "shorter than three minutes; all.wav holds all of it, without cuts" in said.err
+    assert "shorter than three minutes; all.wav contains all of it, without cuts" in said.err
     assert json.loads(said.out)["summary"]["excerpts"] == [{"start": 0.0, "end": 20.0}]
     np.testing.assert_array_equal(soundfile.read("all.wav")[0], soundfile.read("show.wav")[0])
 

@@ -153,7 +153,7 @@ class Breakdown(FactSheet):
     """A property of items by which scores are broken down, and its groups in order; none if the source defines them.
 
     `robustness` means that the spread over the groups is reported too: a system should do equally well in all of them.
-    `within` means that groups are parts of items, such as the words of a tag, by which the metrics that say so count.
+    `within` means that groups are parts of items, such as the words of a tag, which are counted by the metrics that say so.
     If it names `splits`, the items of others have no group.
     """
 

@@ -155,7 +155,7 @@ class ResolvedView:
 
     @property
     def title(self) -> str:
-        """Title of the board: `benchmark · split`, or `benchmark` where the numbers are of no split."""
+        """Title of the board: `benchmark · split`, or `benchmark` if the numbers belong to no split."""
         return next(label for label, name in self.choices.boards if name == self.view.board)
 
 

@@ -171,7 +171,7 @@ def _open_recording(output: dict[str, Any], path: Path, outputs: _Outputs, optio
     if outputs.summary:
         starts = locate_minutes(len(recording.samples), recording.rate)
         if starts is None:
-            say(f"{path} is shorter than three minutes; {outputs.summary} holds all of it, without cuts")
+            say(f"{path} is shorter than three minutes; {outputs.summary} contains all of it, without cuts")
         begins = [start / recording.rate for start in starts or ()]
         spans = [(start, start + MINUTE) for start in begins] or [(0.0, recording.duration)]
         _require_sound(recording, spans)

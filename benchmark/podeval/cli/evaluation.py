@@ -42,7 +42,7 @@ def load_system(name: str) -> tuple["SpeakingSystem", str]:
     if not isinstance(submission.source, BuiltIn):
         kind = submission.source.kind
         what = (
-            "holds a paper's figures, of which nothing is run"
+            "contains a paper's figures, which are not run"
             if kind == "reported"
             else f"is of kind {kind}: queue it with `podeval submit {path}`, then `podeval worker --once` works on it"
         )
@@ -185,7 +185,7 @@ Voices = Annotated[
 ServerKindName = Annotated[
     str,
     typer.Option(
-        "--server-kind", help=f"kind of the server: {', '.join(KINDS)}; recognised by what it says of itself by default"
+        "--server-kind", help=f"kind of the server: {', '.join(KINDS)}; by default recognised by the server's description of itself"
     ),
 ]
 Clone = Annotated[

@@ -35,7 +35,7 @@ PERSONAL = {
 
 
 class Digest(JudgeAnswer):
-    """The topic of a text, in English."""
+    """What a text is about, in English."""
 
     topics: list[str] = Field(min_length=1)
     keywords: list[str] = Field(min_length=1)
@@ -73,7 +73,7 @@ class Softening(JudgeAnswer):
 
 
 class TextScreening(JudgeAnswer):
-    """Private details and harmful words in a text."""
+    """What a text tells of people, and what harm is in it."""
 
     reasoning: str
     details: list[Detail]

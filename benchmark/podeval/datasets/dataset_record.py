@@ -26,11 +26,11 @@ CURATOR = (
 class Source(FactSheet):
     """A pinned source from which rows are made.
 
-    `location` is a dataset repo (`owner/name`), a URL, or a path next to the builder (`package.module:folder` for one
-    in a package); a source of kind `folder` is a user's own, given by its path. `revision` is the commit it is pinned
-    to, or "" if none could be looked up, so that the user has to name one at the build; `files` are the files that
-    are read, with their SHA-256 ("" where it is not known). A file's name may be a pattern of the Hub's client, and
-    `a|b` means either.
+    `location` is a dataset repo (`owner/name`), a URL, or a path beside the builder (`package.module:folder` for one in
+    a package); a source of kind `folder` is a user's own, given by its path. `revision` is the commit it is pinned to,
+    or "" where none could be looked up, so that the user has to name one at the build; `files` are the files that are
+    read, with their SHA-256 ("" where it is not known). A file's name may be a pattern of the Hub's client, and `a|b`
+    means either.
     """
 
     name: Name
@@ -56,7 +56,7 @@ class Config(FactSheet):
 
 
 class ResponsibleUse(FactSheet):
-    """What Croissant's vocabulary for responsible use asks of a dataset besides its provenance and known errors.
+    """What Croissant's vocabulary for responsible use asks of a dataset beside its provenance and known errors.
 
     Source: Croissant RAI 1.0. `synthetic` is true where rows were written or spoken by machines.
     """

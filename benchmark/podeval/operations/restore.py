@@ -150,7 +150,7 @@ def _read_replaced(
         has_rows, erasures, decisions = True, {}, []
     if has_rows and not force:
         raise BadInput(
-            f"{parse_address(database).render_as_string()} holds votes or submissions already; name another database, "
+            f"{parse_address(database).render_as_string()} already contains votes or submissions; name another database, "
             "or replace it with --force (a file is kept under another name, the rows of a server are not)"
         )
     return erasures, decisions

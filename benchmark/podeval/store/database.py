@@ -110,8 +110,8 @@ class Database(AbstractContextManager["Database"]):
             if self.is_sqlite and (why := explain_unwritable(Path(str(self.url.database)).parent)):
                 raise StoreReadOnly(f"the disk of {self.name} is {why}, then start again") from error
             raise StoreUnusable(
-                f"the database {self.name} cannot be opened ({_first_line(error)}); check that it is one, and its "
-                "server runs"
+                f"the database {self.name} cannot be opened ({_first_line(error)}); check that it is a database, "
+                "and that its server is running"
             ) from error
         except BaseException:
             self.close()

@@ -74,7 +74,7 @@ class Links(DocumentPart):
 
 
 class System(DocumentPart):
-    """The system under evaluation, as its submitter describes it."""
+    """What is being evaluated, in the words of who submits it."""
 
     id: Slug = Field(description="name of the system's folder and of its row; never changes")
     name: Line = Field(description="as shown on the board")
@@ -198,7 +198,7 @@ class ReportedFigure(DocumentPart):
     """One figure as a paper prints it; profile `paper`, so it ranks only among figures of the same variant.
 
     `value` keeps the printed digits, `spread` the standard deviation printed with it, `count` the votes or items it
-    rests on. `module` and `key` say which of our metrics it is a figure of, if there is one. `breakdown` and `group`
+    rests on. `module` and `key` say which of our metrics it is a figure of, where there is one. `breakdown` and `group`
     are empty for a figure over the whole benchmark. `better` is `neither` for what ranks no system.
     """
 

@@ -50,7 +50,7 @@ and in checking that every system has its score.
 
 
 class SystemScore(JudgeAnswer):
-    """The answers of listeners on one system."""
+    """What listeners say of one system."""
 
     system: int = Field(ge=1, description="number of the system")
     summary: str = Field(min_length=1, description="the comments in one sentence")

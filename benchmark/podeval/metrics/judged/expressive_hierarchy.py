@@ -32,7 +32,7 @@ Differs from the paper's prompt in wording, and in leaving out its recommendatio
 
 
 class HierarchyNotes(JudgeAnswer):
-    """The observations before the score."""
+    """What is heard, before the score."""
 
     arc: str = Field(validation_alias=AliasChoices("arc", "Emotional_Arc"))
     dynamics: str = Field(validation_alias=AliasChoices("dynamics", "Dynamics_and_Rhythm"))

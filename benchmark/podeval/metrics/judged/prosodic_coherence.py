@@ -39,7 +39,7 @@ itself can be reproduced only approximately.
 
 
 class ProsodyNotes(JudgeAnswer):
-    """The observations before the score."""
+    """What is heard, before the score."""
 
     flow: str = Field(validation_alias=AliasChoices("flow", "Coherence_and_Flow"))
     stress_and_melody: str = Field(validation_alias=AliasChoices("stress_and_melody", "Hierarchy_and_Layering"))

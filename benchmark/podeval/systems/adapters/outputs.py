@@ -238,14 +238,14 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
     if not path.is_file():
         return {}
     if path.stat().st_size > _MANIFEST_MOST:
-        raise BadInput(f"{MANIFEST} is {path.stat().st_size} bytes long; {_MANIFEST_MOST} are the most")
+        raise BadInput(f"{MANIFEST} is {path.stat().st_size} bytes long; at most {_MANIFEST_MOST} are allowed")
     lines: dict[tuple[str, int | None], ManifestLine] = {}
     for number, line in enumerate(path.read_bytes().removeprefix(BOM_UTF8).splitlines(), 1):
         if not line.strip():
             continue
         # Parsed JSON takes up to sixty times its size, and an entry half a kilobyte.
         if len(line) > _LINE_MOST or len(lines) == _LINES_MOST:
-            raise BadInput(f"{MANIFEST}, line {number}: {_LINES_MOST:,} lines of {_LINE_MOST:,} bytes are the most")
+            raise BadInput(f"{MANIFEST}, line {number}: {_LINES_MOST:,} lines of {_LINE_MOST:,} bytes are the limit")
         entry: ManifestLine = parse_json(ManifestLine, line, f"{MANIFEST}, line {number}")
         if (entry.item, entry.seed) in lines:
             raise BadInput(f"{MANIFEST}, line {number}: {entry.item} appears twice; remove one")

@@ -49,7 +49,7 @@ def check_voices_file(path: Path) -> None:
     """
     name = path.name
     if path.stat().st_size > _LARGEST:
-        raise BadInput(f"{name} is {path.stat().st_size} bytes; {_LARGEST} are the most")
+        raise BadInput(f"{name} is {path.stat().st_size} bytes; at most {_LARGEST} are allowed")
     try:
         # Each file of the archive becomes an object of a kilobyte when it is opened, however many it lists.
         if path.read_bytes().count(b"PK\1\2") > _MEMBERS_MOST:
@@ -238,7 +238,7 @@ def check_safetensors(path: Path) -> None:
             raise BadInput(f"{path.name} is not a whole safetensors file; upload it again")
         if length > HEADER_MOST:
             raise BadInput(
-                f"{path.name} has a header of {length} bytes, and {HEADER_MOST} are the most; save more shards"
+                f"{path.name} has a header of {length} bytes, at most {HEADER_MOST} are allowed; save more shards"
             )
         try:
             claimed = parse_header(file.read(length)).claimed
@@ -266,7 +266,7 @@ def _has_voices_file(folder: Path) -> bool:
 
 def _read_json(path: Path, name: Path) -> Any:
     if path.stat().st_size > _JSON_MOST:
-        raise BadInput(f"{name} is {path.stat().st_size} bytes of JSON; {_JSON_MOST} are the most")
+        raise BadInput(f"{name} is {path.stat().st_size} bytes of JSON; at most {_JSON_MOST} are allowed")
     try:
         return parse_json(path.read_bytes(), _VALUES_MOST)
     except ValueError as error:
