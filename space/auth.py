@@ -102,7 +102,7 @@ class SignIn:
 
 
 def _read_account(session: Any) -> tuple[str, str, tuple[str, ...]] | None:
-    """Name, identity and organisations that a session holds; None where it holds no person as a sign-in leaves one."""
+    """Name, identity and organisations that a session holds; None if it contains no person as a sign-in leaves one."""
     account = session.get(SESSION) if isinstance(session, Mapping) else None
     if not isinstance(account, Mapping):
         return None
@@ -149,7 +149,7 @@ def sign_in(host: str) -> SignIn:
 
 
 class SessionMiddleware(sessions.SessionMiddleware):
-    """Sessions in a signed cookie; a signed one that holds no session is none."""
+    """Sessions in a signed cookie; a signed one that contains no session is none."""
 
     def __init__(self, app: Any, secret_key: str, **options: Any) -> None:
         super().__init__(app, secret_key, **options)

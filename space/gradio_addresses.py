@@ -177,7 +177,7 @@ class IssuedFiles:
             self._broken_off = [entry for entry in self._broken_off if entry[2] > self._clock()]
 
     def explain_full(self, sender: str, coming: int, submits: bool) -> str:
-        """Why nothing more is taken from a sender; empty where it is.
+        """Why nothing more is taken from a sender; empty if it is.
 
         Args:
             sender: the person or address.

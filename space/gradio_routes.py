@@ -94,7 +94,7 @@ _ROOT = "<script>gradio_config.root = new URL(gradio_config.root, location.origi
 
 
 class GradioGate:
-    """Stands before the Gradio apps, so that nothing reaches one by another way.
+    """Stands before the Gradio apps, so nothing reaches one by another way.
 
     Args:
         apps: Gradio's own, as `LanguageApps` of `gradio_app`.

@@ -209,7 +209,7 @@ class Guard:
                 raise
 
     def _refusal(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """Why a request goes no further; None where it does. The first check that refuses answers."""
+        """Why a request goes no further; None if it does. The first check that refuses answers."""
         if self._local and (why := self._not_local(scope, headers)):
             return refuse(421, why)
         public, host = urlsplit(os.environ.get("PODEVAL_URL", "")).hostname, _host(headers.get("host", ""))
@@ -362,7 +362,7 @@ def _is_bounded(headers: Headers, most: int) -> bool:
 
 
 def _length(headers: Headers) -> int:
-    """How long a request says its body is; -1 where it does not say."""
+    """How long a request says its body is; -1 if it does not say."""
     length = headers.get("content-length", "")
     return int(length) if length.isascii() and length.isdigit() and len(length) < 11 else -1
 

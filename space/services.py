@@ -50,7 +50,7 @@ class ScoreReports:
         self._lock = threading.Lock()
 
     def keep(self, report: bytes) -> str:
-        """Keep a report, and return its name; empty where it is too large to be kept."""
+        """Keep a report, and return its name; empty if it is too large to be kept."""
         if not report or len(report) > MOST_BYTES:
             return ""
         name = secrets.token_urlsafe(24)
@@ -92,7 +92,7 @@ class WriteProbe:
         self._failed = False
 
     def why_not(self) -> str | None:
-        """Why nothing can be recorded, as of the last seconds; None where it can."""
+        """Why nothing can be recorded, as of the last seconds; None if it can."""
         with self._lock:
             if self._asked is None or self._clock() - self._asked >= EVERY:
                 self._asked = self._clock()
@@ -183,7 +183,7 @@ class Services:
         runs: the folder that the board reads.
         database: judgements and submissions.
         arena: battles and votes.
-        closed: why nothing is taken from anybody; None if things are.
+        closed: the reason why nothing is accepted from anyone; None if the site accepts.
         only_votes: why nothing but votes is taken; None if the rest is, too.
         score_reports: reports on visitors' measurements.
     """

@@ -295,7 +295,7 @@ def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -
 
 
 def _matrix(part: Standings) -> list[list[dict[str, Any] | None]]:
-    """Row against column, best first: share won, battles, and one of nine shades; None where they never met."""
+    """Row against column, best first: share won, battles, and one of nine shades; None if they never met."""
     positions = [part.tally.systems.index(row.system) for row in part.ratings.systems]
     shares, battles = part.tally.shares, part.tally.battles
     return [

@@ -52,7 +52,7 @@ def import_file(database: Database, file: Path) -> TakenIn:
         file: records as JSON lines, such as a file of the public log, or the log of another arena as JSON lines or CSV.
 
     Raises:
-        BadInput: the file cannot be read, or holds something that is not a record; the message names the row.
+        BadInput: the file cannot be read, or contains something that is not a record; the message names the row.
     """
     records = list(read_file(file))
     return database.write(lambda session: take_in(session, records))

@@ -1,9 +1,9 @@
 """Battles before a judge: which systems meet on which dialogue, in which order, and what came of it.
 
 `all`: every two systems on every dialogue that both answered. `mtalk`: as people's battles in MTalk-Bench (appendix
-C.1), apart for each dimension, one of the three pairs with the closest Elo ratings so far, up to a number of battles
-(the paper's judges fought about 500 a dimension). The pairs of a round are chosen by the ratings before it, and then
-asked about together. All choices follow from the seed, so that a rerun meets the answers in the records.
+C.1), separately for each dimension, one of the three pairs with the closest Elo ratings so far, up to a number of
+battles (the paper's judges fought about 500 a dimension). The pairs of a round are chosen by the ratings before it, and
+then asked about together. All choices follow from the seed, so that a rerun meets the answers in the records.
 """
 
 from collections import defaultdict
@@ -55,7 +55,7 @@ def hold_battles(
     Args:
         dialogues: dialogues that name their systems; those of one id can meet.
         ask: the function that starts the conversation about two sides.
-        hold: the function that holds the conversations of a round.
+        hold: the function that contains the conversations of a round.
         pairing: the rule for which systems meet.
         variant: the weight of ties in the ratings of `mtalk`: none in the paper's variant, else one half.
         most: most battles of each dimension, for `mtalk`.
@@ -103,8 +103,8 @@ def read_sides(
         tell: the function that is told how many items a run's system did not answer.
 
     Raises:
-        BadInput: a source holds no dialogues, a dialogue names no system, or a run answered other items than those of
-            the dataset.
+        BadInput: a source contains no dialogues, a dialogue names no system, or a run answered other items than those
+            of the dataset.
     """
     for path in sources:
         if not path.is_dir():

@@ -123,7 +123,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added
     Args:
         database: database of the arena.
         manifest: the manifest to add.
-        strict: add nothing where the audio of one output cannot be used; otherwise that output is left out.
+        strict: add nothing if the audio of one output cannot be used; otherwise that output is left out.
 
     Raises:
         BadInput: an output names a system or item that does not exist, or its audio cannot be used.

@@ -65,7 +65,7 @@ class PublicLog:
 
     Args:
         database: database whose votes are published.
-        repo: `owner/name`; it is made where it does not exist.
+        repo: `owner/name`; it is made if it does not exist.
         private: whether a new repo is private.
         token: token for the Hub; by default the one that is logged in.
         clock: returns the time in UTC.
@@ -89,7 +89,7 @@ class PublicLog:
         """Import every file of the log that this database does not have.
 
         Raises:
-            BadInput: a file holds something that is not a record, or a vote that differs from the one here.
+            BadInput: a file contains something that is not a record, or a vote that differs from the one here.
             HubUnavailable: the Hub does not answer.
         """
         return self._read_back(*self._log.files())

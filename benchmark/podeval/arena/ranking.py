@@ -147,7 +147,7 @@ class Ranking:
 class Revealed:
     """The system on one side of a judged battle: title, and its rating on the battle's dimension if there is one.
 
-    `audio` is the opaque name of what was played, `whole` that of the whole recording, empty where it is the same.
+    `audio` is the opaque name of what was played, `whole` that of the whole recording, empty if it is the same.
     """
 
     system: str

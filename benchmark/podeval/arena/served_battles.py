@@ -218,7 +218,7 @@ class BattleView:
     expires_at: datetime
     comment_required: bool
     loudness: float | None
-    """LUFS to which both sides are brought; None where they are played as they are."""
+    """LUFS to which both sides are brought; None if they are played as they are."""
 
 
 def make_view(session: Session, battle: Battle, sounds: AudioTokens, token: str, settings: ArenaSettings) -> BattleView:

@@ -97,7 +97,7 @@ class Arena:
         """Time of the last rating of this process."""
 
     def why_closed(self) -> str | None:
-        """Return why no votes can be accepted; None where they can.
+        """Return why no votes can be accepted; None if they can.
 
         On a Space whose disk is lost at a restart, the arena needs a database server or a bucket, and with a bucket a
         secret that is not lost, because without it no voter would keep their pseudonym.
@@ -120,7 +120,7 @@ class Arena:
 
     @cachedmethod(attrgetter("_frozen"), lock=attrgetter("_lock"))
     def why_frozen(self) -> str | None:
-        """Return an operator's sentence on why no votes are taken; None where they are, or were a second ago."""
+        """Return an operator's sentence on why no votes are accepted; None if they are, or were a second ago."""
         with self.database.reading(one_state=False) as session:
             sentence = operator_settings.read_frozen(session).get(operator_settings.VOTES, "")
         if not sentence:

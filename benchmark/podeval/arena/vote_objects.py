@@ -41,7 +41,7 @@ class VoteObjects:
     """The objects in one folder, such as a mounted bucket.
 
     Args:
-        folder: the folder; it is made where it does not exist.
+        folder: the folder; it is made if it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -134,7 +134,7 @@ class VoteObjects:
 
 
 def _whole(file: Path) -> Any:
-    """Return the content of an object; None where it was not written to its end, or its voter was erased just now."""
+    """Return the content of an object; None if it was not written to its end, or its voter was erased just now."""
     try:
         text = file.read_bytes()
     except FileNotFoundError:

@@ -44,7 +44,7 @@ def _compiled(function: Callable[..., Any]) -> Any:
 def find_pitch(
     samples: NDArray[np.float32], *, rate: int, lowest: float, highest: float, frame: int, hop: int, steps: int
 ) -> Floats:
-    """Return the frequency at each multiple of the hop in Hz, NaN where no voice is heard.
+    """Return the frequency at each multiple of the hop in Hz, NaN if no voice is heard.
 
     Args:
         samples: mono.

@@ -30,7 +30,7 @@ class VoiceContour:
     """Pitch and level of each frame.
 
     Attributes:
-        pitch: semitones above 100 Hz, NaN where no voice is heard, shape (frames,).
+        pitch: semitones above 100 Hz, NaN if no voice is heard, shape (frames,).
         level: root mean square, dB of full scale, shape (frames,).
     """
 

@@ -180,7 +180,7 @@ class SampleBuffer:
             block: float32 samples, `(frames,)` or `(frames, channels)`, as the buffer was created.
 
         Raises:
-            PodevalError: the disk that holds the temporary file is full.
+            PodevalError: the disk that contains the temporary file is full.
         """
         self._blocks.append(np.array(block, dtype=np.float32, order="C"))
         self.frames += len(block)

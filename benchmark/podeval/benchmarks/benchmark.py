@@ -142,7 +142,7 @@ class Split(FactSheet):
 
 
 class Dataset(FactSheet):
-    """The dataset repo that holds the items, and the licence of podeval's own part of it."""
+    """The dataset repo that contains the items, and the licence of podeval's own part of it."""
 
     path: str = Field(pattern=r"^podeval/[a-z0-9_]+$")
     licence: str
@@ -153,8 +153,8 @@ class Breakdown(FactSheet):
     """A property of items by which scores are broken down, and its groups in order; none if the source defines them.
 
     `robustness` means that the spread over the groups is reported too: a system should do equally well in all of them.
-    `within` means that groups are parts of items, such as the words of a tag, which are counted by the metrics that say so.
-    If it names `splits`, the items of others have no group.
+    `within` means that groups are parts of items, such as the words of a tag, which are counted by the metrics that say
+    so. If it names `splits`, the items of others have no group.
     """
 
     name: Name

@@ -55,7 +55,7 @@ SCRIPT_TEXTS = (
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a system and its sample are found from the page that shows the board; empty where they are not."""
+    """Where a system and its sample are found from the page that shows the board; empty if they are not."""
 
     system: Callable[[str, str], str]
     sound: Callable[[str, str, str], str]

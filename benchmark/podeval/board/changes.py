@@ -34,7 +34,7 @@ class Change:
         kind: `new` and `again`: a result, the first or a later one of its system; `withdrawn`: a submission left the
             board; `protocol`: a metric's version was superseded.
         about: title of the system, or name of the metric.
-        benchmark: title and split; empty where it concerns all.
+        benchmark: title and split; empty if it concerns all.
         profile: profile of a result.
         detail: why it was withdrawn; the old and the new version.
     """

@@ -44,7 +44,7 @@ class Pair:
         column: column of the key.
         protocol: the protocol both were measured by.
         a, b: the board's rows; None if one of them has none.
-        beside: both over common items, with the paired difference; None where they share no scored item.
+        beside: both over common items, with the paired difference; None if they share no scored item.
     """
 
     column: Column

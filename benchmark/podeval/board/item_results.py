@@ -35,7 +35,7 @@ Place = tuple[str, str]
 """A metric and the id of its protocol."""
 
 HEARD = "transcript"
-"""Name of the note that holds the transcribed words."""
+"""Name of the note that contains the transcribed words."""
 
 DEFECTS = "defects"
 """Name of the note that lists what went wrong, with times."""

@@ -59,7 +59,7 @@ class ReportFigure:
         median: median of the other systems under the same protocol, controls left out.
         others: the values of those systems.
         person: the value of the recordings of people under the same protocol.
-        beside: the system and people over common items; None where they share none.
+        beside: the system and people over common items; None if they share none.
         to_median: comparison of the system with the median; with a single other system, over common items.
         to_person: comparison of the system with people.
     """
@@ -251,7 +251,7 @@ def set_against(
 
 
 def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> Paired | None:
-    """Compare one key of two systems at the same place of the board; return None where they share no item."""
+    """Compare one key of two systems at the same place of the board; return None if they share no item."""
     protocol_key = (of.metric, protocol)
     mine, theirs = a.values(protocol_key, of.key), b.values(protocol_key, of.key)
     common = sorted(mine.keys() & theirs.keys())

@@ -155,7 +155,7 @@ class FullHelpCommand(TyperCommand):
 
 
 class FullHelpGroup(TyperGroup):
-    """A group whose help has every summary whole, its commands under headings where it has some."""
+    """A group whose help has every summary whole, its commands under headings if it has some."""
 
     headings: Mapping[str, tuple[str, ...]] = {}
 

@@ -94,7 +94,7 @@ def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = R
     print(f"the secret is replaced; {people} people who were known count as new voters from now on")
 
 
-# `podeval backup`, `restore` and `retention`: so that nothing is lost, and the disk is not full.
+# `podeval backup`, `restore` and `retention`: so nothing is lost, and the disk is not full.
 
 BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file named .tar, .tar.gz or .tgz")]
 

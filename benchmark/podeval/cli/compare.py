@@ -199,7 +199,7 @@ def _list_cells(column: "ColumnComparison") -> tuple[str, ...]:
 
 
 def _list_sentences(comparison: "RunComparison") -> Iterator[str]:
-    """Yield what is said of the columns, of items in quarantine, and of what was not compared."""
+    """Yield sentences on the columns, on items in quarantine, and on parts that were not compared."""
     yield from map(describe, comparison.columns)
     yield from (_describe_size(column) for column in comparison.columns if column.size is not None)
     yield from map(_describe_quarantine, comparison.quarantined)

@@ -56,7 +56,7 @@ def make_bench(
     max_calls: int | None = None,
     prompts: Path | None = None,
 ) -> "JudgeConfig":
-    """Return the choice of a judge with a budget that tells what was used so far.
+    """Return the choice of a judge with a budget that reports the use so far.
 
     Raises:
         BadInput: there is nothing to limit, a cap is none, the judge has no price, or the folder of prompts cannot be

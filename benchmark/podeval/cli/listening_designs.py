@@ -19,7 +19,9 @@ DESIGN = Annotated[Path, typer.Argument(metavar="DESIGN", help="a YAML file, as 
 
 def new(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="kind of test: mos, mushra or abx")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="YAML file of the design, above all the recordings")],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="YAML file of the design, in a folder above all recordings")
+    ],
     more: Annotated[list[Path] | None, typer.Argument(metavar="[FOLDER]...", help="more folders of systems")] = None,
     systems: Annotated[
         list[Path] | None, typer.Option(metavar="FOLDER...", help="folders of recordings, one for each system")

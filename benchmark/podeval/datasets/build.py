@@ -82,7 +82,7 @@ def build(
 
 
 def _describe_origin(name: str, record: DatasetRecord, origin: str, fetched: Fetched) -> dict[str, Any]:
-    """Return what a lock says of where a build comes from."""
+    """Return the origin of a build according to its lock."""
     return {
         "dataset": name,
         "version": record.version,
@@ -174,7 +174,7 @@ def read_lock(folder: Path) -> dict[str, Any]:
 
 
 def verify(folder: Path) -> Iterator[str]:
-    """Yield what is wrong with a built folder, line by line; nothing where it is right.
+    """Yield what is wrong with a built folder, line by line; nothing if it is right.
 
     Raises:
         BadInput: it was not made by `podeval data build`, or was made by a builder this version does not know.

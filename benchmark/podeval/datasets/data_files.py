@@ -15,7 +15,7 @@ def read_objects(path: Path, name: str = "items") -> list[Mapping[str, Any]]:
     """Read the objects that a JSON file lists under a name.
 
     Raises:
-        BadInput: the file cannot be read, or holds something else.
+        BadInput: the file cannot be read, or contains something else.
     """
     try:
         content = json.loads(_read_text(path))

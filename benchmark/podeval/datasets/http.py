@@ -164,7 +164,7 @@ def _make_transport(proxy: str | None = None) -> httpx.HTTPTransport:
 
 
 def _find_proxy(scheme: str, host: str) -> str | None:
-    """Return the proxy that the environment names for addresses of a scheme; None where it excepts the host."""
+    """Return the proxy that the environment names for addresses of a scheme; None if it excepts the host."""
     proxy = urllib.request.getproxies().get(scheme)
     if not proxy or urllib.request.proxy_bypass(host):
         return None

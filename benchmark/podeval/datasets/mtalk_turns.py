@@ -125,7 +125,7 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class MtalkAnswer:
-    """The answer of one model in one turn; paths are those in the file, transcripts "" where it has none.
+    """The answer of one model in one turn; paths are those in the file, transcripts "" if it has none.
 
     Attributes:
         dialogue: id as in the dataset `mtalk_bench`, such as `semantic-1-1`.

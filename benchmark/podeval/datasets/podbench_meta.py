@@ -54,7 +54,7 @@ def read_meta(meta: Mapping[str, Any], instruction: str) -> dict[str, Any]:
     """Read what `meta` (as `parse_object` returns it) says about a row.
 
     Returns:
-        The columns that are read from it, None or empty where it has none; `notes` name everything that was not
+        The columns that are read from it, None or empty if it has none; `notes` name everything that was not
         understood.
     """
     used, notes = set[str](), list[str]()

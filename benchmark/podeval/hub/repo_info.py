@@ -197,7 +197,7 @@ def collect_facts(repo: str, revision: str, *, api: HfApi | None = None, kind: K
 
 
 def is_config(name: str) -> bool:
-    """Return whether a file is one of those that hold settings."""
+    """Return whether a file is one of those that contain settings."""
     return name.endswith(".json") and "config" in PurePosixPath(name).name
 
 

@@ -359,7 +359,7 @@ def _make_strict(schema: Any) -> Any:
 
 
 def describe_input(value: str | AudioClip) -> dict[str, Any]:
-    """Describe an input of a prompt for a record, which holds the messages too."""
+    """Describe an input of a prompt for a record, which contains the messages too."""
     if isinstance(value, AudioClip):
         return {"audio": value.sha256, "seconds": round(value.seconds, 3), "rate": value.rate}
     return {"text": hash_inputs({"": value}), "characters": len(value)}

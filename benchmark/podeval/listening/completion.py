@@ -58,7 +58,7 @@ class Completion(FactSheet):
         return self
 
     def code_for(self, own: str, screened_out: bool) -> str:
-        """Return the code that a listener is shown: that of the study, or their own where it has none."""
+        """Return the code that a listener is shown: that of the study, or their own if it has none."""
         return (self.screened_out if screened_out else self.code) or own
 
     def address_for(self, code: str) -> str | None:

@@ -100,7 +100,7 @@ class DesignItem(FactSheet):
 
 
 class OwnQuestion(FactSheet):
-    """A question of one's own in a questionnaire: marked from 1 by its labels, or answered in words where it has none.
+    """A question of one's own in a questionnaire: marked from 1 by its labels, or answered in words if it has none.
 
     `reason` asks why a mark was given. With `choice` the labels have no order, and their counts are reported in place
     of a mean. A question named `speakers` without labels asks for a number. The names of podeval's nine questions are

@@ -1,7 +1,7 @@
 """The pages of one listener, and the valid answers to a page.
 
 A page shows its stimuli under letters; which system is behind a letter stays on the server. Answers are validated here,
-so that nothing enters the tables that the page did not ask for.
+so nothing enters the tables that the page did not ask for.
 """
 
 import math

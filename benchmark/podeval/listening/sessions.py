@@ -197,7 +197,7 @@ def get_session(session: Session, session_id: str) -> ListeningSession:
 
 
 def find_session(session: Session, test: str, listener: str) -> ListeningSession | None:
-    """Return a listener's session of a test; None where they did not begin it."""
+    """Return a listener's session of a test; None if they did not begin it."""
     return session.scalar(select(ListeningSession).filter_by(test=test, listener=listener))
 
 

@@ -225,7 +225,7 @@ def _item(page: Mapping[str, Any], kind: str, notes: list[str]) -> dict[str, Any
 
 
 def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[dict[str, Any]]:
-    """Return the questions that a page asks about each of its stimuli; empty where it leaves them to podeval.
+    """Return the questions that a page asks about each of its stimuli; empty if it leaves them to podeval.
 
     Raises:
         BadInput: it asks questions that podeval's pages cannot ask; the message names all of them.

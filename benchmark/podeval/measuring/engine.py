@@ -102,7 +102,7 @@ def plan_metrics(request: ScoreRequest) -> MetricPlan:
 
 
 def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | None:
-    """Why a metric cannot be tried, and what helps; None where it can."""
+    """Why a metric cannot be tried, and what helps; None if it can."""
     missing, advice = {*metric.inputs} - {"recording", *request.inputs}, _ADVICE[request.face]
     if missing and metric.inputs[0] not in ("recording", *WORDS):
         return "is no metric of a recording", "`podeval metrics show` says what it takes"

@@ -92,7 +92,7 @@ class ScoreSession:
         lines: its lines.
         at: share of the work that is done, from 0 to 1.
         what: sentence on the present step, in the language of the report.
-        problem: why it ended before its end; empty where it did not.
+        problem: why it ended before its end; empty if it did not.
         report: the whole report, once it is there.
     """
 
@@ -337,7 +337,7 @@ def locate_compiled() -> Path | None:
 
 
 def prepare() -> Path | None:
-    """Compile what is not compiled yet on this machine, and return its folder; None where it cannot be."""
+    """Compile what is not compiled yet on this machine, and return its folder; None if it cannot be."""
     folder = locate_compiled()
     if folder is None or folder.is_dir():
         return folder

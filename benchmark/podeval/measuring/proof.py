@@ -84,7 +84,7 @@ class ProofedSentence:
         end: seconds from the beginning of the recording.
         heard: the words that are heard.
         faults: each difference with its words and times, as in the defects of `content_errors`.
-        sound: an excerpt as an address that holds it.
+        sound: an excerpt as an address that contains it.
     """
 
     number: int

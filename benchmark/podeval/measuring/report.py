@@ -141,7 +141,7 @@ def render_html(scores: RecordingResults) -> str:
 
 
 def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
-    """Make the transcript, for which nothing is heard again; nothing where no metric listened to the words."""
+    """Make the transcript, for which nothing is heard again; nothing if no metric listened to the words."""
     try:
         turns = read_turns(scores)
     except PodevalError:
@@ -162,7 +162,7 @@ def _draw(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
 
 
 def _list_sources(scores: RecordingResults, words: ReportWords) -> list[Entry]:
-    """List where the values of people and systems are from."""
+    """List the origins of the values of people and systems."""
     sources = dict.fromkeys(row.band["material"] for row in scores.rows if row.band.get("n"))
     return [Entry(translate(source, words.language).replace("`", "")) for source in sources]
 
@@ -186,7 +186,7 @@ def make_player(recording: Recording, marks: Sequence[tuple[float, float]], labe
 
 
 def encode_sound(recording: Recording) -> str:
-    """Encode the sound of a recording as an address that holds it, `data:audio/mpeg;base64,…`."""
+    """Encode the sound of a recording as an address that contains it, `data:audio/mpeg;base64,…`."""
     import numpy as np
     import soundfile
 

@@ -116,7 +116,7 @@ class ReportWords:
 
     @property
     def made(self) -> str:
-        """Say by which version a report was made and when, and what the arrows mean."""
+        """State the version and the date of a report, and the meaning of its arrows."""
         return str(self["made"]).format(__version__, datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))
 
     def reason(self, sentence: str) -> str:

@@ -292,7 +292,7 @@ def list_paper_values(metric: Metric) -> list[tuple[str, ...]]:
 
 
 def list_values_of_metric(metric: Metric) -> list[tuple[str, str, str]]:
-    """Return what papers print of a metric itself: where, what it is, and the values as printed."""
+    """Return what papers print about a metric itself: the place, the quantity, and the printed values."""
     rows = [row for row in read_table(PAPER_VALUES) if row["metric"] == metric.name]
     return [(f"{row['paper']}, {row['where']}", row["what"], row["values"]) for row in rows]
 

@@ -280,7 +280,7 @@ def note_injections(
 def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
     """Return the words heard in a metric's recording, or in the answers of its dialogue, by name.
 
-    A recording that no model here can transcribe, or that holds no speech, has none.
+    A recording that no model here can transcribe, or that contains no speech, has none.
     """
     from podeval.metrics.spoken_dialogue import SpokenDialogue
     from podeval.recording import Recording

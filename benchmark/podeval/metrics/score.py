@@ -37,7 +37,7 @@ class Timeline:
 
     @property
     def drift(self) -> dict[str, Any]:
-        """The drift of each key over the recording: `slope` for each `per`, and its `ci95`; empty where it is too
+        """The drift of each key over the recording: `slope` for each `per`, and its `ci95`; empty if it is too
         short.
         """
         from podeval.stats.drift import drift
@@ -135,7 +135,7 @@ _NOTED: Mapping[str, str] = {
     "windows_left_out": "{0} windows with hardly any speech were left out",
     "habitual_silences": "{0} silences inside words are a habit of the voice and are not counted as dropouts",
 }
-"""Sentences for notes that hold a number or a name, by the note; those that are 0 or empty say nothing."""
+"""Sentences for notes that contain a number or a name, by the note; those that are 0 or empty say nothing."""
 
 
 def format_clock(seconds: float, places: int = 0) -> str:

@@ -287,7 +287,7 @@ def read_dialogue(path: Path) -> SpokenDialogue:
     """Read a dialogue from a JSON file.
 
     Raises:
-        BadInput: the file holds none; the message names it.
+        BadInput: the file contains none; the message names it.
     """
     try:
         return SpokenDialogue.parse(read_text(path))

@@ -89,7 +89,7 @@ def download(
 
     Raises:
         BadInput: the file cannot be had; the message says why and what to do. `Gone` where the server does not have it,
-            `TooLarge` where it is larger than `most_bytes`.
+            `TooLarge` if it is larger than `most_bytes`.
     """
     if not url.startswith(("https://", "http://")):
         raise BadInput(f"{url} is not a web address; it must begin with https://")

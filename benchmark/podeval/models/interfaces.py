@@ -77,7 +77,7 @@ class VoiceActivity(Protocol):
     """Detects speech."""
 
     def speech(self, samples: Samples) -> tuple[Span, ...]:
-        """Return the spans that hold speech, in order."""
+        """Return the spans that contain speech, in order."""
 
 
 class SpeakerEncoder(Protocol):
@@ -116,7 +116,7 @@ class MusicDetector(Protocol):
     """Detects music."""
 
     def music(self, samples: Samples) -> tuple[Span, ...]:
-        """Return the spans that hold music, under speech or alone, in order."""
+        """Return the spans that contain music, under speech or alone, in order."""
 
 
 class WindowScorer(Protocol):

@@ -26,7 +26,7 @@ Weights: TypeAlias = "dict[str, Tensor]"
 
 
 class _Ignored:
-    """A stand-in for a class that holds no weights."""
+    """A stand-in for a class that contains no weights."""
 
     def __new__(cls, *_: Any) -> Any:
         # The one type on which the restricted reader sets both items and attributes.
@@ -48,7 +48,7 @@ def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = 
 
     Args:
         path: a file written by `torch.save`.
-        entry: the key of the checkpoint that holds the weights; None if the checkpoint is the weights.
+        entry: the key of the checkpoint that contains the weights; None if the checkpoint is the weights.
         prefix: beginning of the names, `model.` for instance.
         device: the place of the tensors; in CPU memory, they are read from the file as they are used.
 

@@ -71,7 +71,7 @@ def restore(
     Args:
         path: path of the backup.
         database: a SQLite file or a database address, not in use, of whichever kind the original was.
-        runs: the folder of runs; it is made where it does not exist.
+        runs: the folder of runs; it is made if it does not exist.
         force: replace what exists. Files are kept under other names, the rows of a server are not.
         read_decisions: called with the database that is replaced, as far as it can still be read.
         settle: called with the database that is not yet in its place, the unpacked runs and the decisions that were

@@ -284,7 +284,7 @@ ON_PAPER = RadarLayout(480, (240.0, 170.0), 118.0, 340.0, 13)
 
 @dataclass(frozen=True)
 class Series:
-    """What a line of a radar stands for: its name, its value on each axis, None where it has none, and how it looks.
+    """What a line of a radar stands for: its name, its value on each axis, None if it has none, and how it looks.
 
     `spans` are the intervals, if there are some. `group`, `line` and `mark` are classes that a page's style fills;
     `shape` is one of those of `plots.svg`.

@@ -46,7 +46,7 @@ class PredictedWindows:
     """What a predictor says of a recording's windows.
 
     `starts` are in seconds, shape (windows,); `scores` have the shape that the model gives, windows first; `left_out`
-    counts windows with hardly any speech, of which nothing was asked.
+    counts windows with hardly any speech, which were not scored.
     """
 
     starts: NDArray[np.float64]
@@ -157,7 +157,7 @@ def predict_windows(
     *,
     everything: bool = False,
 ) -> PredictedWindows:
-    """Have a model rate windows of `seconds` that hold speech.
+    """Have a model rate windows of `seconds` that contain speech.
 
     A recording that is shorter is one window. Windows with more than 60 % of silence are pauses, of which listeners
     have no opinion; they are left out, unless all are such: then the fullest are heard.

@@ -90,7 +90,7 @@ class Recording:
 
     @classmethod
     def from_bytes(cls, data: bytes, **options: Any) -> Recording:
-        """Decode the bytes of an audio file; errors say of the recording what is said of the file that keeps them."""
+        """Decode the bytes of an audio file; errors name the recording instead of the file that keeps it."""
         with tempfile.NamedTemporaryFile(prefix="podeval-") as file:
             file.write(data)
             file.flush()

@@ -73,7 +73,7 @@ class ReferenceVoices(dict[str, Recording]):
         """Return each voice's mean embedding over the windows of its recording that hold enough speech.
 
         Raises:
-            CannotScore: a reference recording is silent, too short or holds no speech.
+            CannotScore: a reference recording is silent, too short or contains no speech.
         """
         return {name: self._embed(name, recording) for name, recording in self.items()}
 
@@ -82,7 +82,7 @@ class ReferenceVoices(dict[str, Recording]):
         """Return the embedding of each voice's whole recording, as PodEval's public code takes it.
 
         Raises:
-            CannotScore: a reference recording is silent, too short or holds no speech.
+            CannotScore: a reference recording is silent, too short or contains no speech.
         """
         return {name: self._embed(name, recording, whole=True) for name, recording in self.items()}
 

@@ -95,7 +95,7 @@ def list_recordings(source: Any) -> list[Any] | None:
     """The recordings of a folder or a collection; None for what is one recording itself.
 
     Raises:
-        BadInput: a folder or a collection that holds none; samples without their rate.
+        BadInput: a folder or a collection that contains none; samples without their rate.
     """
     if is_missing(source):
         return None

@@ -146,7 +146,7 @@ def transcribe_and_diarise(recording: Recording, language: str | None = None) ->
         language: such as `en`; None lets the transcriber decide.
 
     Raises:
-        CannotScore: the audio is defective, or holds no speech or no speaker.
+        CannotScore: the audio is defective, or contains no speech or no speaker.
         BadInput: the transcriber does not support the language.
         ModelMissing: the profile's transcriber or diarizer is not installed.
     """

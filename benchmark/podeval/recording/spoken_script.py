@@ -65,7 +65,7 @@ def hear_script(recording: Recording, script: Script) -> tuple[ScriptAlignment, 
 
 
 def time_transcript(recording: Recording, language: str | None = None) -> Transcript:
-    """Return what is heard, with the times of the profile's forced aligner, or the transcriber's where it has none."""
+    """Return what is heard, with the times of the profile's forced aligner, or the transcriber's if it has none."""
     transcript = recording.transcript(language)
     if not transcript.words or not registry.list_cards(recording.profile, ("aligner",)):
         return transcript

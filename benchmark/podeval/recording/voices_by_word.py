@@ -4,7 +4,7 @@ The words that are heard are taken in stretches of about 2 s that no turn of the
 each has an embedding. As many voices as the script has speakers are sought among them: spherical k-means from the
 script's own division and from the stretches that are least alike, whichever fits better. Voices whose centres are
 nearly equal are one, so that a system with one voice for all is not taken for two. Voices go to speakers by their
-reference recordings, if there are some, else so that most words are said by whom the script names.
+reference recordings, if there are some, otherwise so that most words are spoken by the speaker in the script.
 
 A stretch counts for another voice only if it is nearer to it by a margin; one under 0.6 s says nothing of a voice.
 """

@@ -75,7 +75,7 @@ class Text:
 class Entry:
     """A line of a list: a strong beginning, a text, code; with a `start`, a button that plays from that second.
 
-    A line with a `sound`, an address that holds an excerpt, has a player of its own.
+    A line with a `sound`, an address that contains an excerpt, has a player of its own.
     """
 
     text: str

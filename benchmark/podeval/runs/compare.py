@@ -80,7 +80,7 @@ class ColumnComparison:
         margin: margin by which the mean may become worse; None if it is not watched.
         evidence: evidence that it became worse by more than the margin, or with `verdict` "no worse" that it did not.
         needed: evidence that decides.
-        verdict: None where it is not watched.
+        verdict: None if it is not watched.
         worse_items: found by their seeds.
         more_items, more_seeds: number that would decide in addition, as far as these tell; None if that is not known.
         size: the size of a difference of interest; None if there is none.

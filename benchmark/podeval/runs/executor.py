@@ -65,7 +65,7 @@ class InProcess:
     """One task after the other, here."""
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Yield each task with its result, in order; None where it did not fit into memory twice."""
+        """Yield each task with its result, in order; None if it did not fit into memory twice."""
         for task in tasks:
             yield task, try_twice(work, task)
 

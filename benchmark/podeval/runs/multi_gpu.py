@@ -37,7 +37,7 @@ class ProcessGroup:
 
 
 def group() -> ProcessGroup | None:
-    """Return the group that this process was started in; None where it is alone.
+    """Return the group that this process was started in; None if it is alone.
 
     Takes what says so out of the environment, so that programs started from here do not think they belong to it.
 

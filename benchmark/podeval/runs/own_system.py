@@ -78,8 +78,9 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
     """Make what is missing, measure what is missing, aggregate.
 
     Raises:
-        BadInput: the folder holds a run made otherwise, there is no such track, profile or seed, the folder of outputs
-            contains nothing of the benchmark, a file changed since it was measured, or a server takes no request.
+        BadInput: the folder contains a run made otherwise, there is no such track, profile or seed, the folder of
+            outputs contains nothing of the benchmark, a file changed since it was measured, or a server takes no
+            request.
         DiskFull: nothing more can be written; what is finished is kept.
     """
     if not 0 <= request.seed < 2**31:

@@ -252,7 +252,7 @@ def _find_worst_window(result: Result, key: str) -> float | None:
 def _explain_catastrophe(
     item: Item, seed: int, folder: RunFolder, results: Mapping[str, Mapping[Pair, Result]]
 ) -> str | None:
-    """Say why an output is useless; None where it is not, or where we could not tell."""
+    """Say why an output is useless; None if it is not, or where we could not tell."""
     output = folder.output(item.id)
     if output is not None and output.failed:
         return f"no output ({output.failed[:200]})"

@@ -132,7 +132,7 @@ def tell_nobody(title: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What to run, where the results go, and where the measuring is done."""
+    """A request for a run: the system, the folder of results, and the place of measuring."""
 
     benchmark: Benchmark
     split: str
@@ -169,8 +169,8 @@ def run_system(
     """Generate what is missing, measure what is missing, aggregate.
 
     Raises:
-        BadInput: the folder holds a run made otherwise, there is no such track, profile or seed, or the track asks for
-            something else than speech.
+        BadInput: the folder contains a run made otherwise, there is no such track, profile or seed, or the track asks
+            for something else than speech.
         ModelMissing: the system cannot speak here; says the command that helps.
         DiskFull: nothing more can be written; what is finished is kept.
     """

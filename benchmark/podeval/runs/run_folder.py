@@ -182,7 +182,7 @@ class RunFolder:
         """Write the plan, or check that the one there is the same unless replaced; clear away half-written files.
 
         Raises:
-            BadInput: the folder holds a run that was made otherwise.
+            BadInput: the folder contains a run that was made otherwise.
         """
         path = self.path / "run.json"
         for leftover in self.path.rglob(".*.partial"):
@@ -230,7 +230,7 @@ class RunFolder:
         return self.outputs / f"{item}.json"
 
     def audio_path(self, output: Output) -> Path | None:
-        """Return the path of the item's audio; None where it has none."""
+        """Return the path of the item's audio; None if it has none."""
         return self.outputs / Path(output.audio).name if output.audio else None
 
     def audio_paths(self, output: Output) -> list[Path]:

@@ -83,7 +83,7 @@ class ExitInfo:
 
     @property
     def failure(self) -> str | None:
-        """The failure, as a clause; None where it ended by itself and successfully."""
+        """The failure, as a clause; None if it ended by itself and successfully."""
         if self.stopped:
             return self.stopped
         number = -self.code if self.code < 0 else self.code - 128

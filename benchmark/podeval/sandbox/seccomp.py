@@ -205,7 +205,7 @@ def build_filter(machine: str | None = None, *, namespaces: bool = True) -> byte
 
 @contextlib.contextmanager
 def open_filter(*, namespaces: bool = True) -> Iterator[int]:
-    """Open a file that holds the filter, as bubblewrap takes it."""
+    """Open a file that contains the filter, as bubblewrap takes it."""
     reading, writing = os.pipe()
     try:
         with open(writing, "wb") as pipe:

@@ -342,7 +342,7 @@ def _percentiles(values: Array) -> tuple[float | None, float | None]:
 
 
 def _ratio(over: Array, under: Array) -> Array:
-    """Divide element by element; NaN where the divisor is zero."""
+    """Divide element by element; NaN if the divisor is zero."""
     ratio: Array = np.divide(over, under, out=np.full(np.shape(under), np.nan), where=np.abs(under) > 1e-12)
     return ratio
 

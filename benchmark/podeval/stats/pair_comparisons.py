@@ -263,7 +263,7 @@ class _PairTable:
     """The values of all systems of a column, higher ones better, and Student's test of each two.
 
     Attributes:
-        p: p-value of each system's claim to be ahead of each other; NaN where two are not comparable.
+        p: p-value of each system's claim to be ahead of each other; NaN if two are not comparable.
     """
 
     def __init__(
@@ -313,7 +313,7 @@ class _PairTable:
         Args:
             index: the system.
             others: those it is compared with, by index.
-            filled: whether the system is behind by a standard deviation of their differences where it lacks an item.
+            filled: whether the system is behind by a standard deviation of their differences if it lacks an item.
         """
         differences = self._better[:, [index]] - self._better[:, others]
         if self._whole.all():

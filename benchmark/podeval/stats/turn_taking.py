@@ -168,7 +168,7 @@ def count_people(kind: str) -> NDArray[np.int64]:
 def jensen_shannon_distance(counts: NDArray[np.generic], people: NDArray[np.generic]) -> float:
     """Return the distance of two distributions given as counts: the root of their Jensen-Shannon divergence in bits.
 
-    0 where they are equal, 1 if nothing that happens in the one happens in the other.
+    0 if they are equal, 1 if nothing that happens in the one happens in the other.
     """
     from scipy.spatial.distance import jensenshannon
 

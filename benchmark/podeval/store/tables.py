@@ -369,7 +369,7 @@ class MirrorFile(TableBase):
 
 
 class Mirrored(TableBase):
-    """The file of the public log that holds a record; a record is in one file only."""
+    """The file of the public log that contains a record; a record is in one file only."""
 
     __tablename__ = "mirrored"
 

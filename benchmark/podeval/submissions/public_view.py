@@ -221,7 +221,7 @@ class QueueHealth:
     """How a queue is at a moment.
 
     `waiting`: submissions that could be claimed. `waited`: seconds of the one that waits for longest. `busy`: workers
-    that hold a claim. `alive_at`: the last sign of life of a worker.
+    that contain a claim. `alive_at`: the last sign of life of a worker.
     """
 
     states: dict[str, int]

@@ -168,7 +168,7 @@ def describe_chunks(longest: int | None = None) -> dict[str, Any]:
 def list_lines(
     script: Script, voices: Mapping[str, int] | None = None, longest: int | None = None, laugh: str = ""
 ) -> tuple[SpokenLine, ...]:
-    """List what is said of a script, without turns that hold nothing speakable.
+    """List what is said of a script, without turns that contain nothing speakable.
 
     Args:
         script: the script.
@@ -196,7 +196,7 @@ def join_lines(
 ) -> tuple[Samples, tuple[SpokenTurn, ...]]:
     """Join all lines to one recording, shape (frames, 1), and tell when each turn of the script is spoken in it.
 
-    Lines that hold no sound are left out; with none at all the recording is empty.
+    Lines that contain no sound are left out; with none at all the recording is empty.
     """
     cut = [cut_silence(sound, rate) for sound in sounds]
     gains = _gains(lines, cut, rate)

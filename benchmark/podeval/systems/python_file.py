@@ -157,7 +157,7 @@ class PythonSystem(OneByOne[Product]):
         return samples, int(rate)
 
     def _read_script(self, result: Any) -> tuple[str, list[dict[str, str]] | None]:
-        """Read what a function gave as a script: its text, and its turns where it has some."""
+        """Read what a function gave as a script: its text, and its turns if it has some."""
         if isinstance(result, str):
             text = strip_reasoning(result)
             if not text:

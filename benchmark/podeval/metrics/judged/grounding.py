@@ -194,7 +194,7 @@ def grounding(recording: Recording, request: PodcastRequest) -> Conversation[Res
 
 
 def request_claims(prompt: Prompt, parts: Sequence[tuple[str, Script]], request: PodcastRequest) -> list[JudgeRequest]:
-    """Ask for the claims of each part and for what the sources say of them; nothing where the sources have no words.
+    """Ask for the claims of each part and for what the sources say of them; nothing if the sources have no words.
 
     Args:
         prompt: the question, with a place for the sources and one for the part.

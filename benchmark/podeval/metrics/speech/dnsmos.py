@@ -125,7 +125,7 @@ def dnsmos(
     Args:
         recording: speech; channels are averaged, 16 kHz.
         source: `mix` scores the recording as it is; `stem` the speech that is separated from it, music or not.
-        windows: `exact` scores the windows that hold speech; `upstream` those that the reference code scores.
+        windows: `exact` scores the windows that contain speech; `upstream` those that the reference code scores.
         level: `as_is` keeps the level; `fixed` normalises the speech to −26 dBov.
     """
     recording.require_sound(SHORTEST)

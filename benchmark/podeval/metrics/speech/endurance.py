@@ -251,7 +251,7 @@ def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
 
 
 def compare_rates(rates: Floats) -> Floats:
-    """Return how far each rate is from their mean, in percent (natural logarithm); NaN where no word is heard."""
+    """Return how far each rate is from their mean, in percent (natural logarithm); NaN if no word is heard."""
     percent = 100 * np.log(np.where(rates > 0, rates, np.nan))
     difference: Floats = percent - np.nanmean(percent)
     return difference

@@ -69,7 +69,7 @@ class OmniVadMusic(MusicDetector):
         self._threshold = threshold
 
     def music(self, samples: Samples) -> tuple[Span, ...]:
-        """Return the spans that hold music, in order.
+        """Return the spans that contain music, in order.
 
         Args:
             samples: mono, 16 kHz, `(frames,)`; may be a memmap. Less than 25 ms hold no music.

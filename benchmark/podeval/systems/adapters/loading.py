@@ -1,6 +1,6 @@
 """A folder of files is opened with transformers: without a network or code of the folder, and from safetensors only.
 
-A copy of a model is on one device where it fits; where it does not, accelerate spreads it over all GPUs.
+A copy of a model is on one device where it fits; if it does not, accelerate spreads it over all GPUs.
 """
 
 import hashlib

@@ -97,7 +97,7 @@ def _read_voices(folder: Path, width: int) -> list[Any]:
     """Read the voices that a repo ships, by name.
 
     Raises:
-        BadInput: a file holds no latents of a voice.
+        BadInput: a file contains no latents of a voice.
     """
     from safetensors.torch import load_file
 

@@ -1,7 +1,7 @@
 """In speech to speech, each turn of a person is heard and answered in speech, with all turns before it in mind.
 
-Two kinds of system: a cascade, whose folder holds a `transcriber/` (Whisper), a `language_model/` and a `speech/` (of a
-class that text to speech opens); or an omni model, which hears and speaks itself.
+Two kinds of system: a cascade, whose folder contains a `transcriber/` (Whisper), a `language_model/` and a `speech/`
+(of a class that text to speech opens); or an omni model, which hears and speaks itself.
 """
 
 import time

@@ -97,7 +97,7 @@ class ServerResponse:
 
     @property
     def cost(self) -> float | None:
-        """What the server says that the request cost, in its own currency; None where it does not say."""
+        """What the server says that the request cost, in its own currency; None if it does not say."""
         for name in _COST_HEADERS:
             with contextlib.suppress(ValueError, KeyError):
                 return float(self.headers[name])
@@ -217,7 +217,7 @@ class ServerConnection:
         return require_no_error(ServerResponse(response.content, dict(response.headers), (), 0.0, 1))
 
     def get(self, path: str, *, at_root: bool = False) -> Any:
-        """Return what a path answers as JSON; None where it does not.
+        """Return what a path answers as JSON; None if it does not.
 
         Args:
             path: path below the base URL.
@@ -230,7 +230,7 @@ class ServerConnection:
             return None
 
     def _read_fact(self, address: str) -> bytes:
-        """Read what an address answers; nothing where that is a refusal."""
+        """Read what an address answers; nothing if that is a refusal."""
         with end_after(10.0), self._client.stream("GET", address, headers=self.headers, timeout=10.0) as response:
             if response.status_code != 200:
                 read_refusal(response)  # to its end, so that the connection serves the next request

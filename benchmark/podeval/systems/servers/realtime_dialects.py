@@ -107,7 +107,7 @@ def make_session(
 
 
 def find_in(event: Mapping[str, Any], *names: str) -> Any:
-    """Return what an event has below these names; None where it has nothing."""
+    """Return what an event has below these names; None if it has nothing."""
     value: Any = event
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None

@@ -151,7 +151,7 @@ class SpeakerErrors:
 
     @property
     def rate(self) -> float | None:
-        """Errors per word of the reference; None where it has none."""
+        """Errors per word of the reference; None if it has none."""
         return self.errors / self.length if self.length else None
 
 
