@@ -250,7 +250,7 @@ class VisitorPlaces:
         if not self._local:
             mine = sum(find_origin(each.request) == address for each in waiting)
             if mine + self._calls.count(address) > EACH_WAITS:
-                raise Refused(429, f"{EACH_WAITS} of your requests wait already; wait for one of them")
+                raise Refused(429, f"{EACH_WAITS} of your requests are already waiting; wait for one of them")
         if sum(each.concurrency_id == function.concurrency_id for each in waiting) > WAITING:
             raise Refused(503, "too many requests are waiting for this; try again in a minute")
 

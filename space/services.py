@@ -249,7 +249,7 @@ class Services:
         return {"integrity": (LOOK_SECONDS, partial(self.arena.sweep_if_due, hours))} if hours > 0 else {}
 
     def frozen(self) -> dict[str, str]:
-        """The things that operators do not accept at the moment (`votes`, `submissions`), with their sentence on why."""
+        """The things that operators refuse at the moment (`votes`, `submissions`), with their reasons."""
         with self.database.reading(one_state=False) as session:
             return operator_settings.read_frozen(session)
 

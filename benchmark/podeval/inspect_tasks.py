@@ -70,7 +70,7 @@ def podbench(
 def instruction_following(
     judge: str = "", records: str | None = None, split: str = "sample", dataset: str = ""
 ) -> Scorer:
-    """Score how much of what was asked for a script does; see `podeval.metrics.judged.instruction_following`.
+    """Score how many of its requirements a script meets; see `podeval.metrics.judged.instruction_following`.
 
     Args:
         judge: the judge.

@@ -88,9 +88,9 @@ SENTENCES: Mapping[str, str] = {
     "too-many-entries": "the folder contains more than {most} files; send outputs only",
     "builtin-for-operators": "systems that come with podeval are entered by the operators of this board; "
     "submit a model or outputs",
-    "id-on-board": "{system} is on the board already, measured by its operators; choose another system.id",
-    "same-folder-submitted": "the same is {state} already as {id}; change what is in the folder",
-    "same-submitted": "the same is {state} already as {id}; submit another revision",
+    "id-on-board": "{system} is already on the board, measured by its operators; choose another system.id",
+    "same-folder-submitted": "it is already {state} as {id}; change what is in the folder",
+    "same-submitted": "it is already {state} as {id}; submit another revision",
     "same-taken-down": "the operators of this board took the same down: {why}; submit a revision that fixes it",
     "id-of-another": "the system id {system} is {owner}'s; choose another system.id",
     "system-under-way": "{id} of the same system is {state}; cancel it or wait for its end",

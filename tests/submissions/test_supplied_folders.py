@@ -68,7 +68,7 @@ def test_another_name_of_the_folder_or_of_the_system_is_not_another_submission(
     (beside / "audio").rename(beside / "renamed")
     plain = outputs_document(folder="renamed").model_dump(mode="json")
     plain["system"]["id"] = "somebody_else"
-    with pytest.raises(SubmissionRefused, match=f"the same is queued already as {row.id}"):
+    with pytest.raises(SubmissionRefused, match=f"it is already queued as {row.id}"):
         desk.submit(Submission.model_validate(plain), document_folder=beside)
 
 

@@ -122,7 +122,7 @@ def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str],
             record.id, record.battle, record.voter, record.outcome
         ):  # fmt: skip
             raise BadInput(
-                f"the vote {record.id} is already here with different content; one of the two logs was changed"
+                f"the vote {record.id} already exists here with different content; one of the two logs was changed"
             )
         done.repeated += 1
         return

@@ -1,4 +1,4 @@
-"""The settings of an arena: its protocols, what is asked of voters, and the thresholds of the rules of integrity."""
+"""The settings of an arena: its protocols, the questions to voters, and the thresholds of the rules of integrity."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

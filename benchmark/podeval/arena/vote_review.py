@@ -131,8 +131,8 @@ def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
 def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: bool) -> float:
     """Return 1 where the known answer was given, 0 if its opposite was, NaN if no answer is known.
 
-    Known answers are the voter's own earlier choice, where the battle repeats one with its sides exchanged, and that a
-    control is worse than what is not a control.
+    Known answers are the voter's own earlier choice, where the battle repeats one with its sides exchanged, and that
+    a control is worse than other systems.
     """
     if outcome not in _OTHER_SIDE:
         return float("nan")

@@ -135,7 +135,7 @@ def leave_out_habit(samples: Samples, rate: int, holes: list[Span]) -> list[Span
 
 
 def find_clicks(samples: Samples, rate: int) -> list[Span]:
-    """Find moments that stand out of what is around them, and are over at once."""
+    """Find short moments that stand out from their surroundings."""
     level, width = measure_level(samples, rate), max(1, round(CLICK_SECONDS / 2 * rate))
     around = round(CLICK_AROUND / (width / rate))
     count = -(-len(samples) // width)

@@ -123,7 +123,7 @@ class Split(FactSheet):
 
     @property
     def content(self) -> str | None:
-        """The identity of the items in protocols: `revision`, or with scripts `sha256:…` of everything that is pinned."""
+        """The identity of the items in protocols: `revision`, or with scripts `sha256:…` of all pinned files."""
         if self.scripts is None:
             return self.revision
         voices = self.voices.revision if self.voices else ""
@@ -197,7 +197,7 @@ class _ItemsFile(FactSheet):
 class Benchmark(FactSheet):
     """The complete record of a benchmark. `wer_ceiling` is a ratio; see `Dimension.needs_accurate_speech`.
 
-    `whole_battles`: its outputs are compared in the arena whole only, because an excerpt of answers is no dialogue.
+    `whole_battles`: its outputs are compared in the arena whole only, because an excerpt of answers is not a dialogue.
     `anchors`: items of planted quality by which its judges are tested (`podeval.validation.planted_cases`).
     """
 
@@ -342,7 +342,7 @@ def _add_script(item: Item, split: Split) -> Item:
 
 
 def keep_metrics(benchmark: Benchmark, names: Collection[str], track: str) -> Benchmark:
-    """Return the benchmark with these metrics alone; figures that are made of others only where those are kept.
+    """Return the benchmark with these metrics alone; composite figures are kept only if their parts are.
 
     Raises:
         BadInput: a name is of no metric that the benchmark measures on the track; lists those that it does.

@@ -219,7 +219,7 @@ def _missing(rows: Sequence[Row], words: Words) -> list[str]:
 
 
 def _cells(sheet: Sheet, column: Column, words: Words) -> dict[Key, dict[str, Any]]:
-    """The cells of a column: `number` with what else there is of it."""
+    """The cells of a column: `number` with its further facts."""
     written = sheet.cells(column.id)
     ranked = sum(to_number(row["rank_best"]) is not None for row, _ in written.values())
     cells = {key: _cell(row, cell, ranked, words) for key, (row, cell) in written.items()}

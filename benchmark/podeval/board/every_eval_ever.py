@@ -234,7 +234,7 @@ def _describe_output(run: RunFolder, item: str) -> str:
 
 
 def _describe_judge(protocol: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Who judged and what was asked; None if nobody did, or by a prompt of another version of podeval."""
+    """The judge and the question; None if nobody judged, or with a prompt of another version of podeval."""
     models = protocol.get("models") or {}
     judge, wordings = models.get("judge"), {prompt.id: prompt for prompt in list_all_prompts()}
     asked_prompts = [wordings[id] for id in models.get("prompts") or () if id in wordings]

@@ -27,7 +27,7 @@ class _Record(BaseModel):
 
 
 class FigureSource(_Record):
-    """Where figures are printed: by whom, when, in which table, at which address, and by what protocol of its own."""
+    """The source of printed figures: author, date, table, address, and its own protocol."""
 
     id: str
     name: str

@@ -323,7 +323,9 @@ def _names(board: str) -> tuple[str, ...]:
 
 
 class RunsFolder:
-    """Tables of a folder of runs (`runs` if it is another), and what is made of them until one changes. Threadsafe."""
+    """Tables of a folder of runs (`runs` if it is another), and values derived from them, cached until one changes.
+    Threadsafe.
+    """
 
     def __init__(self, path: Path, runs: Path | None = None) -> None:
         self.path, self.runs = path.resolve(), runs or path
@@ -333,7 +335,7 @@ class RunsFolder:
     def remember(
         self, kind: str, tables: Sequence[str], key: Hashable, make: Callable[[], Made], most: int = 1
     ) -> Made:
-        """Return what is made of some tables, cached until one of them changes.
+        """Return a value derived from some tables, cached until one of them changes.
 
         Args:
             kind: the kind of what is made, of which so many are kept.

@@ -17,7 +17,7 @@ from podeval.runs import reliability
 
 @dataclass(frozen=True)
 class Words:
-    """The texts of one language, with what they call dimensions, columns and groups."""
+    """The texts of one language, with the names of dimensions, columns and groups."""
 
     texts: Mapping[str, Any]
     language: str
@@ -38,7 +38,7 @@ class Words:
         return column.title_in(self.language)
 
     def profile(self, name: str) -> str:
-        """The name of a profile, with what it stands for."""
+        """The name of a profile, with its meaning."""
         return str(self["profiles"].get(name, name))
 
     def spoken(self, name: str) -> str:

@@ -44,7 +44,7 @@ def resolve_database(database: str, runs: Path) -> str:
 
 
 def is_there(location: str) -> bool:
-    """Whether a file of SQLite is there; of a server nothing is known before it is asked."""
+    """Whether a file of SQLite exists; a server is assumed to until it is asked."""
     file = location.removeprefix("sqlite:///")
     return "://" in file or Path(file).expanduser().is_file()
 

@@ -129,7 +129,9 @@ def _show_seeds(runs: "_Runs", request: "RunRequest") -> None:
 
 
 def _show_faults(runs: "_Runs", request: "RunRequest") -> bool:
-    """Run the controls with planted faults on a few items, in what looks for faults; whether all was scored."""
+    """Run the controls with planted faults on a few items, with the metrics that look for faults; return whether
+    everything was scored.
+    """
     some = tuple(item.id for item in request.benchmark.items("demo")[:FAULTY_ITEMS])
     metrics = ("content_errors", "speaker_attribution", "integrity")
     return _show_some(runs, replace(request, only=some), metrics, FAULTY_SYSTEMS, "Planted faults")

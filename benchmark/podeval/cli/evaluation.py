@@ -185,7 +185,7 @@ Voices = Annotated[
 ServerKindName = Annotated[
     str,
     typer.Option(
-        "--server-kind", help=f"kind of the server: {', '.join(KINDS)}; by default recognised by the server's description of itself"
+        "--server-kind", help=f"kind of the server: {', '.join(KINDS)}; recognised by its own description by default"
     ),
 ]
 Clone = Annotated[

@@ -248,7 +248,7 @@ def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
 
 
 def _print_metrics(report: dict[str, Any]) -> None:
-    """A line a metric and a column a profile: whether it can be scored, else the number of what helps."""
+    """A line per metric and a column per profile: whether it can be scored, otherwise the number of the remedy."""
     from rich.console import Console
     from rich.table import Table
 

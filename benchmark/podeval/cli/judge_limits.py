@@ -1,4 +1,4 @@
-"""Options that limit what a judge may use, and what is said of that: during the work, after it, and from a pilot."""
+"""Options that limit the use of a judge, and the messages about it: during the work, after it, and from a pilot."""
 
 import time
 from collections import Counter

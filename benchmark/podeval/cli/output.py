@@ -73,7 +73,7 @@ class LogLine(logging.Formatter):
 
 
 class _ToStandardError(logging.StreamHandler[Any]):
-    """Writes to what is standard error at that time."""
+    """Write to the standard error of the moment."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write an event."""

@@ -113,7 +113,7 @@ def run_step(
         profile: the profile whose models are used.
         judge: the judge or language model to ask.
         workers: the largest number of questions at a time.
-        budget: the limits of what the judge may use.
+        budget: the limits on the use of the judge.
 
     Raises:
         BadInput: something that the step needs is missing, or something is given that it does not take.

@@ -1,4 +1,4 @@
-"""Build a dataset: its Parquet files, its card, and a record of what they were made from, whole or not at all.
+"""Build a dataset: its Parquet files, its card, and a record of their sources, whole or not at all.
 
 A dataset that was built is verified against its record, and its rows against their rules.
 """
@@ -42,7 +42,7 @@ def build(
         source: the source, as `podeval.datasets.source_files.fetch` takes it; by default the first of the record.
         configs: names of the configs to build; all that can be made from the source by default.
         cache: folder in which downloads are kept.
-        progress: called with what happens, line by line.
+        progress: called with a report of progress, line by line.
 
     Returns:
         The content of `LOCK`.

@@ -123,7 +123,7 @@ def fetch_episodes(
         into: the folder; it is made if it does not exist.
         web: reads from servers.
         most_bytes: refuse larger episodes.
-        tell: called with what happens, line by line.
+        tell: called with a report of progress, line by line.
 
     Returns:
         The attempt at each episode, in order.

@@ -133,7 +133,7 @@ class MtalkAnswer:
         model: name of the model in the file.
         turn: number of the turn, from 1.
         question: path of what the user says.
-        answer: path of what the model answers.
+        answer: path of the model's answer.
         question_transcript: the user's words.
         answer_transcript: the model's words.
     """

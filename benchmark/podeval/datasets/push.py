@@ -39,7 +39,7 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
         folder: a folder made by `podeval data build`.
         repo: `owner/name`.
         private: whether a repo that must be created becomes private.
-        progress: called with what happens, line by line.
+        progress: called with a report of progress, line by line.
 
     Raises:
         BadInput: the build is damaged, its licence forbids it, or the Hub refuses; the message says what to do.

@@ -194,7 +194,7 @@ def read_more_sources(folder: Path) -> Mapping[Any, Mapping[str, Any]]:
 
 
 def find_unsourced_claim(row: Row) -> str | None:
-    """Report a turn that says a year, or a name of two words that is no speaker's, and has no claim with a source.
+    """Report a turn that says a year, or a name of two words that is not a speaker's, and has no claim with a source.
 
     Only in splits that promise a source for each.
     """

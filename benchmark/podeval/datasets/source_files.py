@@ -40,7 +40,7 @@ def fetch(
             or `hub:owner/name@revision`. A folder may also hold the files of another source.
         builder_folder: folder of the builder and its sample.
         into: folder for downloads; files that are there already are not fetched again.
-        progress: called with what happens, line by line.
+        progress: called with a report of progress, line by line.
         earlier_revision: `owner/name@commit` that an earlier build was made from; used again if none is pinned.
 
     Raises:

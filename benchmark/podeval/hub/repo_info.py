@@ -81,7 +81,7 @@ def parse_header(content: bytes) -> SafetensorsFile:
     """Parse the header of a safetensors file, without the eight bytes before it.
 
     Raises:
-        ValueError: it is no header, has more values than any model's, or states what cannot be.
+        ValueError: it is not a header, has more values than any model's, or states impossible facts.
     """
     entries = parse_json(content, _VALUES_MOST)
     try:

@@ -8,7 +8,7 @@
       # hosts: [panel.example]
       seconds: 10
 
-The address is made of the design alone, never of what a request says, so that no link leads anywhere else.
+The address is made from the design alone, never from a request, so that no link leads anywhere else.
 """
 
 from typing import Annotated, Literal, Self

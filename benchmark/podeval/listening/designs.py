@@ -284,7 +284,7 @@ class Design(FactSheet):
         return sorted((self._seconds(item) for item in self.items), reverse=True)
 
     def _seconds(self, item: DesignItem) -> float:
-        """Return the seconds that one listener spends on one item, by what its pages ask for."""
+        """Return the seconds that one listener spends on one item, depending on the questions of its pages."""
         if self.each == "all":
             times = len(self.pairs) if self.kind in PAIRED else len(item.stimuli)
             return times * self._page_seconds(item)

@@ -64,7 +64,7 @@ def read_answer(answer: Mapping[str, Any]) -> list[int]:
     """Read a listener's answer to the check, `{"trial_1": 1 to 3, …}`.
 
     Raises:
-        BadInput: a trial is missing or unknown, or its answer is no interval.
+        BadInput: a trial is missing or unknown, or its answer is not an interval.
     """
     if not isinstance(answer, Mapping) or set(answer) != set(TRIAL_NAMES):
         raise BadInput(write_sentence("headphone-check-asks", names=", ".join(TRIAL_NAMES)))

@@ -228,7 +228,7 @@ def _list_texts(text: Any, count: int) -> list[Any] | None:
     """Return the texts of the recordings if there is one for each, as a list or a column; None for one for all.
 
     Raises:
-        BadInput: their number is another than that of the recordings.
+        BadInput: their number differs from that of the recordings.
     """
     if isinstance(text, str | Path | Mapping) or not isinstance(text, Iterable):
         return None

@@ -25,7 +25,7 @@ def score_items(
 ) -> Iterator[Result | PodevalError]:
     """Yield the result of each item as it comes; an item that is refused yields the error.
 
-    A judge is asked about many items at a time; what it said of the others is not lost for a refused one.
+    A judge is asked about many items at a time; one refused item does not lose the answers on the others.
 
     Args:
         metric: the metric.

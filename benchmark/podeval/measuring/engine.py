@@ -65,7 +65,7 @@ _FORM = 2
 
 @dataclass(frozen=True)
 class MetricPlan:
-    """Which metrics are scored, and of the others of recordings what they would need.
+    """The metrics that are scored, and the inputs that the other metrics of recordings would need.
 
     Attributes:
         metrics: the metrics to be scored, in the order of the board.
@@ -211,7 +211,7 @@ def score_words(request: ScoreRequest, name: str = "text") -> Scores:
 def _make_scores(
     name: str, results: Mapping[str, Result], request: ScoreRequest, plan: MetricPlan, **more: Any
 ) -> Scores:
-    """Make the scores of what was asked, with what was left out and what gets more."""
+    """Make the requested scores, with the metrics left out and those that need more inputs."""
     return Scores(
         name,
         results,

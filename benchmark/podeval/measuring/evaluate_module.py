@@ -207,7 +207,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         return self._spool
 
     def _find_spool_home(self) -> Path:
-        """Return the folder of spools; of several processes it is the one that they share by the library's rules."""
+        """Return the folder of spools; several processes share one by the library's rules."""
         return Path(os.path.abspath(self.data_dir) if self.num_process > 1 else tempfile.gettempdir())
 
 

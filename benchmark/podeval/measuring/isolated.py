@@ -132,7 +132,7 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
 
     Args:
         job: the job to do.
-        tell: called with what is on each line.
+        tell: called with the content of each line.
 
     Raises:
         BadInput: the recording or the words cannot be read.

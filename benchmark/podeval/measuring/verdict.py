@@ -259,7 +259,7 @@ _LEVEL = "loudness.integrated"
 
 
 def _describe_level(row: ScoreRow, words: ReportWords) -> str:
-    """Say that a recording is too quiet or too loud, with the middle of what is best."""
+    """Say that a recording is too quiet or too loud, with the middle of the best range."""
     low, high = row.key.ideal or (0.0, 0.0)
     side = "quiet" if row.value is not None and row.value < low else "loud"
     target = format_span(row.key, ((low + high) / 2,) * 2)

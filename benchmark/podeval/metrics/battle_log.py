@@ -66,7 +66,7 @@ class JudgedLog:
         """Read the battles of each dimension, and all together under an empty name.
 
         Raises:
-            BadInput: a record is no battle; the message names the file.
+            BadInput: a record is not a battle; the message names the file.
         """
         parts: dict[str, list[Mapping[str, Any]]] = {"": list(self.records)}
         for record in self.records:

@@ -1,4 +1,4 @@
-"""Whether a script is what was asked for (PodBench, stage 1).
+"""Whether a script meets its request (PodBench, stage 1).
 
 A checklist is derived from the request alone, explicit wishes and what they imply, and the script is audited against
 it, each item 0, 0.5 or 1 with passages from the script as evidence. As the list does not depend on the script, every

@@ -198,7 +198,7 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
             raise BadInput(f"line {reader.line_num + 1} is no {what} in CSV: {error}") from None
         names = [name for name in map(_clean, reader.fieldnames or ()) if name]
         if len(set(names)) < len(names):
-            raise BadInput(f"the line of names has one twice, of {', '.join(names)}; rename one")
+            raise BadInput(f"the line of names contains a name twice: {', '.join(names)}; rename one")
         if longer := next((line for line, row in rows if any(row.get(None) or ())), ""):
             raise BadInput(
                 f"{longer} has more cells than the line of names: quote cells with commas, write 4.5, not 4,5"

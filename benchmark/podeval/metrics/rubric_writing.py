@@ -144,7 +144,7 @@ def write_checklist(name: str, request: PodcastRequest) -> Conversation[ReviewIt
 def _require_new(answer: Any, existing: Sequence[str]) -> None:
     texts = [keep_letters(one.criterion) for one in answer.criteria]
     if len(set(texts)) < len(texts) or not set(texts).isdisjoint(map(keep_letters, existing)):
-        raise ValueError("a criterion appears twice, or exists already; write different ones")
+        raise ValueError("a criterion appears twice, or already exists; write different ones")
 
 
 _HEADER = """\

@@ -145,7 +145,7 @@ def format_clock(seconds: float, places: int = 0) -> str:
 
 
 def describe_notes(score: Score) -> list[str]:
-    """Say in sentences what a reader must know of a score's values: which are not ranked and why, what was left out."""
+    """Say in sentences which of a score's values are not ranked and why, and what was left out."""
     notes, lines = score.notes, []
     if "voices_heard" in notes:
         heard, asked = notes["voices_heard"], notes["speakers_asked"]

@@ -135,7 +135,7 @@ class DialogueTurn:
 
     @property
     def words(self) -> str:
-        """The words of the answer: what was heard, or else what the system says of itself."""
+        """The words of the answer: the words heard, otherwise the system's own transcript."""
         return self.answer_heard or self.answer
 
 
@@ -209,7 +209,7 @@ class SpokenDialogue:
         return "" if judged else UNHEARD.format(self.dimension)
 
     def choose_modality(self, modality: Modality) -> Literal["transcript", "audio"]:
-        """Return `transcript` or `audio`; as needed, the dialogue is heard where plain words would not be enough."""
+        """Return `transcript` or `audio`; with `as_needed`, the dialogue is heard if plain words would not be enough."""
         if modality != "as_needed":
             return modality
         return "audio" if self.explain_unheard("transcript") else "transcript"

@@ -105,7 +105,7 @@ class VoiceComparison:
 
     @property
     def windows(self) -> dict[str, int]:
-        """The number of windows compared, and of those left out as mostly silence."""
+        """The numbers of windows that are compared, and that are left out as mostly silence."""
         return {
             "windows": sum(len(match.voice.clips) for match in self.matches),
             "windows_left_out": sum(match.voice.left_out for match in self.matches),

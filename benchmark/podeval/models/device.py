@@ -25,7 +25,7 @@ _DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 def choose_device(requested: str | None = None) -> str:
     """Return the requested device, such as `cuda:1`, otherwise `PODEVAL_DEVICE`, otherwise a usable GPU, or `cpu`.
 
-    A CPU is `cpu` by whatever number it was asked for.
+    A CPU is `cpu`, whatever number was requested.
 
     Raises:
         BadInput: the variable names a device that this machine or this build of torch does not have.

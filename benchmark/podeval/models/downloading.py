@@ -362,7 +362,7 @@ def read_body(answer: httpx.Response, most_bytes: int) -> Iterator[bytes]:
 
 
 def read_refusal(answer: httpx.Response) -> bytes:
-    """Read the beginning of a body that says why a request is refused, as far as it comes and can be read."""
+    """Read the beginning of a body that says why a request is refused, as far as it arrives and is readable."""
     content = bytearray()
     with suppress(httpx.HTTPError):
         for part in read_body(answer, REFUSAL_BYTES):

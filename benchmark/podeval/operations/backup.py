@@ -75,7 +75,7 @@ class Backup:
 
 
 class _Hashed:
-    """A reader that computes the digest of what passes."""
+    """A reader that computes the digest of the bytes that pass."""
 
     def __init__(self, source: IO[bytes]) -> None:
         self.digest, self._source = hashlib.sha256(), source
@@ -180,7 +180,7 @@ def make_backup(
     if not target.name.endswith(ENDINGS):
         raise BadInput(f"{target} does not end in {' or '.join(ENDINGS)}; a backup is one file, name it so")
     if target.exists():
-        raise BadInput(f"{target} exists already; give every backup a name of its own")
+        raise BadInput(f"{target} already exists; give every backup a name of its own")
     secret = read_secret(parse_address(database)) if with_secret else None
     if with_secret and secret is None:
         raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file beside the database")
@@ -241,7 +241,7 @@ def _note_path(target: Path, runs: Path) -> None:
     try:
         append_line(runs / BACKUPS, {"path": str(target.resolve())})
     except BadInput as error:
-        _LOG.warning("no later takedown will be noted beside %s: %s", target, error)
+        _LOG.warning("no later takedown will be noted next to %s: %s", target, error)
 
 
 def verify(path: Path) -> Backup:

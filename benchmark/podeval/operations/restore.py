@@ -46,7 +46,7 @@ class Restored:
         forgotten: persons who asked to be forgotten after the backup was made, and still are.
         settled: the result of `settle`.
         secret: path of the service's secret now; None if the backup holds none.
-        kept: new paths of what was replaced.
+        kept: new paths of the replaced files.
     """
 
     backup: Backup
@@ -119,11 +119,11 @@ def restore(
 
 
 def _refuse_to_replace(reader: BackupReader, runs: Path) -> None:
-    """Refuse a folder of runs that has some of what the backup has."""
+    """Refuse a folder of runs that already has files of the backup."""
     names = sorted({name.split("/")[1] for name in reader.manifest["files"] if name.startswith(f"{RUNS}/")})
     if blocking := [name for name in names if (runs / name).exists()]:
         raise BadInput(
-            f"{runs} holds {', '.join(blocking[:3])} already; choose another folder with --runs, or replace them "
+            f"{runs} already contains {', '.join(blocking[:3])}; choose another folder with --runs, or replace them "
             "with --force (they are kept under another name)"
         )
 
@@ -150,7 +150,7 @@ def _read_replaced(
         has_rows, erasures, decisions = True, {}, []
     if has_rows and not force:
         raise BadInput(
-            f"{parse_address(database).render_as_string()} already contains votes or submissions; name another database, "
+            f"{parse_address(database).render_as_string()} already contains votes or submissions; name another one, "
             "or replace it with --force (a file is kept under another name, the rows of a server are not)"
         )
     return erasures, decisions

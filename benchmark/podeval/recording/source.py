@@ -148,7 +148,7 @@ def _read_name(source: Any) -> str:
 
 
 def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
-    """Read audio in any form in which a program has it: one of `FORMS`, a dict of a `transformers` pipeline, a decoder.
+    """Read audio in any form that programs use: one of `FORMS`, a dict of a `transformers` pipeline, a decoder.
 
     Returns:
         The path of a file, the bytes of one, or samples of shape (frames,) or (frames, channels) with their rate; None

@@ -249,7 +249,7 @@ def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) ->
 
 
 def join_touching(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerTurn, ...]:
-    """Join what one speaker says without a pause, as at the seams of chunks; in order of time."""
+    """Join the turns of one speaker without a pause between them, as at the seams of chunks; in order of time."""
     joined: list[SpeakerTurn] = []
     for speaker in dict.fromkeys(turn.speaker for turn in turns):
         own = sorted((turn for turn in turns if turn.speaker == speaker), key=lambda turn: turn.start)

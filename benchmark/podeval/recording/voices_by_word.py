@@ -1,4 +1,4 @@
-"""Which voice says each word of a dialogue, told by the voices alone.
+"""The voice that says each word of a dialogue, recognised by the voices alone.
 
 The words that are heard are taken in stretches of about 2 s that no turn of the script and no longer pause divides;
 each has an embedding. As many voices as the script has speakers are sought among them: spherical k-means from the

@@ -2,8 +2,8 @@
 
 Ray starts the processes if there is room for them, starts those again that died, and moves files and results. Which
 item is done next, and how often it is tried, is decided here: Ray tries a task again only on its own process, which
-may wait for room for ever, and `ActorPool` does not say of which task an error is. Nothing is acknowledged before its
-result is at home: a node that goes takes with it only what its processes were at, and that is done again elsewhere.
+may wait for room for ever, and `ActorPool` does not say which task an error belongs to. Nothing is acknowledged before
+its result is at home: a node that goes takes with it only what its processes were at, and that is done again elsewhere.
 """
 
 import contextlib
@@ -146,7 +146,7 @@ class Ray(AbstractContextManager["Ray"]):
             self._queue = deque(job for job in self._queue if job.line is not line)
 
     def _gather(self, seconds: float = 10.0) -> None:
-        """Send what can be sent, and take in what has come, waiting so long for something."""
+        """Send pending items and receive results, waiting at most this long."""
         self._send()
         if not self._flights:
             return

@@ -5,8 +5,8 @@ of each dimension. Of the system: the same over items, with 95 % intervals that 
 items and seeds; the share of catastrophic outputs (WER, in Chinese CER, above 30 %; nothing made or nothing heard;
 another number of speakers than the script has); and the worst window of what is measured in windows of voices.
 
-It is next to the summary as `reliability.json`, and is on the board as a group of columns. What has other seeds or
-other protocols is another column: the worst of five is no worst of ten.
+It is next to the summary as `reliability.json`, and is on the board as a group of columns. Other seeds or other
+protocols make another column: the worst of five is not the worst of ten.
 """
 
 import hashlib

@@ -278,7 +278,7 @@ class RunFolder:
         return document if isinstance(document, dict) else None
 
     def locate_measured(self, profile: str) -> Path:
-        """Return the folder of what was measured under a profile, whichever models it names; protocols keep them."""
+        """Return the folder of results under a profile, whichever models it names; protocols keep them."""
         return self.path / profile.partition(",")[0]
 
     def results(self, profile: str) -> dict[tuple[str, str], Result]:

@@ -247,7 +247,7 @@ class Running:
         return None
 
     def _read(self) -> None:
-        """Keep the end of what it prints, and read no faster than a program has reason to print."""
+        """Keep the end of its output, and read no faster than a program has reason to print."""
         assert self._process.stdout is not None
         with self._process.stdout as pipe:
             while printed := os.read(pipe.fileno(), 65_536):

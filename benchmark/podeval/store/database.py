@@ -351,7 +351,7 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
             longest, kind = point, mount_kind
     if kind.startswith(_SHARED_MOUNTS) and kind not in _LOCAL_FUSE:
         raise BadInput(
-            f"{file} lies on a {kind} mount ({longest}), where SQLite can lose what it wrote; "
+            f"{file} is on a {kind} mount ({longest}), where SQLite can lose what it wrote; "
             "put it on a local disk, or use PostgreSQL (DATABASE_URL)"
         )
 

@@ -195,7 +195,7 @@ def content_errors(recording: Recording, script: Script, *, source: Literal["aut
 def _place_errors(
     alignment: ScriptAlignment, differences: Sequence[ContentDifference], duration: float
 ) -> Iterator[tuple[float, float, float]]:
-    """Yield of each of the script's words, and of each error, when it is and how much it counts."""
+    """Yield the time and the weight of each of the script's words and of each error."""
     for word, partner in zip(alignment.heard, alignment.partners, strict=True):
         if partner is not None:
             yield word.start, 0, 1

@@ -107,7 +107,7 @@ def timbre_consistency(
         stride: seconds from the beginning of a window to that of the next.
     """
     if speakers < 0 or (script and speakers and speakers != len(script.speakers)):
-        raise BadInput(f"speakers is the number of people who speak, and of those in the script, not {speakers}")
+        raise BadInput(f"speakers must be the number of people who speak, as in the script, not {speakers}")
     recording.require_sound(window)
     if not script and not speakers:
         return Unscored(UNTOLD, "ours")

@@ -94,7 +94,7 @@ class Job(JobPart):
 
         Raises:
             NotPrepared: the file is not there.
-            BadInput: a line is no item, two items share an id, or there are none.
+            BadInput: a line is not an item, two items share an id, or there are none.
         """
         if not self.items_file.is_file():
             raise NotPrepared(f"there is no file of items {self.items_file}")

@@ -131,7 +131,7 @@ def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any
         except (ValueError, OSError, EOFError) as error:
             raise BadInput(f"{name} is not a readable array ({error})") from None
         if not isinstance(array, np.ndarray) or array.ndim != _PARTS[part] or array.dtype.kind not in "iu":
-            raise BadInput(f"{name} is no {part}: integers in {_PARTS[part]} dimensions")
+            raise BadInput(f"{name} is not a {part}: it needs integers in {_PARTS[part]} dimensions")
         arrays[part] = array.astype(np.int64)
     return arrays
 

@@ -121,7 +121,7 @@ def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RemoteEntryNotFoundError
 
     if not _COMMIT.fullmatch(revision):
-        raise BadInput(f"{repo} is to be pinned to a full commit hash of 40 characters, not {revision!r}")
+        raise BadInput(f"{repo} must be pinned to a full commit hash of 40 characters, not {revision!r}")
     if folder.exists() and any(folder.iterdir()):
         raise BadInput(f"{folder} is not empty; give a new folder for the files of {repo}")
     try:
