@@ -2,7 +2,7 @@
 
 On a Space the Hub sets `OAUTH_CLIENT_ID`, `OAUTH_CLIENT_SECRET` and `OPENID_PROVIDER_URL` (README: `hf_oauth: true`);
 elsewhere an operator sets them, with the Hub or another OpenID provider. The sign-in is authlib's code flow with PKCE,
-state and nonce. The name of who signed in is kept in a signed cookie, no token is.
+state and nonce. The name of the person who signed in is kept in a signed cookie, no token is.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class SignIn:
 
     @property
     def host(self) -> str:
-        """The provider as people know it, for who does not sign in with the Hub; empty for the Hub."""
+        """The provider as people know it, for anyone who does not sign in with the Hub; empty for the Hub."""
         return "" if self.issuer == HUB_ISSUER else urlsplit(self.issuer).netloc
 
 

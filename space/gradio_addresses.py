@@ -240,7 +240,7 @@ def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
 
     Args:
         value: parsed JSON; it is changed in place.
-        may_name: whether a path was issued to who sends the request.
+        may_name: whether a path was issued to the person who sends the request.
 
     Raises:
         Refused: a path was not issued to the sender.

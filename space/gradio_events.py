@@ -323,7 +323,7 @@ STREAMS = re.compile(rf"heartbeat/(?P<name>{NAME})|queue/data|upload_progress|ca
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """Receive a body that is there already, and then what follows it."""
+    """Receive a body that already exists, and then what follows it."""
     messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:

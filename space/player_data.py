@@ -1,6 +1,6 @@
 """Collect the data of the player of recordings: addresses of sounds and peaks, who says what when, what is missing.
 
-Also the systems that a page shows where its reader has named none.
+Also the systems that a page shows if its reader has named none.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ EVERYWHERE = {
 
 
 def write_header_value(policy: str) -> str:
-    """A policy as the header says it: with who may show the answer within a page of theirs."""
+    """A policy as the header says it: with the sites that may show the answer within their pages."""
     return f"{policy}; {FRAME}"
 
 
@@ -306,7 +306,7 @@ def read_trusted_proxies() -> str:
 
 
 def find_origin(request: HTTPConnection) -> str:
-    """The network address of who sent a request; what a proxy says counts where one is trusted."""
+    """The network address of the person who sent a request; what a proxy says counts where one is trusted."""
     proxies = read_trusted_proxies()
     forwarded = read_forwarded_for(request.headers, proxies) if proxies else ""
     return find_address_block(forwarded or (request.client.host if request.client else ""))

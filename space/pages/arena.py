@@ -69,7 +69,9 @@ def _voter(request: Request, site: CurrentSite) -> str:
 @routes.get("/arena/offer", include_in_schema=False, dependencies=[limit("120/minute")])
 @in_turn
 def offer(request: Request, site: CurrentSite) -> JSONResponse:
-    """What the tab offers this person: the dimensions that can be judged, or why nothing can, and its texts."""
+    """What the tab offers this person: the dimensions that can be judged, or the reason why there are none, and its
+    texts.
+    """
     texts, closed = _texts(request, site), site.services.closed
     offered = {} if closed else site.services.arena.dimensions_by_protocol()
     state, sentence = "open", ""

@@ -65,7 +65,7 @@ class SubmissionCheck:
             asked: arguments of `draft_document`: `repo`, `benchmark`, `track`, `task`.
 
         Raises:
-            BadInput: there is nothing to look over, or only for who is signed in.
+            BadInput: there is nothing to look over, or only for anyone who is signed in.
             TooMany: more than one address or all may ask for.
             HubUnavailable: the Hub does not answer.
         """

@@ -53,7 +53,7 @@ def test_changed_recordings_are_another_submission_and_the_same_ones_are_not(
     end(queue, row.id)
     for attempt in (desk.check, desk.submit):
         with pytest.raises(
-            SubmissionRefused, match=f"the same is published already as {row.id}; change what is in the folder"
+            SubmissionRefused, match=f"it is already published as {row.id}; change what is in the folder"
         ):
             attempt(document, document_folder=beside)
     change(beside)

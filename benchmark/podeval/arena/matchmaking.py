@@ -158,7 +158,7 @@ class Matchmaker:
         snapshot, seed = self._current(session), wish.seed
         fields = {kind: compared for kind, compared in snapshot.fields.items() if wish.covers(*kind)}
         judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": wish.voter})}
-        # A vote is answered with who was who: what it named comes again only if there is nothing else.
+        # A vote is answered with the systems' names: a battle that it named comes again only if there is nothing else.
         protocol, before, possible = _find_open(fields, (MetBefore(judged, again=False), MetBefore(judged)))
         if not possible and not list_open_dimensions(session):
             raise ArenaRefused(NOTHING_YET, write_sentence("nothing-to-compare"))

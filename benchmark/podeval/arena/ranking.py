@@ -215,7 +215,7 @@ class Rankings:
         return ranking
 
     def _look(self, patience: float | None) -> Ranking | None:
-        """Return the newest ranking; if there is none yet, wait for so many seconds, or until there is one."""
+        """Return the newest ranking; if there is none yet, wait for this many seconds, or until there is one."""
         with self._lock:
             if self._ranking is None and self._renewing is None and (kept := self._read_kept()) is not None:
                 self._ranking, self._cost = kept, math.inf

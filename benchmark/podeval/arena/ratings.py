@@ -307,7 +307,7 @@ def list_public_votes(
         limit: most votes.
         dimension: include only this dimension.
         after: include only votes of a higher number, which the database finds at once.
-        offset: leave out so many of the first, which the database counts in an index.
+        offset: leave out this many of the first, which the database counts in an index.
     """
     page = {"after": after, "offset": offset, "limit": limit, "dimension": dimension}
     rows = session.execute(_PAGE if dimension is None else _PAGE_OF_DIMENSION, page)

@@ -200,7 +200,7 @@ def _observe(
 
 @_compiled
 def _improve(best: Floats, origin: NDArray[np.int64], values: Floats, table: Floats, offset: int) -> None:
-    """Take each level's best step from the values of levels, where it is better than the best so far."""
+    """Take each level's best step from the values of levels, if it is better than the best so far."""
     levels, reach = len(best), len(table) // 2
     for step in range(-reach, reach + 1):
         row = table[step + reach]

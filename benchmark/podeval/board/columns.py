@@ -232,7 +232,7 @@ def format_standing(row: Row) -> str:
         best, worst = to_number(row["rank_best"]), to_number(row["rank_worst"])
         if best is None or worst is None:
             return ""
-        # A range where the data does not tell the places apart.
+        # A range if the data does not tell the places apart.
         return f"#{best:.0f}" if best == worst else f"#{best:.0f}–{worst:.0f}"
     if row["provenance"] == "reported":
         return ""
@@ -253,7 +253,7 @@ def build_cell(row: Row, places: int) -> Cell:
     if value is None:
         return Cell(f"unscored ({count_unscored(row)})" if count_unscored(row) else MISSING)
     low, high = to_number(row["low"]), to_number(row["high"])
-    # A mean is one end of its interval only where all items have one value, and this is a bound of the key.
+    # A mean is one end of its interval only if all items have one value, and this is a bound of the key.
     alike = low is not None and value in (low, high)
     count = to_number(row.get("values")) or _count(row, "scored")
     interval = ALIKE.format(f"{count:.0f}") if alike and count else _interval(value, low, high, places)

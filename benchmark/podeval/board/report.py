@@ -277,7 +277,7 @@ def report_runs(
     Args:
         folders: folders of runs, `<runs>/<benchmark>/<split>/<system>`.
         profile: only what was measured under it.
-        wishes: protocols to show where a metric has several, by their ids or by the name of a preset.
+        wishes: protocols to show if a metric has several, by their ids or by the name of a preset.
 
     Raises:
         BadInput: a folder contains no run, does not lie as runs do, or has not been measured.

@@ -165,7 +165,7 @@ def build_figures(
         system: its id.
         where: `benchmark/split/profile`.
         slice_: "" for all items, or one slice as the board names it, which does not apply to `groups`.
-        wishes: protocols to show where a metric has several, by their ids or by the name of a preset.
+        wishes: protocols to show if a metric has several, by their ids or by the name of a preset.
     """
     here = select_rows(folder.board(), where)
     own_rows = here[here["system"] == system]

@@ -37,7 +37,7 @@ class FigureSource(_Record):
     table: str
     address: str
     read_at: str = ""
-    """The text it was read in, where that is not `address` itself."""
+    """The text it was read in, if that is not `address` itself."""
     beside: tuple[str, ...]
     """Our benchmarks of the same kind of speech."""
     protocol: Mapping[str, str]

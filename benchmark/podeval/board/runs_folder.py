@@ -193,7 +193,7 @@ class ProfileBoard:
 
     @cached_property
     def spoken(self) -> Mapping[Key, str]:
-        """How the outputs of each row were made, as its protocols say (`whole`, `turns`, `chunks`), where they do."""
+        """How the outputs of each row were made, as its protocols say (`whole`, `turns`, `chunks`), if they do."""
         pairs = self._numbers[["system", "provenance", "protocol_json"]].drop_duplicates().itertuples(index=False)
         stated = {(str(system), str(provenance)): read_object(text) for system, provenance, text in pairs}
         ways = {key: content.get("generation", {}).get("strategy", "") for key, content in stated.items()}

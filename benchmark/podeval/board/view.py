@@ -320,7 +320,7 @@ class TableRow:
 
 
 def format_scored(rows: Iterable[Row]) -> str:
-    """Return the number of scored and of all measurements of some rows, `306/306`; `–` where a paper does not say.
+    """Return the number of scored and of all measurements of some rows, `306/306`; `–` if a paper does not say.
 
     Each metric counts once, by its key with most gaps.
     """

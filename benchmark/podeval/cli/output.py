@@ -43,7 +43,7 @@ def emit(content: Any, *, allow_nan: bool = True) -> None:
         allow_nan: whether numbers that JSON does not have are written anyway.
 
     Raises:
-        ValueError: such a number, where it is not allowed.
+        ValueError: such a number, if it is not allowed.
     """
     print(json.dumps(content, ensure_ascii=False, allow_nan=allow_nan, default=_make_plain), flush=True)
 

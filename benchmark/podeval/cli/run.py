@@ -77,7 +77,7 @@ def spread(
         address: the address of the cluster.
         cpus: processors that each of its processes takes.
         gpus: the same.
-        profile: the profile of the models that measure; a GPU has room for so many processes of them.
+        profile: the profile of the models that measure; a GPU has room for this many processes of them.
         together: the processes that `accelerate launch` started; each speaks its share.
 
     Raises:

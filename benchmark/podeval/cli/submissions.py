@@ -97,7 +97,7 @@ def _find_trial(document: "Submission", folder: Path) -> "tuple[RunEntry, ...]":
 
 
 def _check(document: "Submission", check: Callable[[], "PinnedSource"]) -> None:
-    """Check a submission; where the Hub does not answer, what can be checked without it."""
+    """Check a submission; if the Hub does not answer, what can be checked without it."""
     from podeval.hub.retry import HubUnavailable
     from podeval.submissions.gate import check_task
     from podeval.submissions.rules import SubmissionRefused

@@ -147,7 +147,7 @@ def fetch_episodes(
 
 
 def read_attempts(folder: Path) -> dict[str, Attempt]:
-    """Read the last attempt at each episode of a folder; return none where the folder has no record.
+    """Read the last attempt at each episode of a folder; return none if the folder has no record.
 
     Raises:
         BadInput: the record is damaged; the message says where.

@@ -5,7 +5,7 @@ which are pinned.
 
 Some sources of claims are in the files of scripts. Those of scripts whose files a protocol pins, and had none, are
 in a file of their own, which is part of no protocol and which no system is given: it can grow without a figure being
-another's. Here too is what the card says of who wrote the scripts, and what is known to be wrong with them.
+another's. Here too is what the card says of the person who wrote the scripts, and what is known to be wrong with them.
 """
 
 import re

@@ -232,7 +232,7 @@ def end_session(row: ListeningSession, now: datetime) -> None:
 def record_check(
     session: Session, row: ListeningSession, check: headphones.HeadphoneCheck, answer: Mapping[str, Any], now: datetime
 ) -> None:
-    """Record the answers to the headphone check, and what becomes of who fails it; the first answers stand.
+    """Record the answers to the headphone check, and what becomes of the person who fails it; the first answers stand.
 
     Raises:
         BadInput: they are not answers to the check.

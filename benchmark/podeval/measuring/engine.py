@@ -137,7 +137,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     """Score one recording, and report how many metrics are finished.
 
     Args:
-        source: the recording in any form, which is decoded where a result is not in the cache; the name of a file of
+        source: the recording in any form, which is decoded if a result is not in the cache; the name of a file of
             words, to which metrics of words are applied.
         request: the request, with the inputs besides the recording.
         plan: the metrics; those of the request if it is None.

@@ -64,7 +64,7 @@ class RecordingResults:
         results: a score, or the reason why there is none, by metric.
         left_out: reasons why metrics were not tried, by metric.
         advice: phrases on what to add to get more metrics, with the metrics that each gets.
-        defects: stretches where the recording is not as it should be.
+        defects: stretches in which the recording is faulty.
         protocols: protocols of the values, by metric.
         profile: name of the profile whose models were used.
         facts: length, rate and channels of the recording.

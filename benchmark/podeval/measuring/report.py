@@ -330,7 +330,7 @@ def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
 
 
 def _count_asked(scores: RecordingResults) -> int:
-    """How many speakers there should be, where more were heard; otherwise 0."""
+    """The expected number of speakers, if more were heard; otherwise 0."""
     notes = getattr(scores.results.get("sptd"), "notes", {})
     return int(notes["speakers_asked"]) if "voices_heard" in notes else 0
 

@@ -319,7 +319,7 @@ def _find_reference(metric: Metric) -> str:
 
 
 def _read_example(text: str) -> Any:
-    """Read a value as it stands on the card: a literal of Python, or one that is repeated so many times."""
+    """Read a value as it stands on the card: a literal of Python, or one that is repeated this many times."""
     literal, _, times = text.partition(_TIMES)
     return literal_eval(literal) * int(times) if times else literal_eval(literal)
 

@@ -137,7 +137,7 @@ class ReportWords:
         return f"{self.unit_alone(row)} {ARROWS[row.key.better]}".strip()
 
     def unit_alone(self, row: ScoreRow) -> str:
-        """Unit of a value where its text has none yet."""
+        """Unit of a value if its text has none yet."""
         return "" if row.counted else translate(row.key.unit, self.language)
 
     def name(self, row: ScoreRow) -> str:

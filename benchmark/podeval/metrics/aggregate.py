@@ -41,7 +41,7 @@ class Aggregate:
 
 
 def is_complete(scored: int, unscored_system: int, unscored_ours: int) -> bool:
-    """Return whether so many items are scored that a system may be ranked by them."""
+    """Return whether enough items are scored for a system to be ranked by them."""
     return scored > 0 and unscored_ours == 0 and scored >= COMPLETE * (scored + unscored_system)
 
 

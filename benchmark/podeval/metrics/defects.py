@@ -1,7 +1,7 @@
 """The proof-listener: everything that went wrong in one recording, with the second at which it happens.
 
 What `speaker_attribution`, `content_errors` and `integrity` note of a recording, in one list by time, and where its
-pace breaks; each of them can be measured alone, and says the same then. The pace of words is looked at where a script
+pace breaks; each of them can be measured alone, and says the same then. The pace of words is looked at if a script
 is given, since only then they are transcribed.
 """
 

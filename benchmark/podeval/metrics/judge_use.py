@@ -177,7 +177,7 @@ class JudgeConfig:
         return judge is not None and judge.hears
 
     def judging(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "JudgeClient | None":
-        """Return the client of the judge with its records, which are in the user's cache where no folder is named.
+        """Return the client of the judge with its records, which are in the user's cache if no folder is named.
 
         Raises:
             BadInput: there is no judge of that name, or its records cannot be used.

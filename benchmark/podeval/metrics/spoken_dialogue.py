@@ -209,7 +209,7 @@ class SpokenDialogue:
         return "" if judged else UNHEARD.format(self.dimension)
 
     def choose_modality(self, modality: Modality) -> Literal["transcript", "audio"]:
-        """Return `transcript` or `audio`; with `as_needed`, the dialogue is heard if plain words would not be enough."""
+        """Return `transcript` or `audio`; with `as_needed`, it is heard if plain words would not be enough."""
         if modality != "as_needed":
             return modality
         return "audio" if self.explain_unheard("transcript") else "transcript"

@@ -1,5 +1,5 @@
 """How a value stands to what people and good systems reach: in a word, and as the numbers that the word rests on; and
-how far the values of a metric agree with people's judgement, where that was measured (`human_agreement.csv`).
+how far the values of a metric agree with people's judgement, if that was measured (`human_agreement.csv`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def format_reach(key: Key) -> tuple[str, str]:
 
 
 def format_span(key: Key, span: tuple[float | None, float | None] | None) -> str:
-    """A range of a key's values as a text; one number where both ends are one, `≤ −1` where one is open."""
+    """A range of a key's values as a text; one number if both ends are one, `≤ −1` where one is open."""
     if span is None:
         return ""
     low, high = (None if end in (None, float("-inf")) else format_value(key, end).removesuffix(".0") for end in span)

@@ -70,7 +70,7 @@ def download(
     watch: Watch | None = None,
     client: httpx.Client | None = None,
 ) -> Path:
-    """Download a file; nothing is fetched where a file with the right content is there already.
+    """Download a file; nothing is fetched where a file with the right content already exists.
 
     An interrupted download stays next to the goal as `.part`, and is resumed where the server supports ranges and the
     file is unchanged (`ETag` or `Last-Modified`, by `If-Range`).
@@ -88,7 +88,7 @@ def download(
         client: sends the requests; the default goes to any address.
 
     Raises:
-        BadInput: the file cannot be had; the message says why and what to do. `Gone` where the server does not have it,
+        BadInput: the file cannot be had; the message says why and what to do. `Gone` if the server does not have it,
             `TooLarge` if it is larger than `most_bytes`.
     """
     if not url.startswith(("https://", "http://")):
@@ -239,7 +239,7 @@ _deadline: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def end_after(seconds: float) -> Iterator[Deadline]:
-    """End what this thread asks of clients that `end_reads` has prepared after so many seconds of waiting in all.
+    """End what this thread asks of clients that `end_reads` has prepared after this many seconds of waiting in all.
 
     Raises:
         DeadlineExceeded: the server took longer, for connections, heads and bodies together.

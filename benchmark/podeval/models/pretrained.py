@@ -113,7 +113,7 @@ def load_pretrained(kind: str, folder: Path, device: str | None = None, **option
 
 
 def load_from_folder(kind: str, folder: Path, **options: Any) -> Any:
-    """Load a model, tokenizer or feature extractor of class `kind` from its folder, where it is."""
+    """Load a model, tokenizer or feature extractor of class `kind` from its folder, if it is."""
     import transformers
 
     with silence_transformers():

@@ -144,7 +144,7 @@ class Frame:
         length = f' data-length="{data_length:g}"' if data_length is not None else ""
         size = f' width="{self.width}" height="{height:g}"' if self.alone else ""
         ground = f'{STYLE}<rect width="{self.width}" height="{height:g}" fill="#fff"/>' if self.alone else ""
-        # What is an image has no links in it for who does not see it.
+        # An image contains no links for people who do not see it.
         role = "group" if "<a href=" in content else "img"
         return (
             f'<svg{css} xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {height:g}"{size}{length} '

@@ -177,13 +177,13 @@ def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
 
 
 def mumble(samples: Samples, speech: Sequence[Span], seconds: float) -> Samples:
-    """Average the formants over so many seconds, and leave pitch and level: sounds run into each other."""
+    """Average the formants over this many seconds, and leave pitch and level: sounds run into each other."""
     frames = max(1, round(seconds * RATE / _STEP))
     return _change_envelope(samples, lambda envelope: uniform_filter1d(envelope, frames, axis=1))
 
 
 def interrupt(samples: Samples, speech: Sequence[Span], seconds: float) -> Samples:
-    """Insert pauses of so many seconds into the speech, all equal and wherever it is."""
+    """Insert pauses of this many seconds into the speech, all equal and wherever it is."""
     cuts = [round(at * RATE) for span in speech for at in np.arange(span.start + EVERY, span.end - 0.2, EVERY)]
     edges = np.ones(len(samples), dtype=np.float32)
     for cut in cuts:

@@ -137,7 +137,7 @@ class Playback:
         return _mark_used(path)
 
     def pad(self, copy: Path, size: int) -> Path:
-        """Return the file of a copy with so many bytes, creating it if necessary.
+        """Return the file of a copy with this many bytes, creating it if necessary.
 
         Args:
             copy: a file that `copy` returned.

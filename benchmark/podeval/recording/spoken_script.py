@@ -1,7 +1,7 @@
 """A script next to what is heard of it in a recording, and which of their differences are the recogniser's own.
 
 The recogniser is asked once more, for the stretch and a second on both sides alone, since its errors depend on what
-surrounds the words; and a second recogniser is asked for the same, where the profile has one for the language. Words
+surrounds the words; and a second recogniser is asked for the same, if the profile has one for the language. Words
 that either hears then were not left out; words that the first does not hear again, or in whose place the second hears
 little, were an invention. So are words if nobody speaks. Words that were left out leave no time: where voice enough
 for up to three of them is between their neighbours, they count as left out only if the second recogniser hears none

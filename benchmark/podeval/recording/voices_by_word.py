@@ -227,7 +227,7 @@ def _decide(stretch: VoicedStretch, cosines: Vectors, names: Mapping[int, str]) 
 
 
 def count_words_by(stretches: Sequence[VoicedStretch], alignment: ScriptAlignment) -> Counter[tuple[str, str | None]]:
-    """Count the script's words that are heard, by who should say them and in whose voice they are said."""
+    """Count the script's words that are heard, by their intended speaker and by the voice that says them."""
     counts: Counter[tuple[str, str | None]] = Counter()
     for stretch in stretches:
         if stretch.decided:

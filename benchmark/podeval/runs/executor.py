@@ -30,7 +30,7 @@ class MemoryRanOut(Exception):
 
 
 def count_workers(profile: str) -> int:
-    """Return how many processes measure by default: one a core, or fewer where a GPU has no room for them."""
+    """Return how many processes measure by default: one per core, or fewer if a GPU has no room for them."""
     cores = len(os.sched_getaffinity(0))
     # A name that is no profile is refused where its models are looked for.
     needed = {name: PROFILES[name].gigabytes for name in MEASURING}

@@ -16,7 +16,7 @@ from podeval.files import read_lines
 from podeval.runs.run_folder import RunFolder, RunPlan
 
 AT_ONCE = "at_once"
-"""Key in the generation of a run's plan: the number of requests in flight, where it is not 1."""
+"""Key in the generation of a run's plan: the number of requests in flight, if it is not 1."""
 
 LEFT = "left.jsonl"
 """File in the folder of a run: a line for each time that an item was left for a later run by a busy server."""

@@ -223,7 +223,7 @@ def _fingerprint(maker: OutputMaker, ask: Ask, seed: int) -> str | None:
 
 
 def describe_streaming(folder: RunFolder) -> str | None:
-    """Say in a sentence how what a server sent would have played; None if nothing was timed."""
+    """Say in a sentence how a server's stream would have played; None if nothing was timed."""
     latency = read_latency(folder)
     if latency is None:
         return None

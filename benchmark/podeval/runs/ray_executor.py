@@ -235,7 +235,7 @@ class ClusterFailed(PodevalError):
 
 @contextlib.contextmanager
 def connect(address: str = "") -> Iterator[Any]:
-    """Connect to Ray for as long as the block runs; a connection that is there already is used, and left.
+    """Connect to Ray for as long as the block runs; a connection that already exists is used, and left.
 
     Args:
         address: `host:port` of the head; `auto` for the cluster that this machine belongs to; `local` for one that is

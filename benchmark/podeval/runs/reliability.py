@@ -41,7 +41,7 @@ CATASTROPHIC_ERRORS = 0.3
 """Share of words, in Chinese of characters, above which what is heard is another text."""
 
 ALWAYS = ("wer.wer", "wer.cer")
-"""Columns that are next to the main ones, where they were measured."""
+"""Columns that are next to the main ones, if they were measured."""
 WINDOWED = ("sim.sim", "timbre_consistency.timbre_consistency", "timbre_similarity.timbre_similarity")
 _MEAN, _WORST, _SPREAD, _WINDOW = "_mean", "_worst", "_spread", "_worst_window"
 _SUFFIXES = {

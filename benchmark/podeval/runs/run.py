@@ -123,7 +123,7 @@ Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
 
 
 RunProgress = Callable[[str, int, int], None]
-"""Tells a person that so many of so many pieces of the step with this title are finished."""
+"""Tells a person that some of all pieces of the step with this title are finished."""
 
 
 def tell_nobody(title: str, done: int, total: int) -> None:

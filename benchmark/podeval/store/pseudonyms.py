@@ -1,8 +1,8 @@
 """Pseudonyms of persons, and their erasure on request.
 
-A person is identified by a keyed hash of who they are, so that they are recognised when they come back. The name under
-which their votes appear in the public log is made with a random key of that person alone. Erasing a person deletes that
-key with everything they gave: nobody, the operator included, can then tell which pseudonym was theirs.
+A person is identified by a keyed hash of their identity, so that they are recognised when they come back. The
+name under which their votes appear in the public log is made with a random key of that person alone. Erasing a person
+deletes that key with everything they gave: nobody, the operator included, can then tell which pseudonym was theirs.
 
 The name that a person signed in with is not stored either; a keyed hash of it next to their pseudonym lets an operator
 who is asked by that name erase them.

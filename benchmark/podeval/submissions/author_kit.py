@@ -234,7 +234,7 @@ def check_document(
         desk: the desk that takes submissions.
         plain: the document as it is filled in.
         who: wants to submit it.
-        beside: folder of what was uploaded, where the document names some of it.
+        beside: folder of what was uploaded, if the document names some of it.
 
     Raises:
         HubUnavailable: the Hub does not answer.

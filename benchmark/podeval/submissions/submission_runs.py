@@ -141,7 +141,7 @@ class SubmissionRuns:
     workplace: Workplace
 
     def make(self) -> list[RunFolder]:
-        """Make every run that the submission asks for; what is there already is not made again.
+        """Make every run that the submission asks for; what already exists is not made again.
 
         Raises:
             Unusable: the system made nothing at all.

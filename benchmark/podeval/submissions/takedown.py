@@ -1,4 +1,4 @@
-"""The content that a takedown deletes, where it is deleted, and the digests by which it is recognised afterwards.
+"""The content that a takedown deletes, if it is deleted, and the digests by which it is recognised afterwards.
 
 A recording's digest is of its decoded samples, so that another name, system, folder, repo or lossless container is the
 same content; one different sample makes another digest. The digest of a script or an answer is of its words, whatever

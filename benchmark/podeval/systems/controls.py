@@ -248,7 +248,7 @@ def _draw_offsets(changes: int, seed: int) -> list[float]:
 
 
 def _lay_out(speech: Speech, offsets: Sequence[float]) -> tuple[Samples, tuple[SpokenTurn, ...]]:
-    """Return the turns of a recording one after the other, each so many seconds after the end of the one before.
+    """Return the turns of a recording one after the other, each this many seconds after the end of the one before.
 
     A turn starts no earlier than the one before it. The peak of what overlaps is kept under that of the recording.
     """

@@ -120,7 +120,7 @@ class Speech:
     Attributes:
         samples: float32, shape (frames, channels) or (frames,).
         rate: sampling rate in Hz.
-        turns: spoken turns in order, without those that contain nothing speakable; none where their times are unknown.
+        turns: spoken turns in order, without those that contain nothing speakable; none if their times are unknown.
         wall_seconds: time of synthesis and assembly, without loading models; of several items at once an equal share.
         load_seconds: time spent on loading models and starting engines.
         details: provenance, such as engine versions, which voice read whom, and which turns were unspoken.

@@ -31,7 +31,7 @@ class PluralText(str):
     rule: Callable[[int], int]
 
     def __new__(cls, forms: tuple[str, ...], rule: Callable[[int], int]) -> Self:
-        """Create the text that is shown where no number is given."""
+        """Create the text that is shown if no number is given."""
         self = super().__new__(cls, forms[-1])
         self.forms, self.rule = forms, rule
         return self

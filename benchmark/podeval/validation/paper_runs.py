@@ -159,7 +159,7 @@ def _is_of_preset(content: Mapping[str, Any], metric: Metric, benchmark: Benchma
 # PodEval's listening test: six systems and another set of real podcasts, 17 categories each. People's side is the order
 # of the six that the paper prints (section 7.2 and appendix A.5.2: 17 listeners; no marks are published). So there are
 # six human points, whatever the number of clips. `paper_tables/human_agreement.csv` has the agreement with people that
-# the papers print of metrics and judges, each with its n where the paper states one; `judges.csv` has their audits.
+# the papers print of metrics and judges, each with its n if the paper states one; `judges.csv` has their audits.
 
 ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
 """PodEval's systems as its listeners order them by the naturalness of their dialogue, the best first."""

@@ -77,7 +77,7 @@ class PaperFigure:
 
     @property
     def difference(self) -> float | None:
-        """Recomputed minus printed; None also on other material, where a difference says nothing."""
+        """Recomputed minus printed; None also for other material, because a difference says nothing there."""
         if self.printed is None or self.recomputed is None or self.material:
             return None
         return self.recomputed - self.printed

@@ -202,7 +202,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
 
 
 def _find_turns(track: Recording, script: Script | None) -> tuple[Sequence[SpeakerTurn], dict[str, str]]:
-    """Return who speaks when, and the note why nobody knows where too little of the script is heard."""
+    """Return who speaks when, and a note with the reason if too little of the script is heard to know."""
     try:
         return find_speaker_turns(track, script)[0], {}
     except CannotScore as reason:

@@ -50,7 +50,7 @@ class Job(JobPart):
         items_file: JSON lines, each an `Ask`.
         out_folder: receives audio, scripts and `generated.jsonl`.
         seeds: every item is generated once with each.
-        device: such as `cpu` or `cuda:1`; the GPU if there is one, where it is None.
+        device: such as `cpu` or `cuda:1`; None is the GPU, if there is one.
         processes: number of copies of the model, each on a GPU of its own; None takes every GPU that a copy fits on.
         item_seconds: an item that takes longer has failed.
         batch: the most items at once for models that can; halved while memory does not do.

@@ -1,7 +1,7 @@
 """The sound of a response: a file, samples without a header, or server-sent events that carry either.
 
 The bytes decide what the sound is, not their label. A label that is none of audio is refused by name, and so is text
-under any label; where the label says nothing (`application/octet-stream`, or none), samples without a header must be
+under any label; if the label says nothing (`application/octet-stream`, or none), samples without a header must be
 like those of a sound. The sampling rate is that of the file, or the one that a header states.
 """
 
