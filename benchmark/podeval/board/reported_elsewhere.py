@@ -1,7 +1,7 @@
 """Figures that others print of systems on benchmarks that are not ours: as printed, each with its source, never ranked.
 
-A figure has the metric of ours that it corresponds to, if there is one, and nothing of its protocol is ours: other
-material, other models. So it stands in a table of its own below a board and in none of the board's columns. A cell
+A figure has the metric of ours that it corresponds to, if there is one, but its protocol is not ours: the material
+and the models differ. So it stands in a table of its own below a board and in none of the board's columns. A cell
 that a source prints as "-" has no figure; rows of means over systems are left out.
 """
 

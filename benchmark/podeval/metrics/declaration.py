@@ -244,7 +244,7 @@ class Metric:
             yield self.to_result(result, inputs)
 
     def _find_missing_model(self, inputs: Mapping[str, Any], chosen: Mapping[str, Any]) -> ModelMissing | None:
-        """Return the absence of a model without which no recording is scored; None if they are all here."""
+        """Return the absence of a model that every recording needs; None if none is missing."""
         from podeval.models import registry
 
         beside = {"script", "reference_text"} & inputs.keys()

@@ -34,7 +34,7 @@ MOST = 8
 
 @dataclass(eq=False)
 class _Request:
-    """What one piece waits for: its encoding, the prompt that begins its text, and how to decode."""
+    """The inputs of one piece: its encoding, the prompt that begins its text, and how to decode."""
 
     encoded: Any
     prompt: list[int]

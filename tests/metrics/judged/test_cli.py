@@ -257,7 +257,7 @@ def test_battles_of_runs_are_read_as_they_are_by_all_that_follows(judge: Callabl
     assert re.search(r"Wren: not ranked: \d more battles, \d more opponents and \d more dialogues are needed", board)
     plan = folder.plan().model_copy(update={"dataset": "another"})
     folder.begin(plan, replace=True)
-    with pytest.raises(BadInput, match="answered other items than those of the dataset here"):
+    with pytest.raises(BadInput, match="answered items that are not in the dataset here"):
         run("judge", "battles", *sources, *with_judge(made))
 
 

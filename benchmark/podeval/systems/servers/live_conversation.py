@@ -319,7 +319,9 @@ class LiveConversation:
             self._answer_start = self._find_start() if self._answer_start is None else self._answer_start
 
     def _find_start(self) -> float | None:
-        """Find when the answer to the turn that is said begins: the first sound that is not over before the turn is."""
+        """Find the beginning of the answer to the turn being spoken: the first sound that is not over before the turn
+        is.
+        """
         number, end = len(self._turns) - 1, self._turns[-1].end if self._turns else 0.0
         pieces = (piece for piece in self._channel.pieces if piece.turn == number and piece.end > end)
         return next((piece.start for piece in pieces), None)

@@ -179,7 +179,7 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper", writ
 
 
 def keep_spoken(text: str, language: str | None = None) -> str:
-    """Return what is said of a text: nothing in brackets and tags, and the word for `&`.
+    """Return the spoken form of a text: without brackets and tags, with the word for `&`.
 
     Args:
         text: any text.
