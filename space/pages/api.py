@@ -230,7 +230,7 @@ def _filter_rows(folder: RunsFolder, rows: pd.DataFrame, **filters: str) -> pd.D
 
 
 def _require_known(folder: RunsFolder, column: str, name: str) -> None:
-    """Whether there are numbers of it, or it is declared."""
+    """Whether it has numbers, or is declared."""
     declared: dict[str, Callable[[], Iterable[str]]] = {
         "benchmark": benchmarks.list_benchmarks,
         "profile": lambda: PROFILES,

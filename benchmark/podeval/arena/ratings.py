@@ -159,7 +159,7 @@ class HeardRatings:
 class RatedVotes:
     """The rated votes of one protocol in the order in which they were recorded, and the dimension of each.
 
-    `heard` is how much was heard of the side of which less was: seconds of an excerpt, the share of a whole.
+    `heard` is how much was heard of the side that was heard less: seconds of an excerpt, the share of a whole.
     """
 
     battles: Battles

@@ -275,7 +275,7 @@ class Index:
     def known(self) -> Mapping[str, int]:
         """How many systems of each board can be heard and are somebody's, measured or reported.
 
-        Controls, people, our own baselines and writers of scripts are none.
+        Controls, people, our own baselines and writers of scripts do not count.
         """
         has_sound = ~self._numbers["dimension"].str.startswith(("script.", "write."))
         rows = self._numbers[self._numbers["system_kind"].isin(["system", "reported"]) & has_sound]

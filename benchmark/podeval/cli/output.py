@@ -1,4 +1,4 @@
-"""What commands write: JSON, one object per line; sentences next to it on standard error; what is happening, as log
+"""What commands write: JSON, one object per line; sentences next to it on standard error; progress, as log
 lines.
 """
 
@@ -82,7 +82,7 @@ class _ToStandardError(logging.StreamHandler[Any]):
 
 
 def configure_logging() -> None:
-    """Log what is happening in a site or a worker to standard error; libraries that come later set up nothing of
+    """Log the events of a site or a worker to standard error; libraries that come later set up nothing of
     theirs.
     """
     root = logging.getLogger()

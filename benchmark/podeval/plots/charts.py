@@ -349,7 +349,7 @@ class _Rays:
         return round(x + reach * math.cos(angle), 1), round(y + reach * math.sin(angle), 1)
 
     def point(self, number: int, value: float) -> str:
-        """The same as a path writes it."""
+        """The position in the notation of a path."""
         x, y = self.locate(number, value)
         return f"{x:g} {y:g}"
 

@@ -93,7 +93,7 @@ def test_line_ends_and_marks_of_encodings_are_no_wording(tmp_path: Path, form: s
 )
 def test_a_bad_file_is_refused_by_its_name(tmp_path: Path, name: str, text: str | bytes, sentence: str) -> None:
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(BadInput, match=f"(?s){name}.*{sentence}" if "is of no" not in sentence else sentence):
+    with pytest.raises(BadInput, match=f"(?s){name}.*{sentence}" if "belongs to no" not in sentence else sentence):
         prompts.read_wordings(tmp_path)
 
 

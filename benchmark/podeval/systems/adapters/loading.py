@@ -90,7 +90,7 @@ def open_codec(job: Job, title: str, kind: str) -> Path:
     """Return the folder of the codec of a job's model: `audio_tokenizer/` in the model's own, or the base.
 
     Raises:
-        BadInput: there is neither, or it is no codec of this `model_type`.
+        BadInput: there is neither, or it is not a codec of this `model_type`.
     """
     own = job.model_folder / CODEC
     codec = own if (own / "config.json").is_file() else job.base_folder

@@ -292,7 +292,7 @@ class LiveConversation:
         number, channel = max(0, len(self._turns) - 1), self._channel
         name = event.get("response_id") or find_in(event, "response", "id")
         if self._full_duplex:
-            # One response lasts for the whole conversation; what is happening without a pause answers the turn before.
+            # One response lasts for the whole conversation; uninterrupted sound answers the turn before.
             name, goes_on = "", bool(channel.pieces) and self._now - channel.end < SAME_UNIT
             number = channel.pieces[-1].turn if goes_on else number
         name = str(name or f"turn {number}")
@@ -319,9 +319,7 @@ class LiveConversation:
             self._answer_start = self._find_start() if self._answer_start is None else self._answer_start
 
     def _find_start(self) -> float | None:
-        """Find the beginning of the answer to the turn being spoken: the first sound that is not over before the turn
-        is.
-        """
+        """Find the beginning of the answer to a turn being spoken: the first sound that ends after the turn does."""
         number, end = len(self._turns) - 1, self._turns[-1].end if self._turns else 0.0
         pieces = (piece for piece in self._channel.pieces if piece.turn == number and piece.end > end)
         return next((piece.start for piece in pieces), None)
