@@ -382,7 +382,7 @@ def write_sentence(code: str, /, **parameters: Any) -> CodedSentence:
 
 
 def parse_sentence(text: str) -> CodedSentence | None:
-    """Return the sentence that a text is, which was kept without its code; None if it is none of these.
+    """Return the sentence of a text that was kept without its code; None if it is none of these.
 
     The time is linear in the length of the text, whatever it says.
     """

@@ -154,7 +154,7 @@ def run_ahead(work: Callable[[S], T], items: Iterable[S], pool: ThreadPoolExecut
 
     Args:
         work: done in threads.
-        items: taken up as there is room.
+        items: taken one by one as room becomes free.
         pool: a pool of as many threads as the process has; one of its own otherwise.
     """
     most = count_threads()

@@ -248,7 +248,7 @@ def project_half_width(half: float, count: int, total: int) -> float:
 def select_items(
     items: Sequence[T], limit: int | None, pilot: bool, stratum: Callable[[T], Hashable], name: Callable[[T], str]
 ) -> list[T]:
-    """Return the items that are worked on now: all, the first so many, or a stratified sample.
+    """Return the items that are worked on now: all, a number of the first, or a stratified sample.
 
     Args:
         items: all items.

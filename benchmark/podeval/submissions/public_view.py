@@ -36,7 +36,7 @@ _WORKER = re.compile(r"[^\s:]+:\d+")
 
 
 def describe_publicly(row: SubmissionRow, standing: QueuePosition | None = None) -> dict[str, Any]:
-    """Return the public facts of a submission, with its position in the queue if it is there, as plain data."""
+    """Return the public facts of a submission, with its position in the queue if it has one, as plain data."""
     document = row.document
     pinned = row.pinned or {}
     source = document["source"]

@@ -173,7 +173,7 @@ def test_criteria_that_repeat_the_standing_ones_are_asked_again(
     )
     result = run("judge", "rubrics", dialogues[0], "--to", tmp_path / "review.yaml", *with_judge(made))
     assert result.exit_code == 1
-    assert "exists already" in result.stderr
+    assert "already exists" in result.stderr
     assert not (tmp_path / "review.yaml").exists()
 
 
