@@ -1,4 +1,5 @@
-"""The site of podeval: what has been measured, how sure that is, the audio it was measured on; and the pages beside it.
+"""The site of podeval: what has been measured, how sure that is, the audio it was measured on; and the pages next to
+it.
 
 `podeval serve` calls `serve`; on a Space this file is run as it is.
 """

@@ -99,7 +99,7 @@ def answer_sound(copy: Path) -> _Sound:
 
 
 def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> Response:
-    """A sound that is made anew for each request, whole or by the one range that is wanted."""
+    """A sound that is made again for each request, whole or by the one range that is wanted."""
     headers = {**_KEEP, "Accept-Ranges": "bytes"}
     span = re.fullmatch(r"bytes=(\d{1,12})-(\d{0,12})", wanted)
     if span is None:

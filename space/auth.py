@@ -1,8 +1,8 @@
-"""Who somebody is: proven by signing in with the Hub, or the one person at a board that only this machine reaches.
+"""A person's identity: proven by signing in with the Hub, or the one person at a board that only this machine reaches.
 
 On a Space the Hub sets `OAUTH_CLIENT_ID`, `OAUTH_CLIENT_SECRET` and `OPENID_PROVIDER_URL` (README: `hf_oauth: true`);
 elsewhere an operator sets them, with the Hub or another OpenID provider. The sign-in is authlib's code flow with PKCE,
-state and nonce. The name of who signed in is kept in a signed cookie, no token is.
+state and nonce. The name of the person who signed in is kept in a signed cookie, no token is.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CONTACT = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+|https://[\w-][^\s()<>\[\]\"\\
 
 @dataclass(frozen=True)
 class Person:
-    """Who signed in; `identity` is what is proven, such as `hf:5e67bdd61009063689407479`."""
+    """The signed-in person; `identity` is the proven name, such as `hf:5e67bdd61009063689407479`."""
 
     identity: str
     name: str
@@ -53,11 +53,11 @@ LOCAL = Person("local", "you", admin=True)
 
 
 class CannotSignIn(Exception):
-    """Who signs people in cannot be asked."""
+    """The sign-in provider cannot be reached."""
 
 
 class SignInRefused(Exception):
-    """What the provider said of somebody does not prove who it is."""
+    """The provider's answer does not prove an identity."""
 
 
 class NotSignedIn(PodevalError):
@@ -97,12 +97,12 @@ class SignIn:
 
     @property
     def host(self) -> str:
-        """The provider as people know it, for who does not sign in with the Hub; empty for the Hub."""
+        """The provider as people know it, for anyone who does not sign in with the Hub; empty for the Hub."""
         return "" if self.issuer == HUB_ISSUER else urlsplit(self.issuer).netloc
 
 
 def _read_account(session: Any) -> tuple[str, str, tuple[str, ...]] | None:
-    """Name, identity and organisations that a session holds; None where it holds no person as a sign-in leaves one."""
+    """Name, identity and organisations that a session holds; None if it contains no person as a sign-in leaves one."""
     account = session.get(SESSION) if isinstance(session, Mapping) else None
     if not isinstance(account, Mapping):
         return None
@@ -149,7 +149,7 @@ def sign_in(host: str) -> SignIn:
 
 
 class SessionMiddleware(sessions.SessionMiddleware):
-    """Sessions in a signed cookie; a signed one that holds no session is none."""
+    """Sessions in a signed cookie; a signed one that contains no session is none."""
 
     def __init__(self, app: Any, secret_key: str, **options: Any) -> None:
         super().__init__(app, secret_key, **options)
@@ -169,12 +169,12 @@ class _SessionSigner(TimestampSigner):
 
 
 def read_cookie_secret() -> str:
-    """What the session's cookie is signed with; without one set, people sign in again after a restart."""
+    """The key that signs the session's cookie; without one set, people sign in again after a restart."""
     return os.environ.get("PODEVAL_COOKIE_SECRET") or secrets.token_urlsafe(32)
 
 
 def read_public_address() -> str:
-    """Where people reach this site, as `https://host`; empty where requests themselves are to be believed."""
+    """Where people reach this site, as `https://host`; empty if requests themselves are to be believed."""
     if address := os.environ.get("PODEVAL_URL", "").rstrip("/"):
         return address
     host = os.environ.get("SPACE_HOST", "")
@@ -182,7 +182,7 @@ def read_public_address() -> str:
 
 
 def read_contact() -> str:
-    """Reads where people write to the operator in private, as a link in Markdown; empty where nothing is set.
+    """Reads where people write to the operator in private, as a link in Markdown; empty if nothing is set.
 
     Raises:
         BadInput: it is neither an e-mail address nor one of a page.

@@ -103,7 +103,7 @@ async def answer_unusable_store(request: Request, error: PodevalError) -> Respon
 
 
 async def answer_invalid_request(request: Request, error: RequestValidationError) -> Response:
-    """Name the field that is not as it has to be."""
+    """Name the field that is not as it must be."""
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"][1:]) or "the request"
     return _answer(request, 422, "invalid", f"{field}: {first['msg']}")

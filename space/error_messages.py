@@ -54,7 +54,7 @@ def translate_reason(reason: str, texts: dict[str, Any]) -> str:
 
 
 def _translate_value(name: str, value: Any, texts: dict[str, Any]) -> Any:
-    """What stands in a place of a sentence, which may be a sentence of the engine or a state too."""
+    """What is in a place of a sentence, which may be a sentence of the engine or a state too."""
     if not isinstance(value, str):
         return value
     if name in _OF_STATES:

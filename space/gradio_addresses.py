@@ -1,6 +1,6 @@
 """Where Gradio's apps stand, how much may be sent to them, and which files a visitor may name to them.
 
-Gradio's data for a file is a dictionary with a path. Gradio believes that path, copies what lies there and tells where
+Gradio's data for a file is a dictionary with a path. Gradio believes that path, copies what is there and tells where
 the copy is; so a visitor may name those that this process took in from that visitor, and nothing else, and the path is
 checked here, before Gradio sees it.
 """
@@ -59,7 +59,7 @@ EVENTS = tuple(f"{prefix}{API}/" for prefix in PREFIXES.values())
 
 
 def may_measure(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether visitors may measure: as PODEVAL_TRY says, else where there is nobody but the operator."""
+    """Whether visitors may measure: as PODEVAL_TRY says, else if there is nobody but the operator."""
     setting = environment.get("PODEVAL_TRY", "")
     return local if setting == "" else setting == "1"
 
@@ -70,7 +70,7 @@ def is_for_events(path: str) -> bool:
 
 
 def clear_broken_off(folder: str) -> None:
-    """Delete what was left of uploads that broke off, which Gradio keeps for good: files beside its folders.
+    """Delete what was left of uploads that broke off, which Gradio keeps for good: files next to its folders.
 
     Args:
         folder: the folder of uploads.
@@ -177,7 +177,7 @@ class IssuedFiles:
             self._broken_off = [entry for entry in self._broken_off if entry[2] > self._clock()]
 
     def explain_full(self, sender: str, coming: int, submits: bool) -> str:
-        """Why nothing more is taken from a sender; empty where it is.
+        """Why nothing more is taken from a sender; empty if it is.
 
         Args:
             sender: the person or address.
@@ -203,7 +203,7 @@ class IssuedFiles:
         Args:
             sender: the person or address.
             coming: bytes.
-            is_whole: whether all of it came, asked at the end.
+            is_whole: whether all of it has arrived, asked at the end.
         """
         self._coming[sender] += coming
         try:
@@ -240,7 +240,7 @@ def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
 
     Args:
         value: parsed JSON; it is changed in place.
-        may_name: whether a path was issued to who sends the request.
+        may_name: whether a path was issued to the person who sends the request.
 
     Raises:
         Refused: a path was not issued to the sender.

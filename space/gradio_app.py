@@ -1,6 +1,6 @@
 """The Gradio app of the Space: one `gr.Blocks` a language, mounted at the root, with a tab for everything one can do.
 
-What is mounted stands behind a gate (`gradio_routes`), in the header of all pages. Measuring for
+What is mounted is behind a gate (`gradio_routes`), in the header of all pages. Measuring for
 visitors costs the machine that also serves the board and takes votes, so that it is bounded: one measurement at a time,
 few waiting, short recordings, uploads deleted within the hour.
 """
@@ -63,7 +63,7 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
         if not PREFIXES[language]:
             ProgramApi(site).add(measuring)
     gradio_events.bound(app)
-    # Gradio looks for work a thousand times a second, which is a tenth of a core of a site where nobody tries anything.
+    # Gradio looks for work a thousand times a second, which is a tenth of a core of a site if nobody tries anything.
     app._queue.sleep_when_free = LOOK_SECONDS
     return app
 
@@ -138,7 +138,7 @@ class LanguageApps:
         for route in alone.routes:
             if isinstance(route, Mount) and getattr(route.app, "blocks", None) is blocks:
                 return route.app
-        raise RuntimeError("this release of gradio mounts its app in another way than podeval knows how to guard")
+        raise RuntimeError("this release of gradio mounts its app in a way that podeval does not know how to guard")
 
 
 def mount(app: FastAPI, site: Site) -> FastAPI:

@@ -150,7 +150,8 @@ def bound(blocks: gr.Blocks) -> None:
 
 
 class OneFileParser(GradioMultiPartParser):  # type: ignore[misc]  # Gradio has no types
-    """Parses the body of an upload, which holds one file; Gradio takes a thousand, each of which counts as an upload.
+    """Parses the body of an upload, which contains one file; Gradio takes a thousand, each of which counts as an
+    upload.
 
     Args:
         args: arguments of Gradio's parser.
@@ -214,7 +215,7 @@ class VisitorPlaces:
             try:
                 held.enter_context(room.enter(address))
             except Full:
-                raise Refused(429, "other requests are at work; try again in a minute") from None
+                raise Refused(429, "other requests are being processed; try again in a minute") from None
             yield
 
     def check_event(self, blocks: gr.Blocks, part: str, event: EventSent, address: str) -> None:
@@ -237,7 +238,7 @@ class VisitorPlaces:
         if function is None or function.fn is None:
             raise Refused(404, "there is no such function here")
         if way == "run" and function.queue:
-            raise Refused(404, "this is done in turn: send it to call/ or queue/join")
+            raise Refused(404, "this function is queued: send it to call/ or queue/join")
         lengths = {len(function.inputs), sum(not each.skip_api for each in function.inputs) if way == "call" else -1}
         if len(event.data) not in lengths:
             raise Refused(400, f"this function takes {len(function.inputs)} values, not {len(event.data)}")
@@ -249,9 +250,9 @@ class VisitorPlaces:
         if not self._local:
             mine = sum(find_origin(each.request) == address for each in waiting)
             if mine + self._calls.count(address) > EACH_WAITS:
-                raise Refused(429, f"{EACH_WAITS} of your requests wait already; wait for one of them")
+                raise Refused(429, f"{EACH_WAITS} of your requests are already waiting; wait for one of them")
         if sum(each.concurrency_id == function.concurrency_id for each in waiting) > WAITING:
-            raise Refused(503, "too many wait for this; try again in a minute")
+            raise Refused(503, "too many requests are waiting for this; try again in a minute")
 
     async def stream(self, app: Any, scope: Scope, receive: Receive, send: Send, session: str) -> None:
         """Answer with a stream, which ends after ten minutes, or once nothing of its session waits after that.
@@ -308,7 +309,7 @@ def check_names(session: str, upload: str) -> None:
 
 
 def describe_invalid(error: ValidationError) -> str:
-    """What is wrong with something that was sent, in one short sentence without what was sent.
+    """The fault of a request in one short sentence, without quoting the request.
 
     Args:
         error: the error of pydantic.
@@ -322,7 +323,7 @@ STREAMS = re.compile(rf"heartbeat/(?P<name>{NAME})|queue/data|upload_progress|ca
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """Receive a body that is there already, and then what follows it."""
+    """Receive a body that already exists, and then what follows it."""
     messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:

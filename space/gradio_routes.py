@@ -1,6 +1,7 @@
-"""What of Gradio is answered: its page at the address of each tab, its events, uploads, nothing else that it offers.
+"""The parts of Gradio that are answered: its page at the address of each tab, its events, uploads, nothing else that it
+offers.
 
-Three walls stand before Gradio, which checks by itself only in apps that it launches and not in apps that are mounted:
+Three walls are before Gradio, which checks by itself only in apps that it launches and not in apps that are mounted:
 its routes are an allow-list, a request names only files that were taken in from the same visitor, and a file is handed
 out only to the visitor who sent it. The fourth is Gradio's own check, which `gradio_app.mount` turns on.
 
@@ -93,7 +94,7 @@ _ROOT = "<script>gradio_config.root = new URL(gradio_config.root, location.origi
 
 
 class GradioGate:
-    """Stands before the Gradio apps, so that nothing reaches one by another way.
+    """Stands before the Gradio apps, so nothing reaches one by another way.
 
     Args:
         apps: Gradio's own, as `LanguageApps` of `gradio_app`.
@@ -149,7 +150,7 @@ class GradioGate:
             def issue(path: str) -> None:
                 for holder in (cookie,) if cookie else (cookie_set, *holders):
                     self._issued.issue(holder, path, sender, seconds)
-                # What nothing is done with goes, also where nobody comes any more.
+                # What nothing is done with goes, also if nobody comes any more.
                 asyncio.get_running_loop().call_later(seconds + 1, self._issued.sweep)
 
             cookie_set = make_holder()
@@ -192,7 +193,7 @@ class GradioGate:
     ) -> None:
         """Hand on an event whose files were issued to its sender.
 
-        Gradio gets the JSON written anew, so that it cannot read another thing in it than was checked.
+        Gradio gets the JSON written again, so that it cannot read another thing in it than was checked.
         """
         if Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             # A form of another site can send anything but this without asking first.

@@ -1,9 +1,9 @@
 """A worker within the site's own process, whose models run as jobs on the Hub: for a Space, which is one process.
 
 A thread works; APScheduler sweeps the queue, looks over what waits for the Hub, stops jobs nobody needs, mirrors and
-retains. Generating happens in the jobs' containers; what they leave is decoded here, in a sandbox where there is one,
+retains. Generating happens in the jobs' containers; what they leave is decoded here, in a sandbox if there is one,
 else in a process of its own with limits, and measured. A site that ends in the middle loses nothing: its claim lapses,
-and the next one goes on with the same job.
+and the next one continues with the same job.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ JOBS = {"IMAGE": "", "FLAVOR": "a10g-large", "NAMESPACE": "", "TIMEOUT": "2h", "
 
 
 class Evaluation:
-    """Who works on a site's submissions; a worker of its own, if the settings ask for one.
+    """The worker of a site's submissions; its own, if the settings ask for one.
 
     Args:
         desk: the desk that takes submissions; their queue is worked on.
@@ -92,7 +92,7 @@ class Evaluation:
     def running(self) -> Iterator[None]:
         """Let the worker, if there is one, work while the block runs.
 
-        The thread that works is left behind then: its claim lapses, and the next process goes on.
+        The thread that works is left behind then: its claim lapses, and the next process continues.
         """
         if self.worker is None:
             yield
@@ -110,7 +110,7 @@ class Evaluation:
                 stopping.set()
 
     def sentence(self, texts: Mapping[str, Any], operator: bool = False) -> str:
-        """Say it in one sentence; where nobody works, to the operator what is missing.
+        """Say it in one sentence; if nobody works, to the operator what is missing.
 
         Args:
             texts: the texts of submissions, in the reader's language.

@@ -1,8 +1,8 @@
 """A stranger's recording, decoded and measured each in a process of its own within bounds, whose end is a sentence.
 
-The first reads the file and writes a copy of our own making; the second scores that copy. Both run in a sandbox where
+The first reads the file and writes a copy of our own making; the second scores that copy. Both run in a sandbox if
 there is one, as submissions do, and both are ended where they take more than they may: the sentence says whose fault.
-A script is measured likewise. Whoever measures takes a `MeasuringTurn`: one recording and one script at a time.
+A script is measured likewise. Anyone who measures takes a `MeasuringTurn`: one recording and one script at a time.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class MeasuringTurn:
             return self._line.index(self)
 
     def wait_to_the_end(self) -> None:
-        """Wait for the first place; raises BadInput once whoever asked has left."""
+        """Wait for the first place; raises BadInput once anyone who asked has left."""
         while self.wait():
             if has_left():
                 raise BadInput(_UNHEARD)
@@ -118,7 +118,7 @@ def _decode(path: Path, folder: Path) -> Path:
     """Write a copy of a stranger's file, in FLAC of our own making, into an empty folder.
 
     Nothing of it is read here. It is decoded in a process of its own, with an end to its memory, time and bytes; in a
-    sandbox where there is one, as submissions are.
+    sandbox if there is one, as submissions are.
 
     Raises:
         BadInput: it is not audio, too long, or took too much.
@@ -144,7 +144,7 @@ def _stop_unheard(running: sandbox.Running) -> None:
 
 
 def _copy(out: Path, name: str, failure: str | None) -> Path:
-    """What a decoding process left, moved beside its folder, which was its to write to.
+    """What a decoding process left, moved next to its folder, which was its to write to.
 
     Raises:
         BadInput: it refused the file, or did not end well.
@@ -196,7 +196,7 @@ def score_apart(
         speakers: number of people who speak; 0 if nobody says.
         metrics: names of those that are wanted.
         language: the language of the report.
-        upsample: whether a recording below a model's sampling rate is scored all the same.
+        upsample: whether a recording below a model's sampling rate is scored anyway.
     """
     out = Path(tempfile.mkdtemp(prefix="podeval-score-", dir=copy.parent))
     title = re.sub(r"[^\w.-]+", "_", Path(name).name, flags=re.ASCII)[:80]

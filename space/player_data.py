@@ -1,6 +1,6 @@
 """Collect the data of the player of recordings: addresses of sounds and peaks, who says what when, what is missing.
 
-Also the systems that a page shows where its reader has named none.
+Also the systems that a page shows if its reader has named none.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def build_script_data(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dic
 
 
 def list_leading_systems(folder: RunsFolder, count: int) -> list[str]:
-    """Return the ids of the first systems of the board, controls left out; fewer where there are fewer.
+    """Return the ids of the first systems of the board, controls left out; fewer if there are fewer.
 
     Args:
         folder: the folder of runs.

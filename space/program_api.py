@@ -111,7 +111,7 @@ class ProgramApi:
         text: str = "",
         metrics: list[str] | None = None,
     ) -> dict[str, Any]:
-        """Measure a recording, or a script where no recording is given, with metrics that this machine has.
+        """Measure a recording, or a script if no recording is given, with metrics that this machine has.
 
         Gives by metric the value of each key, or `unscored` with the reason; and the protocol of each.
 
@@ -158,7 +158,7 @@ class ProgramApi:
 
         Gives `passed`, `refusals` (each rule that is not kept, what it asks, what was found), `preview` (what would
         run, and how long), and `document`, the submission as it was read: change it and give it in place of a repo.
-        A model is looked over for everybody, outputs for who is signed in.
+        A model is looked over for everybody, outputs for anyone who is signed in.
 
         Args:
             request: the request of the program.

@@ -56,7 +56,7 @@ EVERYWHERE = {
 
 
 def write_header_value(policy: str) -> str:
-    """A policy as the header says it: with who may show the answer within a page of theirs."""
+    """A policy as the header says it: with the sites that may show the answer within their pages."""
     return f"{policy}; {FRAME}"
 
 
@@ -76,7 +76,7 @@ class SecurityHeaders:
             for name, value in (EVERYWHERE | {"Content-Security-Policy": write_header_value(self._policy)}).items():
                 headers.setdefault(name, value)
             if headers.get("content-type", "").startswith("text/html"):
-                # A page is for one session, whatever stands between.
+                # A page is for one session, whatever is between.
                 headers.setdefault("Cache-Control", "private, no-cache")
         await self._send(message)
 
@@ -122,7 +122,7 @@ BODY_SECONDS = 20.0
 """Seconds from the head of a request to the last byte of its body."""
 
 _PROGRAMS = "/mcp"
-"""Read-only, for programs that are no browsers; with what lies below it."""
+"""Read-only, for programs that are no browsers; with what is below it."""
 
 _FORWARDED = ("forwarded", "via", "x-real-ip")
 _FORWARDED_BEGIN = ("x-forwarded-", "cf-")
@@ -209,7 +209,7 @@ class Guard:
                 raise
 
     def _refusal(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """Why a request goes no further; None where it does. The first check that refuses answers."""
+        """Why a request goes no further; None if it does. The first check that refuses answers."""
         if self._local and (why := self._not_local(scope, headers)):
             return refuse(421, why)
         public, host = urlsplit(os.environ.get("PODEVAL_URL", "")).hostname, _host(headers.get("host", ""))
@@ -301,12 +301,12 @@ def read_own_hosts() -> frozenset[str]:
 
 
 def read_trusted_proxies() -> str:
-    """How many proxies of ours stand before the site; empty where its visitors come by themselves."""
+    """How many proxies of ours are before the site; empty if its visitors come by themselves."""
     return os.environ.get("PODEVAL_TRUSTED_PROXY") or os.environ.get("SPACE_ID") or ""
 
 
 def find_origin(request: HTTPConnection) -> str:
-    """The network address of who sent a request; what a proxy says counts where one is trusted."""
+    """The network address of the person who sent a request; what a proxy says counts where one is trusted."""
     proxies = read_trusted_proxies()
     forwarded = read_forwarded_for(request.headers, proxies) if proxies else ""
     return find_address_block(forwarded or (request.client.host if request.client else ""))
@@ -338,7 +338,7 @@ def read_forwarded_for(headers: Any, hops: str) -> str:
 
 
 def _terms(path: str) -> tuple[int, float]:
-    """What holds for a path: the most bytes it may be sent, and the seconds that may take."""
+    """The limits of a path: the most bytes of a request, and the seconds that it may take."""
     if gradio_addresses.is_for_events(path):
         uploads = path.startswith(gradio_addresses.UPLOADS)
         most = gradio_addresses.LARGEST_UPLOAD if uploads else gradio_addresses.LARGEST_CALL
@@ -362,7 +362,7 @@ def _is_bounded(headers: Headers, most: int) -> bool:
 
 
 def _length(headers: Headers) -> int:
-    """How long a request says its body is; -1 where it does not say."""
+    """How long a request says its body is; -1 if it does not say."""
     length = headers.get("content-length", "")
     return int(length) if length.isascii() and length.isdigit() and len(length) < 11 else -1
 
@@ -389,7 +389,7 @@ def _is_address(name: str) -> bool:
 
 
 def _from_a_page_elsewhere(headers: Headers) -> bool:
-    """Whether one of our pages, as a browser says, has another name than this machine: a silent proxy stands between.
+    """Whether one of our pages, as a browser says, has another name than this machine: a silent proxy is between.
 
     A link on another site leads here too; of that a browser says so, as this machine's pages count as safe.
     """

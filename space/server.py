@@ -87,8 +87,8 @@ class ImpatientProtocol(H11Protocol):
 class SiteServer(uvicorn.Server):
     """A server that says when it answers.
 
-    What is in memory by then stays there: Python need not look through it for what can be thrown away, which takes
-    0.3 s in which nobody is answered.
+    Objects in memory by then stay there, so Python need not search them for garbage, which takes 0.3
+    s without an answer to anyone.
 
     Args:
         config: see `build_configuration`.

@@ -1,4 +1,4 @@
-"""What the site serves from: the folder of runs, the database, and the services over it."""
+"""The data that the site serves: the folder of runs, the database, and the services over it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ScoreReports:
         self._lock = threading.Lock()
 
     def keep(self, report: bytes) -> str:
-        """Keep a report, and return its name; empty where it is too large to be kept."""
+        """Keep a report, and return its name; empty if it is too large to be kept."""
         if not report or len(report) > MOST_BYTES:
             return ""
         name = secrets.token_urlsafe(24)
@@ -59,7 +59,7 @@ class ScoreReports:
         return name
 
     def read(self, name: str) -> bytes | None:
-        """Return a report; None where there is none of this name any more."""
+        """Return a report; None if there is none of this name any more."""
         with self._lock:
             return self._reports.get(name)
 
@@ -92,7 +92,7 @@ class WriteProbe:
         self._failed = False
 
     def why_not(self) -> str | None:
-        """Why nothing can be recorded, as of the last seconds; None where it can."""
+        """Why nothing can be recorded, as of the last seconds; None if it can."""
         with self._lock:
             if self._asked is None or self._clock() - self._asked >= EVERY:
                 self._asked = self._clock()
@@ -120,7 +120,7 @@ class WriteProbe:
 SWEEP = "PODEVAL_SWEEP"
 """The setting that says every how many hours the rules of integrity are applied; 0 for never."""
 LOOK_SECONDS = 600.0
-"""Seconds between two looks whether they have to be."""
+"""Seconds between two looks whether they must be."""
 
 NOWHERE = CodedSentence(
     "visitors cannot be identified: this board is reachable from other machines and has no sign-in. Its operator sets "
@@ -160,7 +160,7 @@ class FetchKeeper:
         if not self._waiting:
             self._waiting = True
             try:
-                # Whoever has the last byte may hang up, which would end this too.
+                # Anyone who has the last byte may hang up, which would end this too.
                 with CancelScope(shield=True):
                     await self._in_turn()
             finally:
@@ -183,8 +183,8 @@ class Services:
         runs: the folder that the board reads.
         database: judgements and submissions.
         arena: battles and votes.
-        closed: why nothing is taken from anybody; None where things are.
-        only_votes: why nothing but votes is taken; None where the rest is, too.
+        closed: the reason why nothing is accepted from anyone; None if the site accepts.
+        only_votes: why nothing but votes is taken; None if the rest is, too.
         score_reports: reports on visitors' measurements.
     """
 
@@ -236,7 +236,7 @@ class Services:
         return WriteProbe(self.database)
 
     def list_chores(self) -> dict[str, tuple[float, Callable[[], object]]]:
-        """What the site does by itself, for `run_periodically`: the rules of integrity, every `PODEVAL_SWEEP` hours.
+        """The site's periodic tasks, for `run_periodically`: the rules of integrity, every `PODEVAL_SWEEP` hours.
 
         Raises:
             BadInput: the setting is not a number.
@@ -249,7 +249,7 @@ class Services:
         return {"integrity": (LOOK_SECONDS, partial(self.arena.sweep_if_due, hours))} if hours > 0 else {}
 
     def frozen(self) -> dict[str, str]:
-        """What operators take none of at the moment (`votes`, `submissions`), with their sentence on why."""
+        """The things that operators refuse at the moment (`votes`, `submissions`), with their reasons."""
         with self.database.reading(one_state=False) as session:
             return operator_settings.read_frozen(session)
 

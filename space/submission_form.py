@@ -12,7 +12,7 @@ from podeval.systems.submission import PARAGRAPH, PATTERNS_IN_WORDS, build_json_
 FOLDED = ("organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
 """Fields of a system that most leave empty."""
 _NOT_HERE = ("kind", "folder")
-"""The kind is chosen by which part of the form is filled in; a folder beside the document does not exist here."""
+"""The kind is chosen by which part of the form is filled in; a folder next to the document does not exist here."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _looks(about: dict[str, Any], pattern: str) -> str:
 
 
 def build_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField, Any]]) -> dict[str, Any]:
-    """What is filled in, as the document that `podeval submit` reads.
+    """The filled-in form, as the document that `podeval submit` reads.
 
     Args:
         kind: the kind of source.
@@ -119,7 +119,7 @@ def build_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField
 
 
 def get_value(document: dict[str, Any], field: FormField) -> Any:
-    """What a field shows of a document; None where the document does not say."""
+    """The value of a field from a document; None if the document has none."""
     value: Any = document
     for name in field.path.split("."):
         value = value.get(name) if isinstance(value, dict) else None

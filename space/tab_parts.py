@@ -1,6 +1,6 @@
 """A part of a tab whose content is ours: a constant template, and a script of `static/` that fills it.
 
-Gradio writes what stands in a template's `{{name}}` into a JavaScript template literal, and evaluates that: a system
+Gradio writes what is in a template's `{{name}}` into a JavaScript template literal, and evaluates that: a system
 called `${alert(1)}` would run. So no template here holds a place for a value: scripts fetch what strangers wrote as
 HTML that Jinja escaped, or set it as text.
 """
@@ -37,7 +37,7 @@ def make_part(name: str, script: str = "", content: str = "", **options: Any) ->
     Args:
         name: its element id.
         script: file in `static/`, whose `start` is called with the part's element, or a script of its own.
-        content: HTML of ours that stands in it from the beginning.
+        content: HTML of ours that is in it from the beginning.
         options: the options of `gr.HTML`.
 
     Raises:
@@ -60,8 +60,8 @@ def answer_part(name: str, role: str = "status", tab: str = "") -> gr.HTML:
 
     Args:
         name: its element id.
-        role: `alert` where it interrupts who listens to the page, `group` where nobody is told of a change.
-        tab: the tab whose coming to the front is the event `select` of the part, as is its own beginning.
+        role: `alert` where it interrupts who listens to the page, `group` if nobody is told of a change.
+        tab: the tab that sends the part's event `select` when it comes to the front, as its own start does.
     """
     script = f"{_SHOW} {_ASK}" if tab else _SHOW
     return make_part(name, script, f'<div role="{role}"></div>', tab=tab)

@@ -1,6 +1,6 @@
 """What every page of the site is given: one look, one sign-in, one language, one pace.
 
-Own pages are templates with scripts of their own files; nothing on them comes from another host and no code stands in
+Own pages are templates with scripts of their own files; nothing on them comes from another host and no code is in
 the page. Whatever changes something is a POST of JSON with the header `X-Podeval`, which no other site can send.
 """
 
@@ -64,7 +64,7 @@ UNREADABLE = CodedSentence(
 
 
 class FromPage(BaseModel):
-    """What a page or program sends: nothing but what is declared, and of that type: `true` is no number."""
+    """What a page or program sends: nothing but what is declared, and of that type: `true` is not a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -90,7 +90,7 @@ class _Templates(Environment):
 
 
 class Site:
-    """What every page is given.
+    """The values that every page receives.
 
     Args:
         services: the services that the pages call.
@@ -122,7 +122,7 @@ class Site:
         self.files = IssuedFiles()
 
     def person(self, request: Request) -> Person | None:
-        """Who sent a request, if that is proven."""
+        """The sender of a request, if proven."""
         return self.how.person(request)
 
     def require_person(self, request: Request) -> Person:
@@ -323,7 +323,7 @@ def build_parts_style() -> str:
 
 
 def find_recordings_sender(site: Site, request: HTTPConnection) -> str:
-    """Who sent a request, if they may upload recordings for a submission; empty for all others.
+    """The sender of a request, if they may upload recordings for a submission; empty for all others.
 
     Args:
         site: the site that receives the submission.

@@ -1,6 +1,6 @@
 """What a metric favours besides quality: voices, sexes, rates, levels, codecs, rooms, languages, lengths.
 
-    python studies/bias.py run WORK              makes the clips and scores them; a stopped run goes on
+    python studies/bias.py run WORK              makes the clips and scores them; a stopped run continues
     python studies/bias.py run WORK --changed 21 all voices under every change, not the first six alone
     python studies/bias.py run WORK --table minutes.csv --voices jf_alpha piper-joe   a share of the work
     python studies/bias.py run WORK --profile reference   the metrics whose models no package brings
@@ -228,7 +228,7 @@ def _append(path: Path, labels: Sequence[str], values: Mapping[str, str]) -> Non
 
 
 def _score_texts(path: Path, metrics: Keys, profile: str) -> None:
-    """Score the scripts; the topic stands in the place of the voice."""
+    """Score the scripts; the topic is in the place of the voice."""
     profiled = "" if profile == "embedded" else f", {profile} profile"
     for topic, factor, level, script in texts():
         inputs = {"text": script.text, "passage": EmbeddedText(script.text, profile)}

@@ -1,7 +1,7 @@
 """Partial effects of the bias study: by how much a level of a factor moves a key, with an interval over voices.
 
 Where a change moves the voices of espeak-ng, which sound like a machine, and the neural ones in opposite directions,
-their mean says nothing of either: the effects of both stand beside it.
+their mean says nothing of either: the effects of both are next to it.
 """
 
 from collections.abc import Mapping, Sequence

@@ -30,7 +30,7 @@ LEVELS: dict[str, tuple[float, ...]] = {
 CLEAN = "clean"
 
 NEUTRAL = {"gain": 0.0, "speed": 1.0}
-"""Where the clean signal stands among the levels of a distortion that goes both ways."""
+"""Where the clean signal is among the levels of a distortion that goes both ways."""
 
 UNITS = {
     "noise": "SNR, dB",

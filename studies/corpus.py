@@ -108,7 +108,7 @@ def make(folder: Path, packages: Path, shared: Path) -> list[str]:
     Args:
         folder: gets the recordings, the music and `corpus.json`.
         packages: a root with unpacked Debian packages; `/` where they are installed.
-        shared: the folder of real files beside the repository.
+        shared: the folder of real files next to the repository.
     """
     folder.mkdir(parents=True, exist_ok=True)
     items, missing = [], []

@@ -15,7 +15,7 @@ BEGIN, END = "<!-- coverage: made by studies/coverage_by_room.py -->\n", "<!-- /
 
 
 def room_of(path: str) -> str:
-    """Return the room of a file: a folder or module of the engine, or a folder beside it."""
+    """Return the room of a file: a folder or module of the engine, or a folder next to it."""
     inside = path.partition("benchmark/podeval/")[2]
     return (inside or path).split("/")[0].removesuffix(".py")
 

@@ -39,7 +39,7 @@ KNOWN_SEEDS = ("1", "b4f0914f966c4e5b")
 """Of places that were looked at before the thresholds were fixed: the second were held out until November 2026."""
 
 DIALOGUES = {source: 10 if source == READERS else 5 for source in SOURCES}
-"""Of each source and seed; each holds one place of every kind that finds room."""
+"""Of each source and seed; each contains one place of every kind that finds room."""
 
 LASTING = {source: 35.0 if source == READERS else SECONDS for source in SOURCES}
 CLEAN_SECONDS = {source: 1_800.0 if source == PEOPLE else 350.0 if source == READERS else 800.0 for source in SOURCES}

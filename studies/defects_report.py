@@ -93,7 +93,7 @@ def median_interval(errors: Sequence[float]) -> tuple[float, float]:
 
 
 def write(rows: Sequence[Row], work: Path) -> None:
-    """Write report.md and the pictures beside it, and print the tables."""
+    """Write report.md and the pictures next to it, and print the tables."""
     outcomes = [outcome for row in rows for outcome in match_findings(row)[0]]
     sources = list(dict.fromkeys(row["source"] for row in rows))
     parts = [

@@ -1,4 +1,4 @@
-"""What `dialogue_naturalness` gives on the clips of PodEval's listening test, beside the order of its listeners.
+"""What `dialogue_naturalness` gives on the clips of PodEval's listening test, next to the order of its listeners.
 
     python studies/dialogue_naturalness.py ../shared/data/podeval/subjective/audio_local_only
 

@@ -56,7 +56,7 @@ VARIANTS: dict[str, tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...]] = {
     "timbre_consistency": (("one voice", {"speakers": 1}, (CLEAN, "voice", "recording")), MIX),
     **dict.fromkeys(("dnsmos", "distillmos", "wer", "timbre_similarity"), (MIX,)),
 }
-"""Beside the defaults: the variant's name, its parameters, and where it is run. `one voice` is given no script
+"""Next to the defaults: the variant's name, its parameters, and where it is run. `one voice` is given no script
 and told that one person speaks (until 1.2 of the metric it was `diarised`, without repeated items)."""
 
 Condition = tuple[str, float]

@@ -37,7 +37,7 @@ def gaussian_noise(samples: Samples, snr_db: float, *, seed: int) -> Samples:
 
 
 def tanh_distortion(samples: Samples, amount: float) -> Samples:
-    """Saturate softly: tanh(samples / q), where a share `amount` of all samples lies beyond ±q; RMS as before.
+    """Saturate softly: tanh(samples / q), where a share `amount` of all samples is beyond ±q; RMS as before.
 
     Raises:
         BadInput: the amount is not between 0 and 1, or the signal is silent.
@@ -253,7 +253,7 @@ def _loudness(samples: Samples, rate: int) -> float:
 
 
 def _exceeded(samples: Samples, share: float) -> float:
-    """The level that a share of the samples lies beyond."""
+    """The level that a share of the samples is beyond."""
     if not 0 < share < 1:
         raise BadInput(f"the share of samples must lie between 0 and 1, not be {share:g}")
     _require_sound(samples)

@@ -8,13 +8,13 @@ from typing import Any
 
 
 def find_part(page: str, name: str) -> str:
-    """Return what stands between the marks of a page's part; empty where it has none."""
+    """Return what is between the marks of a page's part; empty where it has none."""
     match = re.search(rf"<!-- {name}: made by [^>]*-->\n(.*?)<!-- /{name} -->", page, re.DOTALL)
     return match[1] if match else ""
 
 
 def keep_rows(made: str, page: str, name: str, scored: set[str], keys: int) -> str:
-    """Return a table made anew, with the page's rows of other metrics in their places or before its own.
+    """Return a table made again, with the page's rows of other metrics in their places or before its own.
 
     Args:
         made: the table of this run.

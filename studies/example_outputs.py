@@ -1,4 +1,4 @@
-"""Compute what each metric gives for the example on its card, and keep it beside the metrics.
+"""Compute what each metric gives for the example on its card, and keep it next to the metrics.
 
     .venv/bin/python studies/example_outputs.py [METRIC …]
 

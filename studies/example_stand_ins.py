@@ -1,4 +1,4 @@
-"""What stands in for judges and for weights that no package brings, where the examples on metric cards are computed.
+"""What is in for judges and for weights that no package brings, where the examples on metric cards are computed.
 
 A scripted judge answers over loopback, through the client and the prompts that a real one is asked by, so that the
 metric's own code reads, checks and counts its replies. Models whose weights do not ship are replaced by numbers drawn

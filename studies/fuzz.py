@@ -2,7 +2,7 @@
 
 With atheris (a wheel for Linux, `pip install atheris`) inputs are led by which lines they reach; without it they are
 changes of the seeds at random. A finding is kept in `--out` with its traceback; moved to tests/fuzz/corpus/<target>/
-once it is mended, it is an ordinary test.
+once it is fixed, it is an ordinary test.
 """
 
 import argparse

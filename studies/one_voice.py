@@ -41,7 +41,7 @@ READERS = Path(__file__).parents[1] / "benchmark/podeval/benchmarks/data/voices"
 SYSTEMS = {"hibari": (HibariPiper, 0), "piper joe": (HibariPiper, 1), "espeak low": (EspeakNg, 0)}
 SYSTEMS |= {"espeak high": (EspeakNg, 1)}
 TREATMENTS = ("once", "again", "anew", "speeds", "levels", "noise", "all")
-"""How it is said: once; again as it is; spoken anew each time (systems); and again with each of these changed."""
+"""How it is said: once; again as it is; spoken again each time (systems); and again with each of these changed."""
 
 LISTED = (
     *(("once", voice) for voice in SYSTEMS),

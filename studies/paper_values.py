@@ -2,7 +2,7 @@
 
     .venv/bin/python studies/paper_values.py TABLES
 
-Figures of systems on a benchmark stand in `submissions/` and are not repeated here. These are the others: how far a
+Figures of systems on a benchmark are in `submissions/` and are not repeated here. These are the others: how far a
 metric agrees with people, what it gives on material of the paper's own, what it gives with other windows, and what is
 printed as a ranking or a picture alone. A row of the result is a printed value, or several of one kind, as printed.
 """

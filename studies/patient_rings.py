@@ -4,10 +4,10 @@
 
 prints for each ring (accounts x votes each, probability p of a push when an account meets the system) how far it moves
 the rating of the system that it moves most, by all votes alike and by the public ratings, and the bound: 10 points and
-a point for each per cent of the voters who are in the ring; and how often the interval of the pushed system holds what
-honest voters would say. Then the same for honest votes only, by voters who differ as in the rings' arenas, more, or
-about one system: how much the public ratings differ from those by all votes alike, how often the intervals of both hold
-the truth, and how many voters' votes on a system count for less.
+a point for each per cent of the voters who are in the ring; and how often the interval of the pushed system contains
+what honest voters would say. Then the same for honest votes only, by voters who differ as in the rings' arenas, more,
+or about one system: how much the public ratings differ from those by all votes alike, how often the intervals of both
+hold the truth, and how many voters' votes on a system count for less.
 """
 
 import sys

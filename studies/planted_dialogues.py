@@ -35,7 +35,7 @@ SECONDS = 210.0
 
 LOOP, LONG_PAUSE, MUSIC, HURRIED, FASTER = 3.0, 3.0, 10.0, 20.0, 1.3
 MUSIC_BELOW = 10.0
-"""Decibels that the bed of music lies below the speech."""
+"""Decibels that the bed of music is below the speech."""
 
 INVENTED = (
     "Remember that every kitchen deserves a second cup of cinnamon tea.",
@@ -265,7 +265,7 @@ def _find_stretch(dialogue: Dialogue, length: float, chance: random.Random) -> f
     """The pause between sentences after which a stretch is free."""
     last = len(dialogue.samples) / dialogue.rate - length - 8
     fit = [at for at in dialogue.joints if at < last and dialogue.is_free(at, at + length)]
-    # Where words are planted everywhere, the stretch may hold some: those are found all the same, or not.
+    # Where words are planted everywhere, the stretch may hold some: those are found anyway, or not.
     fit = fit or [at for at in dialogue.joints if at < last]
     return chance.choice(fit) if fit else None
 

@@ -95,7 +95,7 @@ def _choose_turns(pieces: list[Piece], chance: random.Random) -> dict[int, str]:
 
 
 def _find_words(piece: Piece) -> list[int]:
-    """Words inside a turn that have four letters and a time, as have those beside them."""
+    """Words inside a turn that have four letters and a time, as have those next to them."""
     return [
         at
         for at in range(1, len(piece.words) - 1)

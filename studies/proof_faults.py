@@ -6,9 +6,9 @@
 A chapter is a script of Real-Pod in one built-in voice, or clips of LibriTTS-R's readers in an order of chance. In one
 sentence of eight something is planted: it is left out, said twice, preceded by a sentence of another text, or has
 another word in the book than in the recording (any word of four letters or more for any other, alike or not).
-WORK/proofed.jsonl has a line for each chapter and survives being killed, so the same command goes on where it stopped;
-transcripts stay in WORK/cache. What is counted is in docs/studies/proof-faults.csv. The 51 scripts are about 2.8 hours
-in each voice.
+WORK/proofed.jsonl has a line for each chapter and survives being killed, so the same command continues where it
+stopped; transcripts stay in WORK/cache. What is counted is in docs/studies/proof-faults.csv. The 51 scripts are about
+2.8 hours in each voice.
 """
 
 import argparse

@@ -210,7 +210,8 @@ class Simulation:
         self._wake()
 
     def _fall_silent(self, machine: Machine) -> None:
-        """The network is gone for a while; the work goes on until the worker hears that it is not its own any more."""
+        """The network is gone for a while; the work continues until the worker hears that it is not its own any
+        more."""
         self._at(self.now + self._chance(self.world.silence_hours), lambda: self._fall_silent(machine))
         if machine.claim is None or not machine.alive:
             return
@@ -222,7 +223,7 @@ class Simulation:
     # What workers do
 
     def _wake(self) -> None:
-        """Whoever has nothing to do looks at the queue."""
+        """Anyone who has nothing to do looks at the queue."""
         idle = [machine for machine in self._machines if machine.claim is None and machine.alive]
         if idle:
             self._renew()

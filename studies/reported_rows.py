@@ -4,7 +4,7 @@
 
 writes `results.csv` of each system, `submission.yaml` where there is none yet, and `left_out.csv`, which has every
 printed value that is no figure of a system, or that cannot be right, with the reason. Figures of PodEval stay as they
-are. TABLES holds one CSV file a table, a value a row, as `mtalk_table09_arena_rubric_votes.csv`.
+are. TABLES contains one CSV file a table, a value a row, as `mtalk_table09_arena_rubric_votes.csv`.
 """
 
 import csv

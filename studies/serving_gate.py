@@ -83,7 +83,7 @@ def compare_builds(before: Build, after: Build, own: float, comparisons: int, cl
 
 
 def share_caught(share: float, own: float, comparisons: int) -> float:
-    """Return the share of comparisons in which the gate is red once a share of the clips is not read any more."""
+    """Return the share of comparisons in which the gate is red once a share of the clips is no longer read."""
     caught = 0
     for number in range(comparisons):
         generator = np.random.default_rng(number)

@@ -44,7 +44,7 @@ def small_multiples(title: str, y_label: str, panels: Sequence[Panel], *, column
     """An SVG document of panels in rows.
 
     Args:
-        title: stands above, with the legend under it.
+        title: is above, with the legend under it.
         y_label: what the vertical axis shows, with its unit.
         panels: with series of the same names.
         columns: panels in a row.

@@ -3,9 +3,9 @@
     python studies/tricks_of_dialogues.py [--tricks voices gaps loop] > TABLE
 
 `voices`: one voice says both parts of a dialogue of 18 turns, and every other turn goes through a telephone's band, is
-reverberated or made brighter; its SPTD is beside that of two voices. `gaps`: the pauses of a dialogue of 24 turns by
+reverberated or made brighter; its SPTD is next to that of two voices. `gaps`: the pauses of a dialogue of 24 turns by
 two voices are drawn from how often people wait or overlap how long, without a look at what is said. `loop`: 20 s of a
-voice, four times over, beside a minute of it.
+voice, four times over, next to a minute of it.
 """
 
 import argparse

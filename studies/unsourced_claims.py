@@ -4,7 +4,7 @@
 
 lists every sentence with a figure, a year or a name (of a person, a place, a work, a study) in a turn that has no
 source and that no reader has marked as the story's own. It finds figures in English and Chinese, and names in English
-alone: Chinese has no capitals. What is the story's own stands in `real_pod_sources.json`: `own_turns`, whose figures
+alone: Chinese has no capitals. What is the story's own is in `real_pod_sources.json`: `own_turns`, whose figures
 are prices, ages or dates of what happens to its people, and `own_names`, which are invented or only mentioned.
 """
 

@@ -2,9 +2,9 @@
 
 `python studies/user_messages.py` prints them by file and line, and how many there are: messages of exceptions, reasons
 for unscored items, help and summaries of commands, what commands print, warnings, titles of what runs, and the texts
-of metrics: what they are about, how they are computed, their parameters, what they must not be read as. Beside the code
-it reads the cards of datasets and the pages of docs that users read, paragraph by paragraph. A text put together from
-parts stands with `{…}` where a value goes.
+of metrics: what they are about, how they are computed, their parameters, what they must not be read as. Next to the
+code it reads the cards of datasets and the pages of docs that users read, paragraph by paragraph. A text put together
+from parts is with `{…}` where a value goes.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _read_metric(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _read_texts(node: ast.AST) -> Iterator[tuple[int, str]]:
-    """The texts of an expression; those of values that are filled in stand by themselves."""
+    """The texts of an expression; those of values that are filled in are by themselves."""
     if isinstance(node, ast.Constant):
         if isinstance(node.value, str):
             yield node.lineno, node.value

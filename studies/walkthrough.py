@@ -1,4 +1,4 @@
-"""Make the pictures of docs/walkthrough.md anew: `python studies/walkthrough.py`."""
+"""Make the pictures of docs/walkthrough.md again: `python studies/walkthrough.py`."""
 
 import sys
 import tempfile

@@ -81,7 +81,7 @@ def count_errors(truth: Sequence[Turn], heard: Sequence[Turn], seconds: float) -
 
 
 def show_meetings(folder: Path, against: Path | None) -> None:
-    """Print the errors, and those of the other checkout beside them."""
+    """Print the errors, and those of the other checkout next to them."""
     checkouts = {"this code": Path(__file__).parents[1], **({str(against): against} if against else {})}
     sides: dict[str, dict[str, list[Turn]]] = {}
     for side, checkout in checkouts.items():

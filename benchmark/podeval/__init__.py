@@ -5,7 +5,7 @@
     scores = podeval.score("episode.wav", text="script.json")
     print(scores)
 
-Importing it is light: no torch, no gradio, no network. What is heavy is imported where it is used.
+Importing it is light: no torch, no gradio, no network. Heavy modules are imported where they are used.
 """
 
 from typing import TYPE_CHECKING, Any

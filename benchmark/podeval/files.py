@@ -214,8 +214,8 @@ def _parse_line(line: bytes, path: Path, number: int) -> Any:
         return json.loads(line)
     except ValueError as error:
         raise BadInput(
-            f"{path}, line {number} is damaged ({error}); delete that line and run the same command again, "
-            "what it contained is made again"
+            f"{path}, line {number} is damaged ({error}); delete that line and run the same "
+            "command again, which restores its content"
         ) from None
 
 
@@ -223,7 +223,7 @@ def import_file(path: Path, name: str) -> ModuleType:
     """Import a Python file as a module of this name, and return it.
 
     Raises:
-        PodevalError: it is no file of Python; whatever the file raises goes through.
+        PodevalError: it is not a file of Python; whatever the file raises goes through.
     """
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -1,4 +1,4 @@
-"""Where the folders are that are Hub repos in source form: in the wheel, or the checkout."""
+"""The folders that are Hub repos in source form: in the wheel, or the checkout."""
 
 from pathlib import Path
 

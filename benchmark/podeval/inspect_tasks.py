@@ -1,4 +1,5 @@
-"""PodBench as a task of Inspect (`inspect-ai`), so that whoever evaluates language models with it needs nothing else.
+"""PodBench as a task of Inspect (`inspect-ai`), so that anyone who evaluates language models with it needs nothing
+else.
 
     inspect eval podeval/podbench --model hf/OWNER/NAME -T judge=MODEL@https://host/v1
 
@@ -47,7 +48,7 @@ def podbench(
         split: `test`, whose rows `podeval data build podbench` makes, or `sample`, to try things on.
         data: folder of the built dataset; ./podbench by default.
         judge: the judge, as `--judge` of podeval takes it; without one every value is unscored.
-        records: folder of the judge's raw answers, which an interrupted evaluation goes on from.
+        records: folder of the judge's raw answers, which an interrupted evaluation continues from.
         seed: the seed of the model's answers.
     """
     rows = load_items(_BENCHMARK, split, data)
@@ -69,7 +70,7 @@ def podbench(
 def instruction_following(
     judge: str = "", records: str | None = None, split: str = "sample", dataset: str = ""
 ) -> Scorer:
-    """Score how much of what was asked for a script does; see `podeval.metrics.judged.instruction_following`.
+    """Score how many of its requirements a script meets; see `podeval.metrics.judged.instruction_following`.
 
     Args:
         judge: the judge.

@@ -18,7 +18,7 @@ SENTENCES: Mapping[str, str] = {
     "put the folder under submissions/ and open a pull request",
     "no-adapter-repo": "{repo} is not an adapter; leave source.base out",
     "no-config": "{repo} has no config.json; save it with save_pretrained",
-    "beside-weights-too-large": "{size} GB of configs, tokenizers and voices lie beside the weights, "
+    "beside-weights-too-large": "{size} GB of configs, tokenizers and voices are next to the weights, "
     "more than {most} GB; remove some",
     "base-not-named": "adapter_config.json names no repo as base_model_name_or_path; write it as owner/name",
     "base-differs": "adapter_config.json adapts {stated}, source.base says {named}; make them the same",
@@ -37,10 +37,10 @@ SENTENCES: Mapping[str, str] = {
     "repo-gated": "{repo} is gated; anyone must be able to check a result, so open it",
     "commit-off-main": "{revision} is not in the history of main (a pull request's commit is its author's); "
     "name a commit of the main branch of {repo}",
-    "too-many-files": "{repo} holds {count} files, more than {most}; remove some",
-    "too-many-configs": "{repo} holds {count} configs, more than {most}; remove some",
-    "repo-holds-code": "{repo} holds {files}; remove it, or publish the model without it elsewhere",
-    "consent-not-stated": "{repo} holds {files}, which look like reference voices; say under source.consent whether "
+    "too-many-files": "{repo} contains {count} files, more than {most}; remove some",
+    "too-many-configs": "{repo} contains {count} configs, more than {most}; remove some",
+    "repo-holds-code": "{repo} contains {files}; remove it, or publish the model without it elsewhere",
+    "consent-not-stated": "{repo} contains {files}, which look like reference voices; say under source.consent whether "
     "voices are cloned that are not the benchmark's (clones: true or false), and whose they are",
     "consent-incomplete": "reference voices that are not the benchmark's are cloned; list under source.consent.whose "
     "whose they are, and say under source.consent.permission what they permitted and where it can be read",
@@ -48,13 +48,13 @@ SENTENCES: Mapping[str, str] = {
     "say what it is, what it was trained on and how it is used",
     "card-without-licence": "the card of {repo} states no licence; add `license: …` at its head",
     "licences-differ": "the card of {repo} says {stated}, system.licence says {licence}; make them the same",
-    "unsafe-weights": "{repo} holds {files}, which can run code when it is read; "
+    "unsafe-weights": "{repo} contains {files}, which can run code when it is read; "
     "save with save_pretrained(safe_serialization=True) and remove the rest",
     "no-weights": "{repo} has no .safetensors file; save it with save_pretrained",
-    "too-many-shards": "{repo} holds {count} files of weights, more than {most}; save it in larger shards",
+    "too-many-shards": "{repo} contains {count} files of weights, more than {most}; save it in larger shards",
     "weights-header-unreadable": "the header of {file} cannot be read; upload the file again, in several shards if its "
     "header is larger than {most} MiB",
-    "weights-of-other-size": "{file} is {size} bytes, but its header speaks of {claimed}; upload the whole file",
+    "weights-of-other-size": "{file} is {size} bytes, but its header states {claimed}; upload the whole file",
     "config-asks-for-code": "{file} of {repo} has {fields}, which asks to run the repo's own code; "
     "only classes of transformers are run, remove it",
     "weights-too-large": "the weights are {size} GB, this board runs up to {most} GB; "
@@ -68,7 +68,7 @@ SENTENCES: Mapping[str, str] = {
     "tracks-share-a-split": "the tracks {tracks} have the same run, {folder}; enter one of them, and the other as a "
     "system of its own",
     "class-does-not-run": "{repo} is a model {kind}; models for {task} that run here are {classes}",
-    "folder-missing": "there is no folder {folder} beside the document; check source.folder",
+    "folder-missing": "there is no folder {folder} next to the document; check source.folder",
     "file-is-link": "{file} is a link or not a regular file; put the file itself there",
     "name-not-plain": "{file} is not a plain path (letters, digits, dot, dash, underscore; no ..); rename it",
     "names-not-plain": "{file} is not a plain path (letters, digits, dot, dash, underscore; no ..); "
@@ -79,18 +79,18 @@ SENTENCES: Mapping[str, str] = {
     "manifest-too-large": "{file} is larger than {most} MiB; shorten it",
     "outputs-missing": "{count} of {total} outputs of {run} are missing, such as {file}; "
     "name each file by its item, as docs/submitting.md says",
-    "output-twice": "{file} is there in more than one format; keep one",
+    "output-twice": "{file} exists in more than one format; keep one",
     "output-empty": "{file} is empty; upload it again",
     "manifest-unreadable": "{problem}; fix the line",
     "manifest-incomplete": "{file} has nothing for {count} of {total} outputs, such as {item}",
     "manifest-leads-out": "{manifest} leads to {file} for {item}; name a file in the folder",
     "manifest-names-missing": "{manifest} names {file} for {item}, which is not there or empty; upload it",
-    "too-many-entries": "the folder holds more than {most} files; send outputs only",
-    "builtin-for-operators": "systems that come with podeval are entered by who runs this board; "
+    "too-many-entries": "the folder contains more than {most} files; send outputs only",
+    "builtin-for-operators": "systems that come with podeval are entered by the operators of this board; "
     "submit a model or outputs",
-    "id-on-board": "{system} is on the board already, measured by who runs it; choose another system.id",
-    "same-folder-submitted": "the same is {state} already as {id}; change what is in the folder",
-    "same-submitted": "the same is {state} already as {id}; submit another revision",
+    "id-on-board": "{system} is already on the board, measured by its operators; choose another system.id",
+    "same-folder-submitted": "it is already {state} as {id}; change what is in the folder",
+    "same-submitted": "it is already {state} as {id}; submit another revision",
     "same-taken-down": "the operators of this board took the same down: {why}; submit a revision that fixes it",
     "id-of-another": "the system id {system} is {owner}'s; choose another system.id",
     "system-under-way": "{id} of the same system is {state}; cancel it or wait for its end",
@@ -103,7 +103,7 @@ SENTENCES: Mapping[str, str] = {
     "upload them and submit again",
     "folder-changed": "the folder {folder} was changed after it was submitted; "
     "submit it again, because only what was submitted is measured",
-    "not-taken": "this submission is not taken:\n  {problems}",
+    "not-taken": "this submission is not accepted:\n  {problems}",
     "nothing-to-cancel": "{id} is {state}, so there is nothing to cancel",
     "not-tried-again": "{id} is {state}; only failed and cancelled submissions are tried again",
     "never-checked": "{id} was cancelled before it was checked; submit it again",
@@ -150,19 +150,19 @@ SENTENCES: Mapping[str, str] = {
     "no-such-recording": "there is no such recording",
     "no-such-listener": "nobody of that name took this test",
     "no-such-example": "there is no such example",
-    "no-such-scripts": "there are no scripts of this name here; the form links to those there are",
+    "no-such-scripts": "there are no scripts of this name here; the form links to the existing ones",
     "name-is-ours": "nobody can submit under the name {name} here",
     "cancelled-by-operator": "an operator of this board cancelled it; ask them",
     "no-such-state": "there is no such state; choose from {choices}",
     "submission-of-another": "this submission is someone else's",
-    "form-not-unicode": "the form holds text that is not Unicode, or is nested too deeply; correct it",
+    "form-not-unicode": "the form contains text that is not Unicode, or is nested too deeply; correct it",
     "metric-not-measured": "{metric} cannot be measured here from this; choose from {choices}",
     "no-such-metric-here": "there is no metric {metric} here; choose from {choices}",
     "metrics-named-often": "{count} metrics are named, of which {most} are different here: name each once",
     "no-such-value": "there is no {what} {value} here; choose from {choices}",
     "hub-not-signed-in": "you are not signed in to the Hub; run `hf auth login`",
     "sign-in-to-check": "only model repos can be checked without signing in; sign in first, in a browser at /sign-in",
-    "takes-no-recordings": "no recordings are taken here at present",
+    "takes-no-recordings": "no recordings are accepted here at present",
     "no-such-protocol": "{value} is not a protocol; choose from {choices}",
     "not-a-token": "this is not a token of this arena; take a new battle",
     "battle-unknown": "this battle is no longer known; take a new one",
@@ -179,7 +179,7 @@ SENTENCES: Mapping[str, str] = {
     "cannot-have-played": "side {side} cannot have been playing for {seconds} seconds",
     "comment-needed": "please say in a few words why; a judgement needs a reason here",
     "listen-to-more": "please listen to more of side {side}: {seconds} s of it were played, {needed} s are asked for",
-    "never-fetched": "side {side} was not fetched as far as it is said to be heard, {heard} %; please play it again",
+    "never-fetched": "side {side} was not downloaded as far as it was reported heard, {heard} %; please play it again",
     "stretch-impossible": "side {side} of {length} s cannot have been played from {stretch}",
     "nothing-to-compare": "there is nothing to compare here yet; come back later",
     "all-judged": "you have judged every comparison there is at present; thank you, come back later",
@@ -207,7 +207,7 @@ SENTENCES: Mapping[str, str] = {
     "headphone-check-asks": "the headphone check asks for {names}",
     "headphone-check-form": "the headphone check: {name} is a whole number from 1 to {most}",
     "say-why": "give a reason; it is stored with the session",
-    "session-finished": "this session is finished; its answers stand as they are",
+    "session-finished": "this session is finished; its answers cannot be changed",
     "pages-not-answered": "pages {pages} of {count} are not answered yet",
     "listening-test-unknown": "there is no listening test {test}; `podeval listening list` shows them",
     "only-questionnaires": "{test} is a {kind} test; only a questionnaire has answers with reasons",
@@ -272,7 +272,7 @@ CAUSES: Mapping[str, Any] = {
     "one": "{} ({}: {})",
     "between": "; ",
 }
-"""Words around reasons, which a face may say in another language; its `sentences` are reasons by code."""
+"""Words around reasons, which a page may show in another language; its `sentences` are reasons by code."""
 
 REASONS: Mapping[str, str] = {
     "recording-silent": "the recording is silent",
@@ -310,7 +310,7 @@ REASONS: Mapping[str, str] = {
     "text-neither-english": "the text is in neither English nor Chinese, and no sentence encoder here reads others",
     "text-has-no": "the text has no words besides stop words; information density needs at least one",
     "text-has-no-tokens": "the text has no tokens; MATTR needs at least one",
-    "text-holds-no": "the text holds no words, only punctuation; give the words of the script",
+    "text-holds-no": "the text contains no words, only punctuation; give the words of the script",
     "syllables-are-counted": "syllables are counted in English and Chinese, and {0} is heard",
     "silent-no-0": "Silent: no 0.4 s block in {0} s of audio is louder than -70 LUFS.",
     "loudness-needs-at": "Loudness needs at least 0.4 s of audio; there are only {0} s.",
@@ -382,7 +382,7 @@ def write_sentence(code: str, /, **parameters: Any) -> CodedSentence:
 
 
 def parse_sentence(text: str) -> CodedSentence | None:
-    """Return the sentence that a text is, which was kept without its code; None if it is none of these.
+    """Return the sentence of a text that was kept without its code; None if it is none of these.
 
     The time is linear in the length of the text, whatever it says.
     """
@@ -420,7 +420,7 @@ def find_kinds(sentences: Iterable[str]) -> dict[str, str]:
 
 
 def _match(template: str, text: str) -> dict[str, str] | None:
-    """Return what stands in the places of a template, each reaching to the first occurrence of what follows it."""
+    """Return what is in the places of a template, each reaching to the first occurrence of what follows it."""
     literals, names = _split(template)
     if not text.startswith(literals[0]) or not text.endswith(literals[-1]):
         return None

@@ -4,7 +4,7 @@ __version__ = "0.2.0"
 
 
 def find_version(library: str) -> str | None:
-    """Return the version of an installed library; None where it is not installed."""
+    """Return the version of an installed library; None if it is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

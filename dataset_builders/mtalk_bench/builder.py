@@ -271,7 +271,7 @@ def _turns_in_order() -> RowRule:
         last = before[1] if before[0] == dialogue else 0
         expected, again = last + 1, before == (dialogue, turn)
         before = (dialogue, turn if isinstance(turn, int) else last)
-        # A turn that is there twice breaks the rule of ids, and what is no number that of turns.
+        # A turn that appears twice breaks the rule of ids, and what is no number that of turns.
         if again or not isinstance(turn, int) or turn == expected:
             return None
         return f"is turn {turn} of {dialogue}, where turn {expected} should be"

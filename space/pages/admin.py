@@ -1,6 +1,6 @@
 """What operators decide: votes, listeners, submissions, what is frozen, what the arena compares; and who decided what.
 
-Only for who is named in PODEVAL_ADMINS and signed in, or for the one person of this machine.
+Only for anyone who is named in PODEVAL_ADMINS and signed in, or for the one person of this machine.
 """
 
 from __future__ import annotations

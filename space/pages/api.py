@@ -136,7 +136,7 @@ def health(site: CurrentSite) -> Response:
         _LOG.error("the database %s does not answer: %s", services.database.name, type(error).__name__)
         return JSONResponse({"status": "down", "error": "the database does not answer"}, 503)
     closed = services.closed or site.services.probe.why_not()
-    queue = f"{health.waiting} submissions wait and no worker lives" if health.is_abandoned else None
+    queue = f"{health.waiting} submissions wait and no worker is running" if health.is_abandoned else None
     return JSONResponse(
         {
             "status": "ok",
@@ -154,7 +154,7 @@ def health(site: CurrentSite) -> Response:
 @routes.get("/api/docs", include_in_schema=False, dependencies=[limit(RATE)])
 def documentation(request: Request, site: CurrentSite) -> HTMLResponse:
     """Show every path of the OpenAPI document, what it gives and what it can be asked."""
-    # What is made for programs stands before what pages ask too.
+    # What is made for programs is before what pages ask too.
     operations = sorted(list_operations(request.app.openapi()), key=lambda one: not one["path"].startswith("/api/"))
     read, sent = ([one for one in operations if one["method"] == method] for method in METHODS)
     return site.render(request, "interface.html", groups=(("read", read), ("taken", sent)))
@@ -230,7 +230,7 @@ def _filter_rows(folder: RunsFolder, rows: pd.DataFrame, **filters: str) -> pd.D
 
 
 def _require_known(folder: RunsFolder, column: str, name: str) -> None:
-    """Whether there are numbers of it, or it is declared."""
+    """Whether it has numbers, or is declared."""
     declared: dict[str, Callable[[], Iterable[str]]] = {
         "benchmark": benchmarks.list_benchmarks,
         "profile": lambda: PROFILES,

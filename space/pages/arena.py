@@ -37,7 +37,7 @@ LONGEST_QUESTION = 160
 
 
 class Wish(FromPage):
-    """What a voter wants to judge; any dimension by default, of excerpts where there are any."""
+    """The dimension that a voter wants to judge; any dimension by default, of excerpts if there are any."""
 
     protocol: str | None = None
     dimension: str | None = None
@@ -69,7 +69,9 @@ def _voter(request: Request, site: CurrentSite) -> str:
 @routes.get("/arena/offer", include_in_schema=False, dependencies=[limit("120/minute")])
 @in_turn
 def offer(request: Request, site: CurrentSite) -> JSONResponse:
-    """What the tab offers this person: the dimensions that can be judged, or why nothing can, and its texts."""
+    """What the tab offers this person: the dimensions that can be judged, or the reason why there are none, and its
+    texts.
+    """
     texts, closed = _texts(request, site), site.services.closed
     offered = {} if closed else site.services.arena.dimensions_by_protocol()
     state, sentence = "open", ""
@@ -295,7 +297,7 @@ def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -
 
 
 def _matrix(part: Standings) -> list[list[dict[str, Any] | None]]:
-    """Row against column, best first: share won, battles, and one of nine shades; None where they never met."""
+    """Row against column, best first: share won, battles, and one of nine shades; None if they never met."""
     positions = [part.tally.systems.index(row.system) for row in part.ratings.systems]
     shares, battles = part.tally.shares, part.tally.battles
     return [

@@ -129,7 +129,7 @@ def _view(request: Request) -> BoardView:
 
 
 def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:
-    """The view of an address, which a file has to be of: nobody would see that it is of another."""
+    """The view of an address, which a file must be of: nobody would see that it is of another."""
     index = folder.index()
     if index.empty:
         raise BadInput(write_sentence("nothing-measured"))

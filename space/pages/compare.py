@@ -160,7 +160,7 @@ Wish = Annotated[SoundWish, Depends()]
 @routes.api_route("/compare/audio", methods=["GET", "HEAD"], dependencies=[limit("300/minute")])
 @in_turn
 def audio(request: Request, site: CurrentSite, wish: Wish) -> Response:
-    """Send a recording, at the loudness of the one beside it where that is named."""
+    """Send a recording, at the loudness of the one next to it where that is named."""
     copy = wish.read(site, Recordings.file)
     return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 

@@ -31,7 +31,7 @@ Participant = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}$"
 
 
 class Invitation(FromPage):
-    """Who comes, as the link says; nobody named means who signed in."""
+    """The listener that the link names; without a name, the signed-in person."""
 
     prolific: Participant | None = None
     pid: Participant | None = None
@@ -75,7 +75,7 @@ def page(request: Request, site: CurrentSite, test: str) -> HTMLResponse:
 
 @routes.post("/listen/{test}/sessions", dependencies=[limit("600/hour")])
 def begin(request: Request, site: CurrentSite, test: str, invitation: Invitation) -> JSONResponse:
-    """Come back, or begin where the listener consents; null for who has not begun and does not consent."""
+    """Come back, or begin where the listener consents; null for anyone who has not begun and does not consent."""
     who = _identify(request, site, invitation)
     overview = _overview(site, test)
     stands = site.services.listening.resume(test, who)

@@ -32,7 +32,7 @@ class ListenerStanding(FromPage):
 
 
 def read_overview(site: CurrentSite, operator: Operator, test: str) -> session_results.Overview:
-    """What there is of the test of an address, for an operator."""
+    """The test of an address with its results, for an operator."""
     if test not in site.services.listening.tests():
         raise ArenaRefused(refusal.UNKNOWN, "there is no such listening test", code="no-such-listening-test")
     return session_results.read_overview(site.services.database, test)

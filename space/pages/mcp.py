@@ -47,7 +47,7 @@ VISITOR = Submitter("visitor without a name")
 class SubmissionCheck:
     """Looks submissions of programs over: signed in as in the form, without that a model repo alone.
 
-    For who is not signed in the Hub is asked as anybody may ask it, so that nothing is said of repos that only this
+    For who is not signed in the Hub is asked as anybody may ask it, so nothing is said of repos that only this
     board can read; few at a time, few an hour, and nothing is queued or kept.
     """
 
@@ -65,7 +65,7 @@ class SubmissionCheck:
             asked: arguments of `draft_document`: `repo`, `benchmark`, `track`, `task`.
 
         Raises:
-            BadInput: there is nothing to look over, or only for who is signed in.
+            BadInput: there is nothing to look over, or only for anyone who is signed in.
             TooMany: more than one address or all may ask for.
             HubUnavailable: the Hub does not answer.
         """
@@ -157,7 +157,7 @@ routes = APIRouter(include_in_schema=False, lifespan=run_server)
 async def answer(request: Request) -> Response:
     """Hand a request to the tools."""
     _asking.set(request)
-    if request.method == "GET":  # There are no sessions, so that nothing would ever come in a stream without end.
+    if request.method == "GET":  # There are no sessions, so nothing would ever come in a stream without end.
         return JSONResponse({"error": "there is no stream here: send POST"}, 405, {"Allow": "POST"})
     if (tools := getattr(request.app.state, "tools", None)) is None:
         return JSONResponse({"error": "this site is starting or ending; ask again in a moment"}, 503)

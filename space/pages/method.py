@@ -58,7 +58,7 @@ def _list_changes(site: Site) -> list[Change]:
 
 @routes.get("/method", dependencies=[limit("60/minute")])
 def method(request: Request, site: CurrentSite) -> Response:
-    """Show how the board comes about, how far metrics agree with people, and what changed."""
+    """Show how the board is made, how far metrics agree with people, and what changed."""
     agreements, language = _compute_agreement(site), site.language(request)
     published = compute_published()
     history, ranking = _list_changes(site), site.services.rankings.current()
@@ -99,7 +99,7 @@ def _validity_row(row: Validity, language: str) -> dict[str, Any]:
 
 
 def _searches(rows: list[Validity]) -> list[dict[str, Any]]:
-    """What stands above a table of agreements, for each human measure: how many keys, systems, and what chance does."""
+    """What is above a table of agreements, for each human measure: how many keys, systems, and what chance does."""
     return [
         {
             "human": row.human,

@@ -91,7 +91,7 @@ def schema() -> JSONResponse:
 
 @routes.get("/submit/scripts/{benchmark}/{split}.zip", dependencies=[limit("20/minute", "scripts")])
 def scripts(site: CurrentSite, benchmark: str, split: str) -> Response:
-    """The scripts to be read aloud, named as their recordings have to be named."""
+    """The scripts to be read aloud, named as their recordings must be named."""
     content = write_scripts(*_spoken(site.services.desk, benchmark, split))
     return Response(content, 200, attach(f"podeval-{benchmark}-{split}-scripts.zip"), "application/zip")
 
@@ -202,7 +202,7 @@ def _describe(site: Site, row: SubmissionRow) -> dict[str, Any]:
 
 
 def get_submitter(person: Person) -> Submitter:
-    """Who a person is to the queue; the one person of this machine is its operator.
+    """A person's role in the queue; the only user of this machine is its operator.
 
     Raises:
         Refused: their name is one under which this installation writes.

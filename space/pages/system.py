@@ -29,7 +29,7 @@ routes = APIRouter(include_in_schema=False)
 routes.get("/report/{name:path}")(lambda name: RedirectResponse(write_system_address(name)))
 
 MOST = 60
-"""Defects that a page lists; the worst where there are more."""
+"""Defects that a page lists; the worst if there are more."""
 
 AROUND = 1.0
 """Seconds before and after a defect that are played with it."""
@@ -168,7 +168,7 @@ def _list_defects(defects: Sequence[TimedDefect], audio: str, texts: Mapping[str
 
     Args:
         defects: the defects of the item.
-        audio: address of its recording; empty where there is none to play.
+        audio: address of its recording; empty if there is none to play.
         texts: the texts of the page `report`.
     """
     worst = sorted(defects, key=lambda defect: _SEVERITIES.index(defect.severity))[:MOST]

@@ -67,7 +67,7 @@ class RecordingsUpload(TabPart):
         tracks.change(self.show, tracks, self._answer, **quick)
 
     def token_of(self, owner: str) -> str:
-        """The folder of what a person uploaded and has not submitted; empty where there is nothing."""
+        """The folder of what a person uploaded and has not submitted; empty if there is nothing."""
         upload = self.uploads.waiting(owner, self._desk.queue)
         return upload.token if upload is not None else ""
 

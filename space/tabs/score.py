@@ -34,7 +34,8 @@ from podeval.text.message_catalogue import FIRST
 from podeval.texts import write_sentence
 
 IN_TURN: dict[str, Any] = {"concurrency_limit": WAITING + 1, "api_visibility": "private", "show_progress": "hidden"}
-"""Whoever measures waits in our line and not in Gradio's, which is one per language and says no place in our words."""
+"""Anyone who measures waits in our line and not in Gradio's, which is one per language and says no place in our
+words."""
 
 
 OWN = "own"
@@ -188,7 +189,7 @@ class RecordingPart(ScorePart):
         return gr.Column(visible=False), example
 
     def look_at(self, audio: str | None) -> str:
-        """What is wrong with a recording that was just chosen; empty where nothing is known to be."""
+        """What is wrong with a recording that was just chosen; empty if nothing is known to be."""
         return render_problem(self._too_large(audio) if audio else "")
 
     def measure(
@@ -251,7 +252,7 @@ class RecordingPart(ScorePart):
             yield path, words, count
 
     def _missing(self, which: str, audio: str | None, words: str, names: Sequence[str]) -> str:
-        """What a visitor has to choose or enter first; empty where nothing is missing."""
+        """What a visitor has to choose or enter first; empty if nothing is missing."""
         texts = self._texts
         if which not in EXAMPLES:
             if not audio:

@@ -122,7 +122,7 @@ class SubmitTab(TabPart):
         gr.on([lists.select, refresh.click], self.show_queue, None, [stranger, lists], **quiet)
         self._recordings.connect(tracks)
         # What is typed stays in the browser tab until it is taken: when the server was away and answers again, Gradio
-        # loads its page anew, and a language is chosen by loading it, too.
+        # loads its page again, and a language is chosen by loading it, too.
         app.load(inputs=draft, outputs=draft, js=_RESTORE, **_IN_BROWSER)
         gr.on([each.change for each in draft], inputs=draft, js=_KEEP, **_IN_BROWSER)
         sent.then(inputs=answer, js=_FORGET, **_IN_BROWSER)
@@ -173,7 +173,7 @@ class SubmitTab(TabPart):
         return ["", *columns, *self._mark("", {})]
 
     def document(self, kind: Any, tracks: Any, given: tuple[Any, ...], owner: str = "") -> dict[str, Any]:
-        """What is filled in, as the document that `podeval submit` reads.
+        """The filled-in form, as the document that `podeval submit` reads.
 
         Outputs for which no repo is named are those that their owner uploaded.
         """
@@ -247,7 +247,7 @@ class SubmitTab(TabPart):
         return hub.jobs if hub is not None else None
 
     def check(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> list[Any]:
-        """What the gate says; nothing is queued."""
+        """The gate's answer; nothing is queued."""
         try:
             self._limit(request, CHECK_RATE, "submit check")
             who = get_submitter(self._site.require_person(request.request))
@@ -276,7 +276,7 @@ class SubmitTab(TabPart):
         return [self._answer(request, row=row), self.show_queue(request)[1], *self._mark("", {})]
 
     def show_queue(self, request: gr.Request) -> list[str]:
-        """How to sign in where nobody is; the submissions of who asks, with their cost, and the queue of all."""
+        """The sign-in if nobody is signed in; the person's own submissions with their cost, and the whole queue."""
         web, queue = request.request, self._desk.queue
         self._site.limit(web, SHOW_RATE, "queue")
         person = self._site.person(web)
@@ -304,7 +304,7 @@ class SubmitTab(TabPart):
         ]
 
     def _folder_beside(self, document: dict[str, Any]) -> Path | None:
-        """The folder beside a document whose outputs were uploaded here."""
+        """The folder next to a document whose outputs were uploaded here."""
         return self._recordings.uploads.folder if "folder" in document["source"] else None
 
     def _judge(self, request: gr.Request, kind: str, refusals: list[dict[str, str]], **told: Any) -> list[Any]:

@@ -3,7 +3,7 @@
 `python studies/speed/board.py` writes the tables, serves the real site in a process of its own and asks it, one
 request after the other, as readers do; then a real Chromium opens it. Times of the server are from the first byte of a
 request to the last of its answer, on the loopback interface. Wall time depends on what else the machine does: the load
-stands beside, and the time that the server's process had on a processor.
+is next to, and the time that the server's process had on a processor.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def open_first(address: str, process: subprocess.Popen[bytes], begun: float) -> 
         for _ in range(2):
             before, begun = processor_seconds(process.pid), time.perf_counter()
             httpx.get(address, headers={"accept-language": language}, timeout=60).raise_for_status()
-            # What goes on in the background is of the request too.
+            # What continues in the background is of the request too.
             time.sleep(0.5)
             taken = time.perf_counter() - begun - 0.5
             costs.append(f"{processor_seconds(process.pid) - before:.2f} s of processor ({taken:.2f} s)")

@@ -184,7 +184,7 @@ def write_voice(path: Path) -> str:
 
 
 def count_stored(folder: Path) -> int:
-    """Count the parameters that lie in a folder's weights."""
+    """Count the parameters that are in a folder's weights."""
     from safetensors import safe_open
 
     total = 0

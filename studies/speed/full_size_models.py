@@ -43,7 +43,7 @@ class FullSize:
         source: where its configuration is from.
         small_files: writes a tiny submission, whose small files are kept.
         parts: its networks.
-        base: a further model, the codec or what a LoRA adapts, where it lies outside the folder.
+        base: a further model, the codec or what a LoRA adapts, where it is outside the folder.
     """
 
     published: str
@@ -93,7 +93,7 @@ _MMS = {"vocab_size": 38}
 
 
 def _lora(folder: Path) -> None:
-    """Write an adapter of rank 16 on Qwen3-0.6B; its base is beside it."""
+    """Write an adapter of rank 16 on Qwen3-0.6B; its base is next to it."""
     tiny_submissions.causal_lm(folder / "base")
 
 

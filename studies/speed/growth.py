@@ -132,7 +132,7 @@ def measure_everything(
 
 
 def find_voices(material: Path) -> Any:
-    """Return the two voices that the clips have to be in, from the first dialogue."""
+    """Return the two voices that the clips must be in, from the first dialogue."""
     from growth_material import RATE, read_dialogues
 
     from podeval.recording import Recording

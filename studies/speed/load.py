@@ -10,7 +10,7 @@ Meanwhile a reader opens the board every two seconds: its page, its rows for pro
 
 The listeners are another process, which tells how busy it was itself. Times at the server are from the moment a request
 was read to the last byte of its answer, taken around the whole site; times at the listener hold the generator's own
-delays, too. What was acknowledged is compared with the database at the end: lost and doubled votes have to be none.
+delays, too. What was acknowledged is compared with the database at the end: lost and doubled votes must be none.
 """
 
 import argparse

@@ -4,7 +4,7 @@
     python studies/speed/long_recording.py speech.wav --hours 10 --metrics integrity --channels 1 --limit 1
 
 The speech is repeated to the wanted length in two channels that differ, every repetition in noise of its own at -50 dB,
-and written as a FLAC file, which is opened as `podeval measure` opens it. With --music, a tune in steady tones lies
+and written as a FLAC file, which is opened as `podeval measure` opens it. With --music, a tune in steady tones is
 under every second half minute, 8 dB below the speech, so that the metrics of speech are given the separated speech.
 
 Each metric is measured in a process of its own, after the models that it needs are loaded, with the file's opening:
@@ -30,7 +30,7 @@ METRICS = "loudness,reverb_consistency,sptd,timbre_consistency,distillmos,dnsmos
 """By default; `smr` needs --music."""
 
 MUSIC_BELOW, NOISE_BELOW = 8.0, 50.0
-"""How far music and noise lie below the speech, dB."""
+"""How far music and noise are below the speech, dB."""
 
 MUSIC_SECONDS = 30
 _MUSIC_NOTES = (220.0, 277.18, 329.63, 440.0, 369.99, 293.66, 246.94, 329.63)

@@ -73,7 +73,7 @@ def scripts() -> list[Script]:
 
 
 def make(path: Path, minutes: float) -> None:
-    """Write so many minutes of speech, and beside them as .txt the words, as .json the turns with their times."""
+    """Write so many minutes of speech, and next to them as .txt the words, as .json the turns with their times."""
     voice = HibariPiper()
     voice.threads = len(os.sched_getaffinity(0))
     turns: list[dict[str, Any]] = []

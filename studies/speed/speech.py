@@ -1,4 +1,4 @@
-"""Write some minutes of speech for the other scripts: a dialogue of the demo in two voices, and beside it its words.
+"""Write some minutes of speech for the other scripts: a dialogue of the demo in two voices, and next to it its words.
 
 python studies/speed/speech.py speech.wav
 """

@@ -35,7 +35,7 @@ def cut(path: Path, folder: Path, clips: int, seconds: float) -> list[Path]:
 
 
 def everything(path: Path) -> None:
-    """Each embedded metric of one clip, computed anew."""
+    """Each embedded metric of one clip, computed again."""
     from podeval.metrics import catalogue
     from podeval.recording import Recording
     from podeval.recording.cache import Cache

@@ -237,7 +237,7 @@ def test_a_video_without_sound_is_refused(tmp_path: Path) -> None:
         stream.pix_fmt = "yuv420p"
         container.mux(stream.encode(av.VideoFrame(32, 32, "yuv420p")))
         container.mux(stream.encode(None))
-    with pytest.raises(BadAudio, match="holds video but no audio"):
+    with pytest.raises(BadAudio, match="contains video but no audio"):
         decode(tmp_path / "a.mp4")
 
 

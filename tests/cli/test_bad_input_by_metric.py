@@ -190,7 +190,7 @@ def test_words_that_should_be_heard_and_are_none(podeval: Podeval, files: Path) 
     for text, sentence in {
         "nowhere.txt": "does not exist; check the path",
         "folder": "is a directory; name the files in it",
-        "empty.txt": "is empty; it should hold a text or a script",
+        "empty.txt": "is empty; it should contain a text or a script",
         "latin1.txt": "cannot be read as UTF-8 text",
     }.items():
         assert sentence in podeval("measure", "wer", files / "voice.wav", "--text", files / text, code=2).out
@@ -201,14 +201,14 @@ def test_texts_that_cannot_be_read_and_texts_without_words(podeval: Podeval, fil
     for file, sentence in {
         "nowhere.txt": "does not exist; check the path",
         "folder": "is a directory; name the files in it",
-        "empty.txt": "is empty; it should hold a text or a script",
+        "empty.txt": "is empty; it should contain a text or a script",
         "latin1.txt": "cannot be read as UTF-8 text",
         "noise.wav": "cannot be read as UTF-8 text",
     }.items():
         assert sentence in podeval("measure", name, files / file, code=2).out
     for file in ("dots.txt", "turns.json"):
         said = podeval("measure", name, files / file, code=1)
-        assert "the text holds no words, only punctuation; give the words of the script" in said.out
+        assert "the text contains no words, only punctuation; give the words of the script" in said.out
 
 
 def test_a_language_that_is_none_is_told_with_those_that_are(podeval: Podeval, files: Path) -> None:

@@ -145,7 +145,7 @@ def test_a_summary_keeps_rate_and_channels(podeval: Podeval, folder: Path) -> No
 
 def test_a_summary_of_less_than_three_minutes_is_the_recording(podeval: Podeval, folder: Path) -> None:
     said = podeval("data", "segments", "show.txt", "--audio", "show.wav", "--summary-out", "all.wav", "--json")
-    assert "shorter than three minutes; all.wav holds all of it, without cuts" in said.err
+    assert "shorter than three minutes; all.wav contains all of it, without cuts" in said.err
     assert json.loads(said.out)["summary"]["excerpts"] == [{"start": 0.0, "end": 20.0}]
     np.testing.assert_array_equal(soundfile.read("all.wav")[0], soundfile.read("show.wav")[0])
 
@@ -250,7 +250,7 @@ def test_audio_is_heard_and_its_transcript_gives_the_same_clips(
         "data", "segments", "show.wav", "--transcript-out", "heard.txt", "--clips-out", "clips", "--json", code=0
     )
     found = json.loads(said.out)
-    assert "show.wav: 1 of 3 segments are left out, as no speaker was found where they are" in said.err
+    assert "show.wav: 1 of 3 segments are left out, because no speaker was found there" in said.err
     assert Path("heard.txt").read_text() == "[Speaker S1] [0.00-2.00]: Hello.\n[Speaker S2] [2.20-5.00]: Hi!\n"
     assert found["clips"][0].pop("audio_file") == "dialog_1_S1-S2_0.00-5.00.wav"
     assert soundfile.info("clips/dialog_1_S1-S2_0.00-5.00.wav").frames == 5 * RATE

@@ -88,7 +88,7 @@ def test_a_design_is_written_from_folders_whose_files_pair_by_name(
         "  scale ACR: Bad, Poor, Fair, Good, Excellent (1 to 5), as in ITU-T P.800 (absolute category rating)",
     ]
     text = Path("test.yaml").read_text()
-    assert "test.yaml is there already" in podeval(*new, "mos", "aria", "basso", "--out", "test.yaml", code=2).err
+    assert "test.yaml already exists" in podeval(*new, "mos", "aria", "basso", "--out", "test.yaml", code=2).err
     assert Path("test.yaml").read_text() == text
     Path("some.yaml").write_text(text.replace("each: all\n", ""))
     shorter = podeval("listening", "check", "some.yaml").out

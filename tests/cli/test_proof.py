@@ -64,7 +64,7 @@ def test_what_cannot_be_read_or_written_is_refused_before_anything_is_heard(pode
     for arguments, sentence in (
         ((folder / "absent.txt", folder / "audio"), "does not exist"),
         ((folder / "book.txt", folder / "absent.wav"), "absent.wav"),
-        ((folder / "book.txt", folder / "audio", "--out", folder / "a.parquet"), "has to end in .html, .json or .csv"),
+        ((folder / "book.txt", folder / "audio", "--out", folder / "a.parquet"), "must end in .html, .json or .csv"),
         ((folder / "book.txt", folder / "audio", "--language", "fr"), "choose en or zh"),
     ):
         assert sentence in podeval("proof", *arguments, code=2).err

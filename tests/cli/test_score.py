@@ -67,7 +67,7 @@ def test_json_is_one_object_a_file(podeval: Podeval, recordings: Path) -> None:
         (["nowhere.wav"], "does not exist: check the path"),
         (["one.wav", "--metrics", "dnmos"], "did you mean 'dnsmos'"),
         (["one.wav", "--profile", "best"], "there is no profile 'best'"),
-        (["one.wav", "--out", "report.doc"], "the name has to end in .html, .json, .csv or .parquet"),
+        (["one.wav", "--out", "report.doc"], "the name must end in .html, .json, .csv or .parquet"),
         (["one.wav", "--labels", "labels.srt"], "labels are .txt (Audacity) or .vtt (WebVTT)"),
         (["one.wav", "--metrics", "wer"], "wer needs the words: --text FILE"),
         (["one.wav", "two.wav", "--labels", "a.txt"], "--labels takes one recording"),

@@ -32,7 +32,7 @@ def test_check_and_submit_say_the_same_of_what_is_there_already(
     assert not (tmp_path / "board").exists(), "nothing is made to look something over"
     assert podeval(*command).code == 0
     for more in ((), ("--check",)):
-        assert "duplicate: the same is queued already" in podeval(*command, *more, code=2).err
+        assert "duplicate: it is already queued" in podeval(*command, *more, code=2).err
     (tmp_path / "mine/audio" / f"{item.id}.flac").write_bytes(b"fLaC, another take")
     changed = podeval(*command, "--check")
     assert changed.code == 2, "the system is busy, which submitting would say too"

@@ -163,7 +163,7 @@ TWO = [{"user": "I have a question.", "assistant": "Yes?"}, {"user": "What about
         ({"turns": TWO[:1], "needs": [1], "because": "x"}, "the user speaks 1 times, not 2 to 4"),
         ({"turns": TWO, "needs": [], "because": "x"}, "name at least one of the turns before the last, 1 to 1"),
         ({"turns": TWO, "needs": [2], "because": "x"}, r"needs is \[2\]"),
-        ({"turns": TWO, "needs": [1], "because": " "}, "does not say what of the earlier turns is needed"),
+        ({"turns": TWO, "needs": [1], "because": " "}, "does not say what it needs from the earlier turns"),
         (
             {"turns": [TWO[0], TWO[1] | {"assistant": "Well, " * 151}], "needs": [1], "because": "x"},
             "answer 2 has 151 words, not 1 to 150",

@@ -29,7 +29,7 @@ def test_other_rows_than_the_pinned_ones_are_refused(tmp_path: Path) -> None:
         '"source": "s", "scene": "news", "language": "english"}\n'
     )
     build.build("lfs_bench", tmp_path / "lfs", source=str(folder), configs=["texts"], cache=tmp_path)
-    with pytest.raises(BadInput, match="holds other rows"):
+    with pytest.raises(BadInput, match="has other rows"):
         load_items(LFS, "test", tmp_path / "lfs")
 
 

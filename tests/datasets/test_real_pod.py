@@ -262,7 +262,7 @@ def test_every_wrong_row_is_named_by_its_rule_and_nothing_is_written(tmp_path: P
 def test_a_file_that_is_none_of_its_kind_is_a_sentence(tmp_path: Path) -> None:
     source = damaged(tmp_path / "mine")
     (source / "real_pod_topics.json").write_text("[1, 2]")
-    with pytest.raises(BadInput, match="holds no items"):
+    with pytest.raises(BadInput, match="contains no items"):
         build("real_pod", tmp_path / "out", source=str(source), cache=tmp_path / "cache")
 
 

@@ -269,7 +269,7 @@ FAILURES: dict[str, tuple[str, dict[str, Any], str, int]] = {
         "answered 429: Resource has been exhausted",
         4,
     ),
-    "Google answers nothing": ("google", {"body": "{}"}, "holds no choice", 4),
+    "Google answers nothing": ("google", {"body": "{}"}, "contains no choice", 4),
     "DashScope filters the request": (
         "dashscope-omni",
         {"status": 400, "body": blocked("data_inspection_failed")},

@@ -113,7 +113,9 @@ def test_sides_and_letters_differ_between_listeners_and_are_the_same_when_asked_
 
 def test_a_test_that_takes_too_long_is_refused_with_what_would_fit() -> None:
     """17 pages of a reference, two anchors and four systems of 18 s: (5 + 7 * 18 + 6 * 4) * 17 s are 44 minutes."""
-    with pytest.raises(BadInput, match="about 44 minutes for 17 items, and the test is to take 30; 11 items would fit"):
+    with pytest.raises(
+        BadInput, match="about 44 minutes for 17 items, and the test should take 30; 11 items would fit"
+    ):
         read_design(mushra(17, 4, items_each=17))
     assert read_design(mushra(17, 4)).items_heard == 11
     assert read_design(mushra(17, 4, items_each=17, minutes=45)).items_heard == 17

@@ -274,7 +274,7 @@ def test_a_timeline_of_words_has_no_seconds() -> None:
 
 def test_a_folder_without_recordings_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("words")
-    with pytest.raises(BadInput, match="holds no recordings"):
+    with pytest.raises(BadInput, match="contains no recordings"):
         list_recordings(tmp_path)
 
 

@@ -197,7 +197,7 @@ def test_a_text_without_words_is_an_unscored_item(mattr: Any) -> None:
 
 @pytest.mark.parametrize("predictions", ["episode.wav", b"RIFF", {"array": [0.0]}, Path("a.wav")])
 def test_one_item_where_a_list_belongs_is_refused(loudness: Any, predictions: Any) -> None:
-    with pytest.raises(BadInput, match=r"predictions is a list with one entry an item.*put it in brackets"):
+    with pytest.raises(BadInput, match=r"predictions is a list with one entry per item.*put it in brackets"):
         loudness.compute(predictions=predictions)
 
 

@@ -116,7 +116,9 @@ def test_a_reference_is_the_same_from_its_file(people: likeness.PeopleReference,
     assert likeness.score_set(again, one)[0] == pytest.approx(likeness.score_set(people, one)[0], abs=1e-4)
     (tmp_path / "text.npz").write_text("no reference")
     for name in ("text.npz", "absent.npz"):
-        with pytest.raises(BadInput, match=r"is no reference of human_likeness .* `podeval data likeness-reference`"):
+        with pytest.raises(
+            BadInput, match=r"is not a reference of human_likeness .* `podeval data likeness-reference`"
+        ):
             likeness.PeopleReference.load(tmp_path / name)
 
 

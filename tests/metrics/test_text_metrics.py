@@ -105,5 +105,5 @@ def test_a_window_that_holds_no_n_gram_is_refused() -> None:
 @pytest.mark.parametrize("name", ["distinct_n", "mattr", "info_dens"])
 def test_punctuation_alone_is_no_text(name: str) -> None:
     found = scoring.unscored(name, {"text": "… — !!! ( ) " * 50})
-    assert found.reason == "the text holds no words, only punctuation; give the words of the script"
+    assert found.reason == "the text contains no words, only punctuation; give the words of the script"
     assert isinstance(catalogue.get(name)({"text": "… 42 !!!"}, {}), Score), "a number is said as words"

@@ -176,7 +176,7 @@ def test_an_index_that_reaches_elsewhere_is_refused(hub_client: Any, tiny_models
     index = folder / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": {"a": "../../secret.safetensors"}}))
     hub_client.publish("own/reaching", COMMIT, folder)
-    with pytest.raises(BadInput, match="not safetensors files beside it"):
+    with pytest.raises(BadInput, match="files next to it that are not safetensors files"):
         install("own/reaching", COMMIT, lambda line: None)
 
 

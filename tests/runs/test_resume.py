@@ -141,7 +141,7 @@ def test_a_run_made_otherwise_is_refused_and_left_as_it_is(
 ) -> None:
     run()
     before = lines(tmp_path / "runs")
-    with pytest.raises(BadInput, match=r"holds a run that differs in seed; choose another folder with --out"):
+    with pytest.raises(BadInput, match=r"contains a run that differs in seed; choose another folder with --out"):
         run(seed=1)
     monkeypatch.setattr(tiny.Singer, "pitch", 300)
     with pytest.raises(BadInput, match="differs in generation"):

@@ -77,5 +77,5 @@ def test_what_is_no_run_or_no_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="lower-case letters"):
         draft_submission(run.path, tmp_path / "xy", "My TTS")
     draft_submission(run.path, tmp_path / "xy", "xy")
-    with pytest.raises(BadInput, match="is there already"):
+    with pytest.raises(BadInput, match="already exists"):
         draft_submission(run.path, tmp_path / "xy", "xy")

@@ -42,7 +42,7 @@ def test_the_voices_of_a_qwen_omni_are_a_pickle_that_is_looked_at_when_it_is_fet
 def test_what_is_fetched_beside_the_weights_is_bounded_too(submitted: Submitted) -> None:
     document = submitted(changes={"vocab.txt": b"x" * 900, "tokenizer.txt": b"x" * 900, "demo.wav": b"x" * 9_000})
     message = refused(document, Gate(limits=GateLimits(other_bytes=1_500)))["volume"]
-    assert "0.0 GB of configs, tokenizers and voices lie beside the weights" in message
+    assert "0.0 GB of configs, tokenizers and voices are next to the weights" in message
     Gate(limits=GateLimits(other_bytes=8_000)).check(document)
 
 
@@ -82,7 +82,7 @@ def test_nothing_of_the_weights_but_their_headers_is_downloaded(submitted: Submi
                 + b'{"w": {"dtype": "F32", "shape": [99], "data_offsets": [0, 396]}}'.ljust(88)
             },
             "safetensors",
-            "is 96 bytes, but its header speaks of 396; upload the whole file",
+            "is 96 bytes, but its header states 396; upload the whole file",
         ),
         ({"modeling.py": b"import os"}, "code", "holds modeling.py; remove it"),
         ({"tools/run.sh": b"rm"}, "code", "holds tools/run.sh"),

@@ -53,7 +53,7 @@ def test_changed_recordings_are_another_submission_and_the_same_ones_are_not(
     end(queue, row.id)
     for attempt in (desk.check, desk.submit):
         with pytest.raises(
-            SubmissionRefused, match=f"the same is published already as {row.id}; change what is in the folder"
+            SubmissionRefused, match=f"it is already published as {row.id}; change what is in the folder"
         ):
             attempt(document, document_folder=beside)
     change(beside)
@@ -68,7 +68,7 @@ def test_another_name_of_the_folder_or_of_the_system_is_not_another_submission(
     (beside / "audio").rename(beside / "renamed")
     plain = outputs_document(folder="renamed").model_dump(mode="json")
     plain["system"]["id"] = "somebody_else"
-    with pytest.raises(SubmissionRefused, match=f"the same is queued already as {row.id}"):
+    with pytest.raises(SubmissionRefused, match=f"it is already queued as {row.id}"):
         desk.submit(Submission.model_validate(plain), document_folder=beside)
 
 

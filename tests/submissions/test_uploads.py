@@ -212,7 +212,7 @@ def test_uploaded_recordings_are_submitted_like_other_outputs_and_removed_when_n
     assert len(list(copied.rglob("*.flac"))) == 51
     assert uploads.clear(queue) == []
     again = uploads.take(whole(tmp_path), "alice", queue)
-    with pytest.raises(SubmissionRefused, match=f"the same is queued already as {row.id}"):
+    with pytest.raises(SubmissionRefused, match=f"it is already queued as {row.id}"):
         desk.submit(outputs_document(folder=again.token), ALICE, document_folder=uploads.folder)
     assert len(files_in(uploads)) == 4, "what is submitted stays when the person uploads again"
     queue.cancel(row.id, "alice")

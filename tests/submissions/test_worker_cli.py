@@ -62,7 +62,7 @@ def test_a_worker_runs_jobs_by_its_options_and_by_the_environment(
     monkeypatch.setattr("podeval.submissions.hub_generation.OnTheHub.pause", 0.05)
     places = ("--database", store, "--runs", tmp_path / "board", "--work", tmp_path / "work")
     out = said("worker", "--once", *trusted(), *places, *options)
-    assert "a job costs at most 7.50 USD on h200; 0.00 of 20.00 USD are gone" in out
+    assert "a job costs at most 7.50 USD on h200; 0.00 of 20.00 USD are spent" in out
     assert f"{row.id}: published" in out
     (spec,) = hub_jobs.specs
     assert (spec["dockerImage"], spec["flavor"], spec["timeoutSeconds"]) == (IMAGE, "h200", 5_400)

@@ -105,7 +105,7 @@ def test_chinese_is_compared_by_characters() -> None:
 def test_a_stretch_stands_for_itself_and_not_within_another_word() -> None:
     lines = [{"text": "Bus 15 and bus 5.", "readings": [{"text": "5", "accepted": ["number five"]}]}]
     assert AcceptedReadings.parse(lines).choose("bus 15 and bus number five").text == "Bus 15 and bus number five."
-    with pytest.raises(BadInput, match="does not stand in"):
+    with pytest.raises(BadInput, match="does not occur in"):
         AcceptedReadings.parse([{"text": "Bus 15.", "readings": [{"text": "5"}]}])
 
 

@@ -60,9 +60,9 @@ def test_text_and_speakers_are_in_order() -> None:
         ('[{"text": "who?"}]', "turn 1 of the script needs a speaker"),
         ('[["A", "Hello."], {"speaker": "B", "text": null}]', "turn 2 of the script needs"),
         ([{"speaker": "A", "text": "a"}, "b"], "turn 2 of the script is not an object"),
-        ("[]", "holds no words"),
-        ("  ", "holds no words"),
-        ('[{"speaker": "A", "text": " "}]', "holds no words"),
+        ("[]", "contains no words"),
+        ("  ", "contains no words"),
+        ('[{"speaker": "A", "text": " "}]', "contains no words"),
     ],
 )
 def test_what_is_no_script_is_refused_with_its_place(source: object, message: str) -> None:

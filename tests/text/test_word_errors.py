@@ -64,7 +64,7 @@ def test_silence_is_a_rate_of_one_and_babble_can_exceed_it() -> None:
 
 @pytest.mark.parametrize("reference", ["", "  \n", "... — !"])
 def test_a_reference_without_words_cannot_be_scored(reference: str) -> None:
-    with pytest.raises(CannotScore, match="reference text holds no words"):
+    with pytest.raises(CannotScore, match="reference text contains no words"):
         count_word_errors(reference, "anything")
 
 

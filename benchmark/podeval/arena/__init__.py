@@ -1,6 +1,6 @@
 """The arena: listeners compare two outputs blindly, and ratings are computed from their votes.
 
-`Arena` serves battles and records votes, `ArenaSettings` holds what an operator can set, `ArenaRefused` says why
+`Arena` serves battles and records votes, `ArenaSettings` contains what an operator can set, `ArenaRefused` says why
 something was not accepted.
 """
 

@@ -36,7 +36,7 @@ class BattleAudio:
         self._playback = playback
 
     def file(self, name: str, *, opus: bool = False) -> Path:
-        """Return the file behind a name.
+        """Return the file after a name.
 
         It is FLAC. Two excerpts are of one size, and neither is answered before both are there: neither size nor
         waiting tells of which system a copy was made before.
@@ -82,7 +82,7 @@ class BattleAudio:
             raise ArenaRefused(UNKNOWN, write_sentence("recording-not-played")) from error
 
     def _gains(self, audio: Audio) -> tuple[float, float]:
-        """Return the gains in dB of a sound and of the other side's; 0 where nothing is compared."""
+        """Return the gains in dB of a sound and of the other side's; 0 if nothing is compared."""
         target = self._arena.settings.loudness
         if target is None or audio.compared is None:
             return 0.0, 0.0

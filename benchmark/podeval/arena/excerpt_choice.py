@@ -6,8 +6,8 @@ Votes on `excerpts` (20 to 30 s of both; a vote from 10 s heard of each side) an
 
 Nobody judges two hours of audio in one sitting, and two freely chosen excerpts would compare a greeting with a
 farewell. Short outputs are heard whole. Outputs with equally many turns (the same script, the same dialogue) are
-compared over the same turns, and where a turn has to be cut, over the same part of it; others at the same relative
-position. Whoever wants to judge recordings from beginning to end has them whole (`choose_whole`).
+compared over the same turns, and where a turn must be cut, over the same part of it; others at the same relative
+position. Anyone who wants to judge recordings from beginning to end has them whole (`choose_whole`).
 """
 
 import math
@@ -28,7 +28,7 @@ SECONDS = 30.0
 """Default length of the longest excerpt of one side."""
 
 SHORTEST_SHARE = 2 / 3
-"""Share of the longest excerpt below which the next turn is begun too, though it has to be cut."""
+"""Share of the longest excerpt below which the next turn is begun too, though it must be cut."""
 
 _TIMES_HEARD = 3
 """Number of times that both sides can be played before a battle lapses."""
@@ -165,7 +165,7 @@ def count_heard_seconds(played: Sequence[Span], length: float) -> float:
 
 
 def time_open(battle: Battle, settings: ArenaSettings) -> timedelta:
-    """Return how long a battle can be judged: whole hours, which say nothing of exact lengths, where it is long."""
+    """Return how long a battle can be judged: whole hours, which say nothing of exact lengths, if it is long."""
     (begin_a, end_a), (begin_b, end_b) = read_spans(battle)
     hours = math.floor(_TIMES_HEARD * (end_a - begin_a + end_b - begin_b) / 3600)
     return timedelta(seconds=max(settings.vote_within, 3600 * (hours + 1 if hours else 0)))

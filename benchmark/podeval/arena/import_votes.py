@@ -52,7 +52,7 @@ def import_file(database: Database, file: Path) -> TakenIn:
         file: records as JSON lines, such as a file of the public log, or the log of another arena as JSON lines or CSV.
 
     Raises:
-        BadInput: the file cannot be read, or holds something that is not a record; the message names the row.
+        BadInput: the file cannot be read, or contains something that is not a record; the message names the row.
     """
     records = list(read_file(file))
     return database.write(lambda session: take_in(session, records))
@@ -122,7 +122,7 @@ def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str],
             record.id, record.battle, record.voter, record.outcome
         ):  # fmt: skip
             raise BadInput(
-                f"the vote {record.id} is already here with different content; one of the two logs was changed"
+                f"the vote {record.id} already exists here with different content; one of the two logs was changed"
             )
         done.repeated += 1
         return

@@ -1,9 +1,9 @@
 """Battles before a judge: which systems meet on which dialogue, in which order, and what came of it.
 
 `all`: every two systems on every dialogue that both answered. `mtalk`: as people's battles in MTalk-Bench (appendix
-C.1), apart for each dimension, one of the three pairs with the closest Elo ratings so far, up to a number of battles
-(the paper's judges fought about 500 a dimension). The pairs of a round are chosen by the ratings before it, and then
-asked about together. All choices follow from the seed, so that a rerun meets the answers in the records.
+C.1), separately for each dimension, one of the three pairs with the closest Elo ratings so far, up to a number of
+battles (the paper's judges fought about 500 a dimension). The pairs of a round are chosen by the ratings before it, and
+then asked about together. All choices follow from the seed, so that a rerun meets the answers in the records.
 """
 
 from collections import defaultdict
@@ -55,7 +55,7 @@ def hold_battles(
     Args:
         dialogues: dialogues that name their systems; those of one id can meet.
         ask: the function that starts the conversation about two sides.
-        hold: the function that holds the conversations of a round.
+        hold: the function that contains the conversations of a round.
         pairing: the rule for which systems meet.
         variant: the weight of ties in the ratings of `mtalk`: none in the paper's variant, else one half.
         most: most battles of each dimension, for `mtalk`.
@@ -103,8 +103,8 @@ def read_sides(
         tell: the function that is told how many items a run's system did not answer.
 
     Raises:
-        BadInput: a source holds no dialogues, a dialogue names no system, or a run answered other items than those of
-            the dataset.
+        BadInput: a source contains no dialogues, a dialogue names no system, or a run answered other items than those
+            of the dataset.
     """
     for path in sources:
         if not path.is_dir():
@@ -119,7 +119,7 @@ def read_sides(
         dataset = load_items(benchmark, plan.split, data)
         if plan.dataset != f"{benchmark.dataset.path}@{dataset.revision}":
             raise BadInput(
-                f"the run in {path} answered other items than those of the dataset here; name its own (--data)"
+                f"the run in {path} answered items that are not in the dataset here; name its own dataset (--data)"
             )
         answered = list(read_dialogues(run, dataset.items))
         if missing := len(dataset.items) - len(answered):
@@ -142,7 +142,7 @@ class _Field:
         self._rows: list[tuple[str, str, str]] = []
 
     def choose(self) -> list[Meeting]:
-        """Choose the next meetings; none where there are enough, or nobody is left to meet."""
+        """Choose the next meetings; none if there are enough, or nobody is left to meet."""
         systems = {system for systems in self.items.values() for system in systems}
         ratings = dict.fromkeys(systems, INITIAL)
         if self._rows:

@@ -1,7 +1,7 @@
 """The last ranking of an arena on the disk, so that a site that starts has one to show until the next is computed.
 
 A file in the user's cache folder for each database: an archive of NumPy's arrays, without pickles, in which one is the
-text of everything that is no array. It is left unread where the newest vote that it rests on is no longer there.
+text of everything that is no array. It is not read if the newest vote that it rests on is no longer there.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ def write_ranking(file: Path, ranking: Any) -> None:
 
 
 def read_ranking(file: Path, kind: type[Kept]) -> Kept | None:
-    """Return the ranking in a file; None where there is none, or it cannot be read by this version.
+    """Return the ranking in a file; None if there is none, or it cannot be read by this version.
 
     Args:
         file: the file.

@@ -123,7 +123,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added
     Args:
         database: database of the arena.
         manifest: the manifest to add.
-        strict: add nothing where the audio of one output cannot be used; otherwise that output is left out.
+        strict: add nothing if the audio of one output cannot be used; otherwise that output is left out.
 
     Raises:
         BadInput: an output names a system or item that does not exist, or its audio cannot be used.
@@ -176,7 +176,7 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
     """Return the measured columns of an output: length, loudness and content hash of its audio.
 
     Raises:
-        BadInput: it is not audio, or a turn lies outside it.
+        BadInput: it is not audio, or a turn is outside it.
     """
     from podeval.audio import loudness
     from podeval.audio.decode import decode, hash_file

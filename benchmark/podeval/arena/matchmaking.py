@@ -92,7 +92,7 @@ class _Snapshot:
 
 
 class Matchmaker:
-    """The maker of battles; what it knows of all voters is made anew beside the battles every half minute or later.
+    """The maker of battles; what it knows of all voters is made again next to the battles every half minute or later.
 
     Args:
         database: the database of the arena.
@@ -158,7 +158,7 @@ class Matchmaker:
         snapshot, seed = self._current(session), wish.seed
         fields = {kind: compared for kind, compared in snapshot.fields.items() if wish.covers(*kind)}
         judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": wish.voter})}
-        # A vote is answered with who was who: what it named comes again only where there is nothing else.
+        # A vote is answered with the systems' names: a battle that it named comes again only if there is nothing else.
         protocol, before, possible = _find_open(fields, (MetBefore(judged, again=False), MetBefore(judged)))
         if not possible and not list_open_dimensions(session):
             raise ArenaRefused(NOTHING_YET, write_sentence("nothing-to-compare"))
@@ -272,7 +272,7 @@ class Matchmaker:
 
 @dataclass(frozen=True)
 class _BattleWish:
-    """Whose battle it is, the seed of its choices, and what it is to be about; None for anything."""
+    """The voter of a battle, the seed of its choices, and its topic; None for any topic."""
 
     voter: str
     seed: int

@@ -32,7 +32,7 @@ class Pool:
     Attributes:
         systems: id, title, whether in the pool, and number of items with a recording.
         dimensions: dimensions by name, each with whether it is open and its counted votes.
-        goal: counted votes wanted on each dimension; None where none is set.
+        goal: counted votes wanted on each dimension; None if none is set.
     """
 
     systems: list[tuple[str, str, bool, int]]
@@ -91,7 +91,7 @@ class ArenaModeration:
 
         def change(session: Session) -> None:
             if session.scalar(select(ArenaItem.id).where(ArenaItem.dimension == dimension).limit(1)) is None:
-                raise BadInput(f"no dimension is called {dimension!r}; `podeval arena status` lists those there are")
+                raise BadInput(f"no dimension is called {dimension!r}; `podeval arena status` lists the existing ones")
             others = operator_settings.read_closed_dimensions(session) - {dimension}
             closed = sorted(others if opened else others | {dimension})
             operator_settings.keep_setting(session, operator_settings.CLOSED_DIMENSIONS, closed, by, self._clock())
@@ -114,7 +114,7 @@ class ArenaModeration:
         self._carry_out(f"system {'into' if active else 'out of'} the pool", system, reason, by, change)
 
     def set_goal(self, votes: int | None, reason: str, by: str) -> None:
-        """Set how many counted votes are wanted on each dimension; pages show it beside the present number.
+        """Set how many counted votes are wanted on each dimension; pages show it next to the present number.
 
         Raises:
             BadInput: it is not a number of votes, or no reason is given.

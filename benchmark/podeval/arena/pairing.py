@@ -185,7 +185,7 @@ class PairingField:
         is_new = np.array([system in self.new for system in pool.systems], dtype=np.bool_)
         with_new = is_new[pool.low] | is_new[pool.high]
         self.with_new = np.flatnonzero(with_new)
-        # All pairs, and those of settled systems, closest first; the difference is 0 where one has no rating.
+        # All pairs, and those of settled systems, closest first; the difference is 0 if one has no rating.
         rating = np.array([ratings.get(system, np.nan) for system in pool.systems], dtype=np.float64)
         self.gaps = np.nan_to_num(np.abs(rating[pool.low] - rating[pool.high]))
         self.by_gap = np.argsort(self.gaps, kind="stable")
@@ -231,7 +231,7 @@ def choose_next_meeting(
     rule: Rule = "closest",
     deal: Deal | None = None,
 ) -> Meeting | None:
-    """Choose the next comparison for one voter; return None where the voter has judged everything.
+    """Choose the next comparison for one voter; return None if the voter has judged everything.
 
     Args:
         field: the systems and items that can be compared, with ratings and votes.

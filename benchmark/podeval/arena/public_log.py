@@ -3,7 +3,7 @@
 A file gets its name and its records before it is sent. A sender that dies, or does not get the answer, finds the file
 there under its name and sends nothing twice (`podeval.hub.commits`). At start-up, records that the database lacks are
 read back; a database restored from an old backup thereby also learns what it had sent.
-(`huggingface_hub.CommitScheduler` does neither: it sends what lies in a folder, and never reads back.)
+(`huggingface_hub.CommitScheduler` does neither: it sends what is in a folder, and never reads back.)
 """
 
 import contextlib
@@ -65,7 +65,7 @@ class PublicLog:
 
     Args:
         database: database whose votes are published.
-        repo: `owner/name`; it is made where it does not exist.
+        repo: `owner/name`; it is made if it does not exist.
         private: whether a new repo is private.
         token: token for the Hub; by default the one that is logged in.
         clock: returns the time in UTC.
@@ -89,7 +89,7 @@ class PublicLog:
         """Import every file of the log that this database does not have.
 
         Raises:
-            BadInput: a file holds something that is not a record, or a vote that differs from the one here.
+            BadInput: a file contains something that is not a record, or a vote that differs from the one here.
             HubUnavailable: the Hub does not answer.
         """
         return self._read_back(*self._log.files())

@@ -147,7 +147,7 @@ class Ranking:
 class Revealed:
     """The system on one side of a judged battle: title, and its rating on the battle's dimension if there is one.
 
-    `audio` is the opaque name of what was played, `whole` that of the whole recording, empty where it is the same.
+    `audio` is the opaque name of what was played, `whole` that of the whole recording, empty if it is the same.
     """
 
     system: str
@@ -163,8 +163,8 @@ class Revealed:
 class RevealedBattle:
     """Who was who in a judged battle, and what the votes say of the two.
 
-    `between` counts the votes on the two for `a`, for `b` and for neither, this one included; None where this one does
-    not count. `apart` tells whether the votes separate the two; `votes_needed` how many more would, None where nothing
+    `between` counts the votes on the two for `a`, for `b` and for neither, this one included; None if this one does
+    not count. `apart` tells whether the votes separate the two; `votes_needed` how many more would, None if nothing
     can be said.
     """
 
@@ -181,7 +181,7 @@ class RevealedBattle:
 class Rankings:
     """The ranking of an arena, computed again when the counted votes change; safe for threads.
 
-    It is computed beside those who ask, who get the last one meanwhile; after a restart, the last one is on the disk.
+    It is computed next to those who ask, who get the last one meanwhile; after a restart, the last one is on the disk.
     Where rating is quick, whoever asks first waits for the new one.
 
     Args:
@@ -215,7 +215,7 @@ class Rankings:
         return ranking
 
     def _look(self, patience: float | None) -> Ranking | None:
-        """Return the newest ranking; where there is none yet, wait for so many seconds, or until there is one."""
+        """Return the newest ranking; if there is none yet, wait for this many seconds, or until there is one."""
         with self._lock:
             if self._ranking is None and self._renewing is None and (kept := self._read_kept()) is not None:
                 self._ranking, self._cost = kept, math.inf
@@ -321,7 +321,7 @@ class Rankings:
 
 
 def rate_dimensions(battles: Battles, dimensions: Sequence[str]) -> dict[str, Standings]:
-    """Rate the systems by the votes of one protocol: pooled, where there are several dimensions, and by dimension.
+    """Rate the systems by the votes of one protocol: pooled, if there are several dimensions, and by dimension.
 
     Args:
         battles: the votes, at least one.

@@ -33,7 +33,7 @@ _CELLS: dict[str, InstrumentedAttribute[Any]] = {
 }  # fmt: skip
 
 COLUMNS = tuple(_CELLS)
-"""`seconds_*`: length of the whole output; `heard_seconds_*`: how much of it was heard; `loudness_*`: LUFS, NaN where
+"""`seconds_*`: length of the whole output; `heard_seconds_*`: how much of it was heard; `loudness_*`: LUFS, NaN if
 there is none; `preference`: `clear`, `slight` or empty."""
 
 PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "heard_seconds_", "loudness_")))
@@ -67,7 +67,7 @@ class Undecided:
 class Standings:
     """The ranking of one dimension, with the data it rests on.
 
-    `by_strength` is the same ranking where a slight preference counts as half a preference and half a tie; None where
+    `by_strength` is the same ranking where a slight preference counts as half a preference and half a tie; None if
     no vote says how clear it is.
     """
 
@@ -87,7 +87,7 @@ class Standings:
 
 
 def compute_standings(battles: Battles, *, position: bool = False, robust: bool = True) -> Standings:
-    """Compute the ranking from battles, with everything a board shows beside it.
+    """Compute the ranking from battles, with everything a board shows next to it.
 
     Args:
         battles: the battles in recorded order; only Elo depends on the order.
@@ -159,7 +159,7 @@ class HeardRatings:
 class RatedVotes:
     """The rated votes of one protocol in the order in which they were recorded, and the dimension of each.
 
-    `heard` is how much was heard of the side of which less was: seconds of an excerpt, the share of a whole.
+    `heard` is how much was heard of the side that was heard less: seconds of an excerpt, the share of a whole.
     """
 
     battles: Battles
@@ -250,7 +250,7 @@ def _number_texts() -> defaultdict[str, int]:
 def _read_columns(
     session: Session, query: ClauseElement, numbers: Sequence[Mapping[str, int] | None]
 ) -> list[NDArray[Any]]:
-    """Return the columns of a query as arrays: texts by their numbers; where there are none, the values are floats.
+    """Return the columns of a query as arrays: texts by their numbers; if there are none, the values are floats.
 
     The driver's cursor is asked, because SQLAlchemy takes as long again to make its rows of those of the driver.
     """
@@ -307,7 +307,7 @@ def list_public_votes(
         limit: most votes.
         dimension: include only this dimension.
         after: include only votes of a higher number, which the database finds at once.
-        offset: leave out so many of the first, which the database counts in an index.
+        offset: leave out this many of the first, which the database counts in an index.
     """
     page = {"after": after, "offset": offset, "limit": limit, "dimension": dimension}
     rows = session.execute(_PAGE if dimension is None else _PAGE_OF_DIMENSION, page)

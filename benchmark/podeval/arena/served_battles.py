@@ -59,7 +59,7 @@ class Audio:
     compared: "tuple[Audio, Audio] | None" = None
     """Excerpt of a side and that of the other side, whose loudness is compared."""
     seconds: float | None = None
-    """Length as played, with the silence that hides its exact length; None where nothing has to be hidden."""
+    """Length as played, with the silence that hides its exact length; None if nothing must be hidden."""
     is_excerpt: bool = False
     """Whether it is one of two excerpts, which are of equal length and size."""
 
@@ -94,7 +94,7 @@ class AudioTokens:
         return self._secret.sign("audio", battle, part, extent)
 
     def find(self, name: str) -> Audio:
-        """Return the sound behind a name.
+        """Return the sound after a name.
 
         Raises:
             ArenaRefused: the name is not of this arena, or its battle is long over.
@@ -186,7 +186,7 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
 
 @dataclass(frozen=True)
 class BattleSide:
-    """One side as a listener sees it: an opaque name of audio, its length, and how much has to be heard, in seconds.
+    """One side as a listener sees it: an opaque name of audio, its length, and how much must be heard, in seconds.
 
     The length is in whole seconds, as is the sound behind the name: an exact length would identify the recording.
     """
@@ -209,7 +209,7 @@ class BattleView:
     instructions: str
     language: str
     turns: list[Any]
-    """Turns of the user: `{"text": …, "audio": …}`, audio by an opaque name, empty where there is none."""
+    """Turns of the user: `{"text": …, "audio": …}`, audio by an opaque name, empty if there is none."""
     a: BattleSide
     b: BattleSide
     rule: str
@@ -218,7 +218,7 @@ class BattleView:
     expires_at: datetime
     comment_required: bool
     loudness: float | None
-    """LUFS to which both sides are brought; None where they are played as they are."""
+    """LUFS to which both sides are brought; None if they are played as they are."""
 
 
 def make_view(session: Session, battle: Battle, sounds: AudioTokens, token: str, settings: ArenaSettings) -> BattleView:
@@ -302,7 +302,7 @@ _OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(
 
 
 def keep_battle(session: Session, battle: Battle, now: datetime, settings: ArenaSettings) -> bool:
-    """Record a battle; False where the same voter was given the same one meanwhile.
+    """Record a battle; False if the same voter was given the same one meanwhile.
 
     Not too many battles an hour; of too many open ones the oldest lapse.
 

@@ -97,7 +97,7 @@ class Arena:
         """Time of the last rating of this process."""
 
     def why_closed(self) -> str | None:
-        """Return why no votes can be accepted; None where they can.
+        """Return why no votes can be accepted; None if they can.
 
         On a Space whose disk is lost at a restart, the arena needs a database server or a bucket, and with a bucket a
         secret that is not lost, because without it no voter would keep their pseudonym.
@@ -120,7 +120,7 @@ class Arena:
 
     @cachedmethod(attrgetter("_frozen"), lock=attrgetter("_lock"))
     def why_frozen(self) -> str | None:
-        """Return an operator's sentence on why no votes are taken; None where they are, or were a second ago."""
+        """Return an operator's sentence on why no votes are accepted; None if they are, or were a second ago."""
         with self.database.reading(one_state=False) as session:
             sentence = operator_settings.read_frozen(session).get(operator_settings.VOTES, "")
         if not sentence:
@@ -157,7 +157,7 @@ class Arena:
     def serve(
         self, voter: str, *, protocol: str | None = None, dimension: str | None = None, seed: int | None = None
     ) -> BattleView:
-        """Serve a new battle to a voter; where none is left, one that they were given and did not judge.
+        """Serve a new battle to a voter; if none is left, one that they were given and did not judge.
 
         Args:
             voter: a pseudonym.
@@ -178,7 +178,7 @@ class Arena:
         now, wish = self._clock(), {"protocol": protocol, "dimension": dimension}
 
         while True:
-            # Chosen beside the others, so that only the record of it waits for its turn to write.
+            # Chosen next to the others, so that only the record of it waits for its turn to write.
             with self.database.reading() as session:
                 try:
                     battle = self._matchmaker.new_battle(session, voter, now, **wish, seed=seed)
@@ -245,7 +245,7 @@ class Arena:
         return done
 
     def votes_goal(self) -> int | None:
-        """Return how many counted votes the operator wants on each dimension; None where nothing is set."""
+        """Return how many counted votes the operator wants on each dimension; None if nothing is set."""
         with self.database.reading() as session:
             return operator_settings.read_votes_goal(session)
 
@@ -257,7 +257,7 @@ class Arena:
     def erase(
         self, identity: str | None = None, *, pseudonym: str | None = None, account: tuple[str, str] | None = None
     ) -> Erasure | None:
-        """Erase a person and everything they gave; return None where nobody of that identity was here.
+        """Erase a person and everything they gave; return None if nobody of that identity was here.
 
         Args:
             identity: identity of the person, as proven by signing in.
@@ -288,7 +288,7 @@ class Arena:
     def sweep(self) -> vote_review.VoteReview:
         """Apply the rules of integrity to all votes; voters wait for no more than the writing of some of them.
 
-        What one sweep wrote before it was interrupted stays, and the next writes the rest.
+        Rows that a sweep wrote before an interruption stay, and the next sweep writes the rest.
         """
         with self.database.reading() as session:
             findings = judge(vote_review.read_evidence(session, self.settings), self.settings.limits)
@@ -302,7 +302,7 @@ class Arena:
         return vote_review.VoteReview(plan.votes, plan.excluded, plan.restored, len(plan.signals), alarms)
 
     def sweep_if_due(self, hours: float) -> bool:
-        """Apply the rules where nobody did for so long, in this process or another; return whether it was done.
+        """Apply the rules if nobody did for so long, in this process or another; return whether it was done.
 
         Args:
             hours: hours between two sweeps.

@@ -1,4 +1,4 @@
-"""The settings of an arena: its protocols, what is asked of voters, and the thresholds of the rules of integrity."""
+"""The settings of an arena: its protocols, the questions to voters, and the thresholds of the rules of integrity."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -67,9 +67,9 @@ class ArenaSettings:
     vote_within: float = 3600.0
     """Seconds after which a battle lapses."""
     heard_share: float = 0.9
-    """Share of each whole recording that has to be heard before a judgement; a skip needs none."""
+    """Share of each whole recording that must be heard before a judgement; a skip needs none."""
     heard_seconds: float = 10.0
-    """Seconds of each excerpt that have to be heard, less where `heard_share` of it is less."""
+    """Seconds of each excerpt that must be heard, less where `heard_share` of it is less."""
     fastest_playback: float = 2.0
     """Fastest playback rate; a vote that is sooner than it allows is refused."""
     comment_required: bool = False
@@ -101,7 +101,7 @@ class ArenaSettings:
         return cls(pairing=cast(Rule, pairing), comment_required=reason == "required")
 
     def asked_seconds(self, length: float, protocol: str) -> float:
-        """Return how many seconds of a side have to be heard.
+        """Return how many seconds of a side must be heard.
 
         Args:
             length: the length of the side as it is played, seconds.
@@ -111,6 +111,6 @@ class ArenaSettings:
         return min(self.heard_seconds, share) if protocol == EXCERPTS else share
 
     def needed_seconds(self, length_a: float, length_b: float, protocol: str) -> float:
-        """Return the fewest seconds in which what has to be heard of both sides can be heard."""
+        """Return the fewest seconds in which what must be heard of both sides can be heard."""
         seconds = self.asked_seconds(length_a, protocol) + self.asked_seconds(length_b, protocol)
         return seconds / self.fastest_playback

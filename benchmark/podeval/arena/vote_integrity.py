@@ -32,9 +32,9 @@ COLUMNS = (
 )  # fmt: skip
 """Columns of the table of votes that `judge` reads, one row per vote.
 
-`at`: seconds since the epoch. `elapsed`: seconds from serving to voting, NaN where unknown. `needed`: the fewest
-seconds in which what had to be heard can be heard. `heard`: the share of what has to be heard, of the side of which
-less was. `gold`: 1 where the answer is known and was given, 0 where it is known and the opposite was given, NaN where
+`at`: seconds since the epoch. `elapsed`: seconds from serving to voting, NaN if unknown. `needed`: the fewest
+seconds in which what had to be heard can be heard. `heard`: the share of what must be heard, of the side of which
+less was. `gold`: 1 if the answer is known and was given, 0 if it is known and the opposite was given, NaN if
 nothing is known. `counts`: whether it would count in the rating at all (no repeated battle). Skipped battles are not
 looked at.
 """

@@ -1,7 +1,7 @@
 """A bucket as a second place of every vote: one object each, written before the vote is acknowledged.
 
 On a Space the disk is lost at a restart, and SQLite is not safe on a bucket's mount; a file that is written once and
-never changed is. Objects lie in a folder for each voter, with persons' decisions on their votes, so that erasing a
+never changed is. Objects are in a folder for each voter, with persons' decisions on their votes, so that erasing a
 person is deleting a folder; erased persons are listed under `erased`. A half-written object belongs to a vote that was
 never acknowledged and is skipped.
 """
@@ -41,7 +41,7 @@ class VoteObjects:
     """The objects in one folder, such as a mounted bucket.
 
     Args:
-        folder: the folder; it is made where it does not exist.
+        folder: the folder; it is made if it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -59,7 +59,7 @@ class VoteObjects:
         self._once(folder / f"{vote}.json", json.loads(to_line(record)))
 
     def write_standings(self, session: Session, votes: Iterable[str]) -> None:
-        """Write persons' decisions on these votes beside them; those of the rules are made again by a sweep."""
+        """Write persons' decisions on these votes next to them; those of the rules are made again by a sweep."""
         rows = session.execute(select(Vote.id, Vote.voter).where(Vote.id.in_(list(votes))))
         voters = {vote: voter for vote, voter in rows}
         decided = select(Flag.id).where(Flag.vote.in_(list(voters)))
@@ -134,7 +134,7 @@ class VoteObjects:
 
 
 def _whole(file: Path) -> Any:
-    """Return the content of an object; None where it was not written to its end, or its voter was erased just now."""
+    """Return the content of an object; None if it was not written to its end, or its voter was erased just now."""
     try:
         text = file.read_bytes()
     except FileNotFoundError:

@@ -220,7 +220,7 @@ def to_line(record: Record) -> str:
 
 
 def make_vote(record: VoteRecord) -> Vote:
-    """Return the row of a vote; the database numbers it anew."""
+    """Return the row of a vote; the database numbers it again."""
     names = {*_OF_VOTE, "battle", "comment", "standing_by"} - {"number"}
     return Vote(**{name: getattr(record, name) for name in names})
 
@@ -336,7 +336,7 @@ _Table = tuple[dict[str, type], list[dict[str, Any]]]
 def export(database: Database, folder: Path, *, comments: bool = False) -> dict[str, int]:
     """Write `votes`, `standings`, `erasures`, `ratings` and `answers`, each atomically; return their numbers of rows.
 
-    An export is made anew each time, so that it can hold comments (a person who is erased is not in the next one);
+    An export is made again each time, so that it can hold comments (a person who is erased is not in the next one);
     without them it is as public as the log.
 
     Args:

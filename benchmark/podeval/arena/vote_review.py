@@ -129,10 +129,10 @@ def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
 
 
 def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: bool) -> float:
-    """Return 1 where the known answer was given, 0 where its opposite was, NaN where no answer is known.
+    """Return 1 where the known answer was given, 0 if its opposite was, NaN if no answer is known.
 
-    Known answers are the voter's own earlier choice, where the battle repeats one with its sides exchanged, and that a
-    control is worse than what is not a control.
+    Known answers are the voter's own earlier choice, where the battle repeats one with its sides exchanged, and that
+    a control is worse than other systems.
     """
     if outcome not in _OTHER_SIDE:
         return float("nan")
@@ -145,7 +145,7 @@ def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: 
 
 @dataclass(frozen=True)
 class ReviewPlan:
-    """What one review would change: the standing of votes by their ids, and signals as rows of the rules' findings."""
+    """The changes of one review: the standing of votes by their ids, and signals as rows of the rules' findings."""
 
     votes: int
     excluded: list[str]
@@ -240,7 +240,7 @@ def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, b
 
 
 def list_flags(session: Session, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
-    """Return the newest signals and decisions, newest first; only those of one vote where it is given."""
+    """Return the newest signals and decisions, newest first; only those of one vote if it is given."""
     query = select(Flag).where(Flag.vote.is_not(None)).order_by(Flag.number.desc()).limit(newest)
     return list(session.scalars(query if vote is None else query.where(Flag.vote == vote)))
 

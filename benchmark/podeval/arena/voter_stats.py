@@ -34,7 +34,7 @@ class Personal:
 
     `judged` leaves out skipped battles. `compared` counts the voter's choices of a side in meetings of two systems
     where most other voters prefer one of them (same dimension, counted votes); `agreed` those that prefer the same one.
-    `low` and `high` are Wilson's 95 % bounds of the share agreed, None where nothing is compared. `board` ranks the
+    `low` and `high` are Wilson's 95 % bounds of the share agreed, None if nothing is compared. `board` ranks the
     systems by this voter's choices alone, best first, from `BOARD_FROM` judgements on; empty before.
     """
 

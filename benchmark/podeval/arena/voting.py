@@ -48,7 +48,7 @@ class Ballot:
 
     `id`: chosen by the sender at random, so that sending again is safe. `played_a`, `played_b`: the spans of each
     excerpt that were played, `(begin, end)` in seconds of the excerpt. `seconds_a`, `seconds_b`: how long each was
-    playing. `preference`: where a side is better, whether it is so clearly, `clear` or `slight`; empty where the
+    playing. `preference`: where a side is better, whether it is so clearly, `clear` or `slight`; empty if the
     voter does not say. `origin`: keyed hash of the network address.
     """
 

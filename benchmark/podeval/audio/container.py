@@ -121,7 +121,7 @@ _MAX_PAGES = 2_000_000
 
 @dataclass(frozen=True)
 class OggPages:
-    """What the page headers of a whole file say.
+    """The facts in the page headers of a whole file.
 
     Attributes:
         end: position at which the last page should end according to its header.
@@ -337,7 +337,7 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
         The container's name (see `Container`) and the duration in seconds.
 
     Raises:
-        BadAudio: the file is missing, not audio, shorter than it states, or holds nothing to play.
+        BadAudio: the file is missing, not audio, shorter than it states, or contains nothing to play.
     """
     import av
 

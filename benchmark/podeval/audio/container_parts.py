@@ -262,7 +262,7 @@ def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, floa
     if xing[:4] not in (b"Xing", b"Info") or len(xing) < 12 or not xing[7] & 1:
         return None
     samples = int.from_bytes(xing[8:12], "big") * frame.samples
-    # Behind the flags: frames (4), bytes (4), table (100) and quality (4), each only where its flag is set.
+    # Behind the flags: frames (4), bytes (4), table (100) and quality (4), each only if its flag is set.
     encoder = 8 + sum(length for bit, length in enumerate((4, 4, 100, 4)) if xing[7] >> bit & 1)
     slack = 2.0 * frame.samples
     if xing[encoder : encoder + 4] in (b"LAME", b"Lavf", b"Lavc"):

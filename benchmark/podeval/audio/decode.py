@@ -337,14 +337,14 @@ def _choose_audio_stream(source: "InputContainer", sink: _Sink) -> "AudioStream 
     # The first audio stream, if there is one.
     streams = source.streams.audio
     if not streams and source.streams.video:
-        raise sink.refuse("holds video but no audio: give a file with an audio stream")
+        raise sink.refuse("contains video but no audio: give a file with an audio stream")
     if not streams:
         return None
     stream = streams[0]
-    # Its codec has to be one of those that are allowed.
+    # Its codec must be one of those that are allowed.
     codec = stream.codec_context.name if stream.codec_context is not None else "unknown"
     if codec not in _AV_CODECS:
-        raise sink.refuse(f"holds audio in the codec {codec}, which podeval does not read: convert it to FLAC")
+        raise sink.refuse(f"contains audio in the codec {codec}, which podeval does not read: convert it to FLAC")
     if len(streams) > 1:
         sink.notes.append(f"the first of {len(streams)} audio streams is used")
     sink.codec = codec.removesuffix("float")

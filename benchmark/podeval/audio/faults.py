@@ -38,7 +38,7 @@ EDGE_SECONDS, BESIDE_SECONDS = 0.004, 0.02
 
 HABIT_TIMES, HABIT_SHARE, SOFT_STEP, LONG_HOLE = 6, 0.8, 0.25, 0.1
 """Silences inside words are a habit of the voice, as the stop closures of a formant synthesiser are, if there are so
-many, and in this share of them the first and last sample beside the silence are below this share of the level: what is
+many, and in this share of them the first and last sample next to the silence are below this share of the level: what is
 lost or cut breaks off anywhere in a wave. Then a hole breaks off in the wave and lasts at least 0.1 s."""
 
 CLICK_SECONDS = 0.0015
@@ -54,7 +54,7 @@ CLICK_LEVEL = 2.5
 HELD_RUN, HELD_TIMES, HELD_SPREAD, HELD_DROP, HELD_STEPS, HELD_VALUES = 3, 4, 1e-3, 0.005, 5.0, 30
 """Held peaks: samples that have exactly the height, such peaks in a row, the largest difference between their heights
 by the lowest, and how far they rise above the samples next to them in the mean, by their height and by twice the mean
-step between the values from half of it on. At least so many different values lie there: where samples are rounded to
+step between the values from half of it on. At least so many different values are there: where samples are rounded to
 fewer, smooth peaks are held too."""
 
 FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
@@ -67,7 +67,7 @@ ALIKE, ALIKE_RUN = 1.1, 8
 or a synthesiser) and those of clipped speech are not; and the fewest samples of a peak whose length says so."""
 
 CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
-"""Seconds between two clipped peaks at most, seconds before and after a peak in which it has to be nearly the highest,
+"""Seconds between two clipped peaks at most, seconds before and after a peak in which it must be nearly the highest,
 and its least height by the recording's level."""
 
 BEYOND = 10 ** (0.5 / 20)
@@ -86,7 +86,7 @@ _BLOCK = 1 << 22
 
 
 def find_offsets(samples: Samples, rate: int) -> list[Span]:
-    """Find the parts whose samples lie around a value that is not 0."""
+    """Find the parts whose samples are around a value that is not 0."""
     offsets = measure_offset(samples, rate)
     level = measure_level(remove_offset(samples, rate), rate)
     return [
@@ -135,7 +135,7 @@ def leave_out_habit(samples: Samples, rate: int, holes: list[Span]) -> list[Span
 
 
 def find_clicks(samples: Samples, rate: int) -> list[Span]:
-    """Find moments that stand out of what is around them, and are over at once."""
+    """Find short moments that stand out from their surroundings."""
     level, width = measure_level(samples, rate), max(1, round(CLICK_SECONDS / 2 * rate))
     around = round(CLICK_AROUND / (width / rate))
     count = -(-len(samples) // width)

@@ -140,7 +140,7 @@ def get_channel_weights(channels: int, layout: str | None = None) -> Floats:
         CannotScore: no weights are known for this layout or number of channels.
         BadInput: the layout has another number of channels.
     """
-    # FFmpeg writes "6 channels" where a file does not say what they are.
+    # FFmpeg writes "6 channels" if a file does not say what they are.
     if layout is None or layout.endswith(" channels"):
         layout = _USUAL_LAYOUT.get(channels)
     weights = _WEIGHTS.get(layout.split("(")[0]) if layout else None

@@ -210,7 +210,7 @@ def _filter_bands(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tupl
     carried = _carry_over_blocks(blocks, bank)
     together = max(1, _VALUES_AT_A_TIME // length)
     for start in range(0, len(blocks), together):
-        # Every block, with the two carried numbers beside it, by the response of each band.
+        # Every block, with the two carried numbers next to it, by the response of each band.
         some = np.empty((len(blocks[start : start + together]), count, bank.block + 2), dtype=np.float32)
         some[..., :-2] = blocks[start : start + together]
         output = np.empty((len(some) * count, bank.block), dtype=np.float32)

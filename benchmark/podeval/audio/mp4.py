@@ -76,7 +76,7 @@ class _Index:
         """Walk the boxes between two offsets.
 
         Raises:
-            ImpossibleCounts: a total is larger than the file, or a box of the index than what is left of it.
+            ImpossibleCounts: a total is larger than the file, or a box of the index than its rest.
         """
         at = begin
         while at + 8 <= min(end, self._size):

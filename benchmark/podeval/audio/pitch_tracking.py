@@ -34,7 +34,7 @@ _IMPOSSIBLE = float(np.log(_TINY))
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
-    """Compile for machine code that leaves other threads at work, kept on disk where there is a place for it."""
+    """Compile for machine code that leaves other threads at work, kept on disk if there is a place for it."""
     try:
         return njit(nogil=True, cache=True)(function)
     except RuntimeError:
@@ -44,12 +44,12 @@ def _compiled(function: Callable[..., Any]) -> Any:
 def find_pitch(
     samples: NDArray[np.float32], *, rate: int, lowest: float, highest: float, frame: int, hop: int, steps: int
 ) -> Floats:
-    """Return the frequency at each multiple of the hop in Hz, NaN where no voice is heard.
+    """Return the frequency at each multiple of the hop in Hz, NaN if no voice is heard.
 
     Args:
         samples: mono.
         rate: sample rate, Hz.
-        lowest: frequency that is looked for, Hz.
+        lowest: lowest frequency to search for, Hz.
         highest: frequency that is looked for, Hz.
         frame: length of a frame, samples.
         hop: distance from frame to frame, samples.
@@ -200,7 +200,7 @@ def _observe(
 
 @_compiled
 def _improve(best: Floats, origin: NDArray[np.int64], values: Floats, table: Floats, offset: int) -> None:
-    """Take each level's best step from the values of levels, where it is better than the best so far."""
+    """Take each level's best step from the values of levels, if it is better than the best so far."""
     levels, reach = len(best), len(table) // 2
     for step in range(-reach, reach + 1):
         row = table[step + reach]
@@ -213,7 +213,7 @@ def _improve(best: Floats, origin: NDArray[np.int64], values: Floats, table: Flo
 
 @_compiled
 def _find_path(observed: Floats, voiced: Floats, going_on: Floats, switching: Floats) -> NDArray[np.int64]:
-    """Return the likeliest path: the level of each frame, with `levels` added where there is no voice."""
+    """Return the likeliest path: the level of each frame, with `levels` added if there is no voice."""
     frames, levels = observed.shape
     reach = len(going_on) // 2
     values, before = np.empty(2 * levels), np.full(2 * levels, np.log(1 / (2 * levels) + _TINY))

@@ -30,7 +30,7 @@ class VoiceContour:
     """Pitch and level of each frame.
 
     Attributes:
-        pitch: semitones above 100 Hz, NaN where no voice is heard, shape (frames,).
+        pitch: semitones above 100 Hz, NaN if no voice is heard, shape (frames,).
         level: root mean square, dB of full scale, shape (frames,).
     """
 
@@ -38,7 +38,7 @@ class VoiceContour:
     level: NDArray[np.float64]
 
     def inside(self, spans: Sequence[Span]) -> VoiceContour:
-        """Return the frames whose middle lies inside one of the spans."""
+        """Return the frames whose middle is inside one of the spans."""
         middles = np.arange(len(self.pitch)) * FRAME
         kept = np.zeros(len(middles), dtype=bool)
         for span in spans:

@@ -180,7 +180,7 @@ class SampleBuffer:
             block: float32 samples, `(frames,)` or `(frames, channels)`, as the buffer was created.
 
         Raises:
-            PodevalError: the disk that holds the temporary file is full.
+            PodevalError: the disk that contains the temporary file is full.
         """
         self._blocks.append(np.array(block, dtype=np.float32, order="C"))
         self.frames += len(block)
@@ -228,7 +228,8 @@ class SampleBuffer:
 
 
 class _OnDisk(np.memmap[Any, np.dtype[np.float32]]):
-    """A memmap that releases the memory of what was read, so that a long recording does not count as memory in use.
+    """A memmap that releases the memory of samples that were read, so that a long recording does not count as memory in
+    use.
 
     The released data stays in the file and usually in the system's cache, so the only cost is reading it again.
     """

@@ -2,7 +2,7 @@
 
 The envelopes of 23 gammatone channels from 125 Hz to half the rate are split into 8 modulation bands centred at 4 to
 128 Hz. Speech modulates at 4 to 18 Hz and reverberation fills the bands above, so the ratio of the energy in bands 1
-to 4 to that in bands 5 to K* falls with reverberation. K* is the highest band whose lower edge lies below the
+to 4 to that in bands 5 to K* falls with reverberation. K* is the highest band whose lower edge is below the
 bandwidth of the channel under which 90 % of the energy lies; with these channels it is 6 to 8, and 8 when normalised.
 
 Source: Falk, Zheng and Chan, IEEE TASLP 2010; the normalised form (energies limited to 30 dB below the peak, bands up
@@ -12,7 +12,7 @@ Values equal those of SRMRpy (commit fee0097) within 1e-5 relative: envelopes ar
 modulation filters run block by block as matrix products, which is exact. As there, `fast` takes envelopes of 400 Hz
 from a gammatonegram, gives quite different values from `slow` (Hilbert envelopes at the full rate), and counts the
 90 % from the highest channel down, so that its K* is almost always 8. SRMR is made for 8 and 16 kHz; values at other
-rates are not comparable, because the channels then lie elsewhere.
+rates are not comparable, because the channels are then at other frequencies.
 
 Where SRMRpy fails with an unrelated error, this module does not: windows of silence are left out, and a bandwidth equal
 to an edge counts as above it.
@@ -124,7 +124,7 @@ def _gammatonegrams(
         channels = sliding_window_view(gram[first : first + together], columns, axis=1)[:, ::step]
         windows = channels.swapaxes(0, 1) * scale[:, np.newaxis]
         if (length - size) % hop == 0:
-            # SRMRpy's gammatonegram leaves the last column empty where the samples just suffice for it.
+            # SRMRpy's gammatonegram leaves the last column empty if the samples just suffice for it.
             windows[..., -1] = 0
         yield windows
 

@@ -36,7 +36,7 @@ def place_windows(spans: Sequence[Span], window: float, stride: float) -> list[C
 
 
 def _cut_clip(spans: Sequence[Span], start: float, end: float) -> Clip:
-    """Return, in original time, what lies between two moments of the joined time."""
+    """Return, in original time, what is between two moments of the joined time."""
     clip, before = [], 0.0
     for span in spans:
         first, last = max(start, before), min(end, before + span.duration)
@@ -47,7 +47,7 @@ def _cut_clip(spans: Sequence[Span], start: float, end: float) -> Clip:
 
 
 def count_seconds_inside(clips: Sequence[Clip], spans: Sequence[Span]) -> NDArray[np.float64]:
-    """Return how many seconds of each clip lie inside the spans, which are in order and do not overlap one another.
+    """Return how many seconds of each clip are inside the spans, which are in order and do not overlap one another.
 
     The running time grows with the number of clips plus spans, not with their product.
     """

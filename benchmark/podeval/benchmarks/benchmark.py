@@ -1,7 +1,7 @@
 """The definition of a benchmark: a dataset revision, the tasks put to systems, the metrics, and the aggregation.
 
 A benchmark is data. Its record is complete and typed, so that the runs, the board and the docs read the same
-facts; nothing about a benchmark is decided elsewhere. Its items are stored beside the record as JSON, pinned by
+facts; nothing about a benchmark is decided elsewhere. Its items are stored next to the record as JSON, pinned by
 SHA-256.
 """
 
@@ -72,7 +72,7 @@ class Dimension(FactSheet):
 class Track(FactSheet):
     """A task put to systems: what they receive and what they return.
 
-    The values of a track with a `group` stand in a column group of that name on the board, because the same metric on
+    The values of a track with a `group` are in a column group of that name on the board, because the same metric on
     another track is measured under other conditions.
     """
 
@@ -123,7 +123,7 @@ class Split(FactSheet):
 
     @property
     def content(self) -> str | None:
-        """What protocols identify the items by: `revision`, or with scripts `sha256:…` of everything that is pinned."""
+        """The identity of the items in protocols: `revision`, or with scripts `sha256:…` of all pinned files."""
         if self.scripts is None:
             return self.revision
         voices = self.voices.revision if self.voices else ""
@@ -142,7 +142,7 @@ class Split(FactSheet):
 
 
 class Dataset(FactSheet):
-    """The dataset repo that holds the items, and the licence of podeval's own part of it."""
+    """The dataset repo that contains the items, and the licence of podeval's own part of it."""
 
     path: str = Field(pattern=r"^podeval/[a-z0-9_]+$")
     licence: str
@@ -153,8 +153,8 @@ class Breakdown(FactSheet):
     """A property of items by which scores are broken down, and its groups in order; none if the source defines them.
 
     `robustness` means that the spread over the groups is reported too: a system should do equally well in all of them.
-    `within` means that groups are parts of items, such as the words of a tag, by which the metrics that say so count.
-    If it names `splits`, the items of others have no group.
+    `within` means that groups are parts of items, such as the words of a tag, which are counted by the metrics that say
+    so. If it names `splits`, the items of others have no group.
     """
 
     name: Name
@@ -197,7 +197,7 @@ class _ItemsFile(FactSheet):
 class Benchmark(FactSheet):
     """The complete record of a benchmark. `wer_ceiling` is a ratio; see `Dimension.needs_accurate_speech`.
 
-    `whole_battles`: its outputs are compared in the arena whole only, because an excerpt of answers is no dialogue.
+    `whole_battles`: its outputs are compared in the arena whole only, because an excerpt of answers is not a dialogue.
     `anchors`: items of planted quality by which its judges are tested (`podeval.validation.planted_cases`).
     """
 
@@ -270,7 +270,7 @@ class Benchmark(FactSheet):
         return next((split for split in self.splits if split.file or split.sample), self.splits[0])
 
     def group_of(self, track: str) -> str:
-        """Return the column group of a track on the board; "" where its metrics stand in the groups of their own."""
+        """Return the column group of a track on the board; "" if its metrics are in the groups of their own."""
         return next((one.group for one in self.tracks if one.name == track), "")
 
     def items(self, split: str) -> tuple[Item, ...]:
@@ -322,7 +322,7 @@ def _read_items(split: Split) -> tuple[Item, ...]:
     try:
         items = _ItemsFile.model_validate(json.loads(pinned.read())).items
     except ValidationError as error:
-        raise PodevalError(f"the data file {split.file} does not hold items: {error}") from error
+        raise PodevalError(f"the data file {split.file} does not contain items: {error}") from error
     return tuple(_add_script(item, split) for item in items) if split.scripts else items
 
 
@@ -342,7 +342,7 @@ def _add_script(item: Item, split: Split) -> Item:
 
 
 def keep_metrics(benchmark: Benchmark, names: Collection[str], track: str) -> Benchmark:
-    """Return the benchmark with these metrics alone; figures that are made of others only where those are kept.
+    """Return the benchmark with these metrics alone; composite figures are kept only if their parts are.
 
     Raises:
         BadInput: a name is of no metric that the benchmark measures on the track; lists those that it does.

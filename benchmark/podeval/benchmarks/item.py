@@ -103,10 +103,10 @@ def read_scripts(pinned: PinnedFile) -> dict[str, SpokenScript]:
     try:
         parsed = [SpokenScript.model_validate(json.loads(line)) for line in lines]
     except (ValueError, ValidationError) as error:
-        raise PodevalError(f"the data file {pinned.file} does not hold scripts: {error}") from error
+        raise PodevalError(f"the data file {pinned.file} does not contain scripts: {error}") from error
     scripts = {script.id: script for script in parsed}
     if len(scripts) < len(parsed):
-        raise PodevalError(f"the data file {pinned.file} holds two scripts of one topic")
+        raise PodevalError(f"the data file {pinned.file} contains two scripts of one topic")
     return scripts
 
 
@@ -160,7 +160,7 @@ class UserTurn(FactSheet):
 
 
 class HardLine(FactSheet):
-    """What is hard about one line of an item's script, and how it may be read; see `AcceptedReadings`."""
+    """The difficulties of one line of an item's script, and its accepted readings; see `AcceptedReadings`."""
 
     tags: tuple[Name, ...] = ()
     readings: tuple[ReadingStretch, ...] = ()
@@ -171,7 +171,7 @@ class Item(FactSheet):
 
     The task is to speak `script`, with its speakers in their `reference_voices` if there are any; or to write a script,
     on a topic or as the `instruction` says, from its `sources`; or to answer the `user` turn by turn. `properties` are
-    what scores are broken down by, beside category and language. `lines`, one a turn, say how the script may be read,
+    what scores are broken down by, besides category and language. `lines`, one a turn, say how the script may be read,
     and `claims` where its facts are from: no system is shown either.
     """
 
@@ -192,10 +192,10 @@ class Item(FactSheet):
 
     @property
     def readings(self) -> AcceptedReadings | None:
-        """The readings that count as right; None where the script is to be read as it is written.
+        """The readings that count as right; None if the script must be read as it is written.
 
         Raises:
-            BadInput: a reading does not stand in its turn.
+            BadInput: a reading does not are in its turn.
         """
         if not self.lines or self.script is None:
             return None

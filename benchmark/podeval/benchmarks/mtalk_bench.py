@@ -141,7 +141,7 @@ BENCHMARK = Benchmark(
 
 
 def item(row: Mapping[str, Any]) -> Item:
-    """Return the item for a row of `dialogues`, which holds the rows of its turns under `user`."""
+    """Return the item for a row of `dialogues`, which contains the rows of its turns under `user`."""
     return Item(
         id=row["id"],
         topic=row["scenario"],

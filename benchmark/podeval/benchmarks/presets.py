@@ -241,7 +241,7 @@ def name_presets(metric: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def set_parameters(benchmark: Benchmark, parameters: Mapping[str, Mapping[str, JsonValue]]) -> Benchmark:
-    """Return the benchmark with other parameters of these metrics, beside those that it sets itself."""
+    """Return the benchmark with other parameters of these metrics, besides those that it sets itself."""
     dimensions = tuple(
         dimension.model_copy(
             update={

@@ -55,7 +55,7 @@ SCRIPT_TEXTS = (
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a system and its sample are found from the page that shows the board; empty where they are not."""
+    """Where a system and its sample are found from the page that shows the board; empty if they are not."""
 
     system: Callable[[str, str], str]
     sound: Callable[[str, str, str], str]
@@ -119,7 +119,7 @@ def describe_picture(
 
 
 def _resolve_printed(settled: ResolvedView, wish: BoardView, index: Index) -> ResolvedView | None:
-    """The printed figures of the place, next to what was measured; None where there are none or nothing else."""
+    """The printed figures of the place, next to what was measured; None if there are none or nothing else."""
     view = settled.view
     if view.profile == PAPER or view.slice or PAPER not in index.profiles(view.board):
         return None
@@ -193,7 +193,7 @@ def _rows_of(settled: ResolvedView, columns: Sequence[Column], words: Words) -> 
 
 
 def _marks(kind: str, facts: Facts, spoken: str, rows: Sequence[Row], words: Words) -> list[str]:
-    """What stands in small letters behind a name."""
+    """What is in small letters after a name."""
     if rows and rows[0]["provenance"] == "reported":
         return [name_source(str(rows[0]["source"]))]
     marks = [words["kinds"][kind]] if kind in words["kinds"] else [words["baseline"]] if facts.is_ours else []
@@ -201,7 +201,7 @@ def _marks(kind: str, facts: Facts, spoken: str, rows: Sequence[Row], words: Wor
 
 
 def _stated(facts: Facts, provenance: str, rows: Sequence[Row], words: Words) -> str:
-    """What is stated of a system, by whom it was run, and how much of it was scored, with why not more was."""
+    """The stated facts of a system, who ran it, and how much of it was scored, with the reason if not all was."""
     run = str(words["provenances"].get(provenance, provenance))
     if verdict := next((row["spot_check"] for row in rows if row["spot_check"]), ""):
         # Of supplied outputs, some were made again with the model they are said to be of.
@@ -212,14 +212,14 @@ def _stated(facts: Facts, provenance: str, rows: Sequence[Row], words: Words) ->
 
 
 def _missing(rows: Sequence[Row], words: Words) -> list[str]:
-    """How much of a system was scored, and why not more was; empty where all was."""
+    """How much of a system was scored, and why not all of it; empty if all was."""
     why = describe_reasons(rows, words["causes"])
     scored = format_scored(rows)
     return [scored, f"{str(words['scored_of']).format(scored)}: {why}"] if why else []
 
 
 def _cells(sheet: Sheet, column: Column, words: Words) -> dict[Key, dict[str, Any]]:
-    """The cells of a column: `number` with what else there is of it."""
+    """The cells of a column: `number` with its further facts."""
     written = sheet.cells(column.id)
     ranked = sum(to_number(row["rank_best"]) is not None for row, _ in written.values())
     cells = {key: _cell(row, cell, ranked, words) for key, (row, cell) in written.items()}

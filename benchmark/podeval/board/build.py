@@ -43,7 +43,7 @@ from podeval.systems.submission import Reported, ReportedFigure, Submission
 from podeval.systems.submission_reading import load_all
 
 PRINTED_ORDER = "printed_order.csv"
-"""File beside the documents that ship: the systems of each paper in the order in which its tables print them."""
+"""File next to the documents that ship: the systems of each paper in the order in which its tables print them."""
 
 
 def build(runs: Path) -> None:
@@ -208,7 +208,7 @@ def _rating_rows(log: JudgedLog, runs: Iterable[Run]) -> Iterable[BoardRow]:
 
 
 def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
-    """What the seeds of each run have in common, and the worst of them; shown without ranks."""
+    """The mean over the seeds of each run, and the worst of them; shown without ranks."""
     for run in runs:
         figures = read_reliability(run.folder, run.summary.profile)
         if figures is None:

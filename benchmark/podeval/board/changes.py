@@ -34,7 +34,7 @@ class Change:
         kind: `new` and `again`: a result, the first or a later one of its system; `withdrawn`: a submission left the
             board; `protocol`: a metric's version was superseded.
         about: title of the system, or name of the metric.
-        benchmark: title and split; empty where it concerns all.
+        benchmark: title and split; empty if it concerns all.
         profile: profile of a result.
         detail: why it was withdrawn; the old and the new version.
     """
@@ -53,7 +53,7 @@ def list_changes(board: pd.DataFrame, runs: Path, database: Database | None = No
     Args:
         board: the board's table.
         runs: its folder of runs, in which earlier runs are kept aside.
-        database: database of the submissions, where there is one.
+        database: database of the submissions, if there is one.
     """
     aside = list(_superseded_runs(runs))
     every_change = [*_results(board, aside), *_protocols(board, aside)]
@@ -69,7 +69,7 @@ def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
         plan = run.plan
         measured.add((run.created, plan.system, plan.system_title, plan.benchmark, plan.split, run.profile))
     first: set[tuple[str, ...]] = set()
-    # Results of one moment stand in one order, whichever way the set gives them.
+    # Results of one moment are in one order, whichever way the set gives them.
     for created, system, title, benchmark, split, profile in sorted(measured):
         where = (system, benchmark, split, profile)
         yield Change(created, "again" if where in first else "new", title, _benchmark(benchmark, split), profile)

@@ -2,7 +2,7 @@
 
 A column is one key of one metric under one protocol. It takes its name and direction from the metric's declaration. A
 key that no declaration has (a figure some paper reports, a metric of a later version) is still a column: a spread over
-groups is better when it is lower, everything else is shown without a direction. Where a metric's numbers have several
+groups is better when it is lower, everything else is shown without a direction. If a metric's numbers have several
 protocols, one is chosen (`protocol_offers`).
 
 A cell is a number as a reader sees it: value, 95 % interval, and rank as a range, or `incomplete` where too little was
@@ -63,7 +63,7 @@ class Column:
 
     @property
     def header(self) -> str:
-        """Name and direction, with the unit where there is one."""
+        """Name and direction, with the unit if there is one."""
         return self.header_in("en")
 
     def title_in(self, language: str) -> str:
@@ -73,7 +73,7 @@ class Column:
         return translate(self.title, language)
 
     def header_in(self, language: str) -> str:
-        """Return name and direction in a language of the site, with the unit where there is one."""
+        """Return name and direction in a language of the site, with the unit if there is one."""
         title = self.title_in(language)
         # A unit that the title says already is not said twice.
         in_title = f" {self.unit} ".lower() in f" {self.title} ".lower()
@@ -97,7 +97,7 @@ Choice = tuple[str, str]
 
 
 def get_column(metric: str, key: str, dimension: str) -> Column:
-    """Return the column of a key, by its metric's declaration where there is one."""
+    """Return the column of a key, by its metric's declaration if there is one."""
     if metric == reliability.NAME:
         return _reliability_column(key, dimension)
     declared = find_declaration(metric)
@@ -163,7 +163,7 @@ def write_dimension_title(dimension: str, language: str = "en") -> str:
 
 
 def read_object(text: object) -> dict[str, Any]:
-    """Read the JSON object in a column of the tables; empty where there is none."""
+    """Read the JSON object in a column of the tables; empty if there is none."""
     try:
         content = json.loads(str(text))
     except ValueError:
@@ -173,7 +173,7 @@ def read_object(text: object) -> dict[str, Any]:
 
 @cache
 def find_declaration(metric: str) -> Metric | None:
-    """Return the declaration of a metric or of a benchmark's composite; None where there is none."""
+    """Return the declaration of a metric or of a benchmark's composite; None if there is none."""
     for benchmark in map(benchmarks.get, benchmarks.list_benchmarks()):
         for composite in benchmark.composites:
             if composite.name == metric:
@@ -195,7 +195,7 @@ class Cell:
         number: the value, or `–`, or `unscored (6)`.
         interval: `±0.08`, `[3.40, 3.71]`, `6 of 6` where all items are at this bound, or empty.
         standing: `#1–2`, `incomplete`, `unscored`, `not ranked`, or empty.
-        value: the raw number; None where there is none.
+        value: the raw number; None if there is none.
     """
 
     number: str
@@ -232,7 +232,7 @@ def format_standing(row: Row) -> str:
         best, worst = to_number(row["rank_best"]), to_number(row["rank_worst"])
         if best is None or worst is None:
             return ""
-        # A range where the data does not tell the places apart.
+        # A range if the data does not tell the places apart.
         return f"#{best:.0f}" if best == worst else f"#{best:.0f}–{worst:.0f}"
     if row["provenance"] == "reported":
         return ""
@@ -253,7 +253,7 @@ def build_cell(row: Row, places: int) -> Cell:
     if value is None:
         return Cell(f"unscored ({count_unscored(row)})" if count_unscored(row) else MISSING)
     low, high = to_number(row["low"]), to_number(row["high"])
-    # A mean is one end of its interval only where all items have one value, and this is a bound of the key.
+    # A mean is one end of its interval only if all items have one value, and this is a bound of the key.
     alike = low is not None and value in (low, high)
     count = to_number(row.get("values")) or _count(row, "scored")
     interval = ALIKE.format(f"{count:.0f}") if alike and count else _interval(value, low, high, places)

@@ -43,8 +43,8 @@ class Pair:
     Attributes:
         column: column of the key.
         protocol: the protocol both were measured by.
-        a, b: the board's rows; None where one of them has none.
-        beside: both over common items, with the paired difference; None where they share no scored item.
+        a, b: the board's rows; None if one of them has none.
+        beside: both over common items, with the paired difference; None if they share no scored item.
     """
 
     column: Column
@@ -67,7 +67,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Shared:
-    """One item with the readings of both systems by column; a `Reading` holds the reason where there is no value."""
+    """One item with the readings of both systems by column; a `Reading` holds the reason if there is no value."""
 
     id: str
     title: str
@@ -83,7 +83,7 @@ class Shared:
         return a, b
 
     def difference(self, of: Column) -> float | None:
-        """Return the value of a minus that of b; None where one of them has none."""
+        """Return the value of a minus that of b; None if one of them has none."""
         a, b = self.values(of)
         return None if a is None or b is None else a - b
 
@@ -114,7 +114,7 @@ class SystemComparison:
         return tuple(choose_headlines(shared))
 
     def item(self, id: str) -> Shared | None:
-        """Return the item of that id; None where there is none."""
+        """Return the item of that id; None if there is none."""
         return next((item for item in self.items if item.id == id), None)
 
 

@@ -1,4 +1,4 @@
-"""What readers take away: the numbers of a view as a table, and the badge of one system for its README."""
+"""Downloads for readers: the numbers of a view as a table, and the badge of one system for its README."""
 
 import json
 import re
@@ -60,8 +60,8 @@ def render_badge(index: Index, system: str, wish: BoardView) -> str:
 def make_tidy(settled: ResolvedView) -> pd.DataFrame:
     """Return the numbers of the shown table for downloads, one in each row.
 
-    Beside each stand interval, ranks, counts, protocol, the stated facts of the system, what the ranks are corrected
-    over (`column` or `view`), and in how many columns of the view a false place is expected at most.
+    Next to each are its interval, ranks, counts, protocol, the stated facts of the system, what the ranks are
+    corrected over (`column` or `view`), and in how many columns of the view a false place is expected at most.
     """
     ids = {c.id for c in settled.columns}
     kept = set(settled.keys)
@@ -126,10 +126,10 @@ def write_columns(board: pd.DataFrame, folder: Path) -> str:
 # The leaderboard as a folder for any static host: pages with their data, one script, excerpts and badges.
 #
 # The script and the styles are those of the site. Each page holds its data, because a browser lets no page of a folder
-# read another file; the same data lie next to it as JSON and CSV for programs.
+# read another file; the same data are next to it as JSON and CSV for programs.
 
 LANGUAGES = {"en": "", "zh": ".zh"}
-"""Languages of the pages, with what stands before the ending of their names."""
+"""Languages of the pages, with what is before the ending of their names."""
 EXCERPT = 20.0
 """Seconds of a recording that a player has."""
 MOST_EXCERPTS = 60
@@ -167,11 +167,11 @@ def write_site(runs: Path, out: Path) -> list[Path]:
     """Write the folder and return its pages.
 
     Args:
-        runs: the folder of runs, whose tables are built anew.
+        runs: the folder of runs, whose tables are built again.
         out: the folder to write.
 
     Raises:
-        BadInput: there is nothing to show, or something else lies in the folder.
+        BadInput: there is nothing to show, or something else is in the folder.
     """
     if out.exists() and any(out.iterdir()) and not (out / "board.js").exists():
         raise BadInput(f"{out} contains something else than a site; choose another folder with --out")
@@ -270,7 +270,7 @@ class _Excerpts:
         self._written: dict[tuple[str, str, str], str] = {}
 
     def write(self, system: str, where: str, item: str) -> str:
-        """Return the relative address of an excerpt; empty where there is none."""
+        """Return the relative address of an excerpt; empty if there is none."""
         key = (system, where, item)
         if key not in self._written and len(self._written) < MOST_EXCERPTS:
             self._written[key] = self._write(*key)

@@ -1,7 +1,7 @@
 """Results in the form of Every Eval Ever, schema 0.3.0: a record for each run and a line for each measured item.
 
-Form: the package `every-eval-ever`, whose `validate` the tests ask. A record lies at
-`data/<collection>/<developer>/<model>/<uuid>.json`, its items beside it in `<uuid>_samples.jsonl`. The texts of items
+Form: the package `every-eval-ever`, whose `validate` the tests ask. A record is at
+`data/<collection>/<developer>/<model>/<uuid>.json`, its items next to it in `<uuid>_samples.jsonl`. The texts of items
 are not passed on, only their ids; what is unscored has a number and no line, because the form knows no absent score.
 """
 
@@ -234,7 +234,7 @@ def _describe_output(run: RunFolder, item: str) -> str:
 
 
 def _describe_judge(protocol: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Who judged and what was asked; None where nobody did, or by a prompt of another version of podeval."""
+    """The judge and the question; None if nobody judged, or with a prompt of another version of podeval."""
     models = protocol.get("models") or {}
     judge, wordings = models.get("judge"), {prompt.id: prompt for prompt in list_all_prompts()}
     asked_prompts = [wordings[id] for id in models.get("prompts") or () if id in wordings]
@@ -277,7 +277,7 @@ def _read_system(run: RunFolder) -> SystemRow | None:
 
 
 def _model_id(system: str, about: SystemRow | None) -> str:
-    """`owner/name`: the Hub repo where there is one, else the organisation that a document names, or `podeval`."""
+    """`owner/name`: the Hub repo if there is one, else the organisation that a document names, or `podeval`."""
     repo, _, commit = (about.revision if about else "").partition("@")
     if about is not None and about.source == "model" and repo and commit:
         return repo

@@ -35,7 +35,7 @@ Place = tuple[str, str]
 """A metric and the id of its protocol."""
 
 HEARD = "transcript"
-"""Name of the note that holds the transcribed words."""
+"""Name of the note that contains the transcribed words."""
 
 DEFECTS = "defects"
 """Name of the note that lists what went wrong, with times."""
@@ -46,7 +46,7 @@ MOST_KEYS = 4
 
 @dataclass(frozen=True)
 class Listed:
-    """An item with its display facts, and the path of the system's output for it ("" where there is none)."""
+    """An item with its display facts, and the path of the system's output for it ("" if there is none)."""
 
     id: str
     topic: str
@@ -74,9 +74,9 @@ class Reading:
     """One metric's result on one item, without its windows.
 
     Attributes:
-        values: the values by key; None where a key has no meaning.
+        values: the values by key; None if a key has no meaning.
         weights: weight of each value in the mean, by key.
-        reason: why there is no score; empty where there is one.
+        reason: why there is no score; empty if there is one.
         cause: the cause of that, `system` or `ours`.
         notes: notes of the metric about its values.
         slopes: the drift of each windowed key.
@@ -93,7 +93,7 @@ class Reading:
 
 
 def format_reading(reading: Reading | None, key: str, places: int, unscored: str) -> str:
-    """Format the value of a key on one item; `unscored` is the text where there is no score."""
+    """Format the value of a key on one item; `unscored` is the text if there is no score."""
     if reading is None:
         return MISSING
     return unscored if reading.reason else format_value(reading.values.get(key), None, None, places)
@@ -114,7 +114,7 @@ class BoardScores:
         return {item: value for item, value in values.items() if value is not None}
 
     def weights(self, metric_protocol: Place, key: str) -> dict[str, float] | None:
-        """Return the weight of each item's value; None where all are equal."""
+        """Return the weight of each item's value; None if all are equal."""
         readings = self.results.get(metric_protocol, {})
         if not any(key in reading.weights for reading in readings.values()):
             return None
@@ -170,7 +170,7 @@ def parse_reading(text: str) -> Reading:
 
 
 def compute_course(starts: list[float], window: float, values: list[float | None]) -> tuple[float | None, ...]:
-    """Return the mean of the windows whose middle lies in each tenth of the recording; None in a tenth without any."""
+    """Return the mean of the windows whose middle is in each tenth of the recording; None in a tenth without any."""
     end = starts[-1] + window if starts else 0.0
     if end <= 0:
         return (None,) * PARTS
@@ -207,9 +207,9 @@ class ShownValue:
     """One value of one metric on an item, or why there is none.
 
     Attributes:
-        metric: its name, with the protocol where there are results of several.
+        metric: its name, with the protocol if there are results of several.
         name: name of the key, with direction and unit, as in a header.
-        value: the value as the board formats it; empty where there is none.
+        value: the value as the board formats it; empty if there is none.
         notes: name and text of each note of the metric, shown with its first key.
         reason, cause: why there is no score, and the cause of that.
     """
@@ -223,7 +223,7 @@ class ShownValue:
 
 
 def find_item_results(items: pd.DataFrame, system: str, where: str, item: str) -> tuple[dict[str, Result], str]:
-    """Return every metric's result on one item, and the path of the item's output ("" where there is none).
+    """Return every metric's result on one item, and the path of the item's output ("" if there is none).
 
     Where a metric has results of several protocols, its name carries the protocol.
     """
@@ -275,7 +275,7 @@ def read_transcripts(results: Mapping[str, Result]) -> list[tuple[str, str]]:
 
 
 def list_defects(results: Mapping[str, Result]) -> list[TimedDefect] | None:
-    """Return what went wrong in an item, in order of time; None where no metric listened for it."""
+    """Return what went wrong in an item, in order of time; None if no metric listened for it."""
     listened = [result for result in results.values() if isinstance(result, Score) and DEFECTS in result.notes]
     try:
         return collect_defects(listened) if listened else None
@@ -351,7 +351,7 @@ def read_item_values(
 
 
 def choose_samples(folder: RunsFolder, board: str, profile: str) -> dict[str, str]:
-    """Return an item to hear of each system of a board that left a recording of one: where it can be, the same.
+    """Return an item to hear of each system of a board that left a recording of one: if it can be, the same.
 
     Args:
         folder: the folder of runs.

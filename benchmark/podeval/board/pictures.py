@@ -83,7 +83,7 @@ def draw(
         words: section `plot` of the board's texts, with its `breakdowns`.
         title: returns the title of a column.
         size: the size of the picture.
-        link: returns the address of a system's page; empty where there is none.
+        link: returns the address of a system's page; empty if there is none.
     """
     of = next((column for column in settled.columns if column.id == settled.view.of), None)
     if of is None:
@@ -197,7 +197,7 @@ def _scatter(
     caption: str,
     steps: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """Draw the figure against other values; pinned systems have names, and those of few where there is room."""
+    """Draw the figure against other values; pinned systems have names, and those of few if there is room."""
     labelled = {key for key, _, _ in (points if len(points) <= FEW else ())}
     drawn = [
         ScatterPoint(
@@ -219,7 +219,7 @@ def _scatter(
 def _table_of(
     scene: Scene, points: Sequence[Point], more: Mapping[str, Mapping[Key, str]]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return headers and rows of the table beside a picture."""
+    """Return headers and rows of the table next to a picture."""
     words = scene.words
     places = scene.of.choose_decimals(value for _, _, value in points)
     rows = []
@@ -287,9 +287,9 @@ def draw_distribution(scene: Scene) -> Drawn:
 
 
 def draw_density(scene: Scene) -> Drawn:
-    """Draw how densely the values of the items lie, a curve for each of the first systems, as PodEval's Figure 5 does.
+    """Draw how dense the values of the items are, a curve for each of the first systems, as PodEval's Figure 5 does.
 
-    The range in which a figure is best lies behind the curves.
+    The range in which a figure is best is behind the curves.
     """
     points = [point for point in scene.points() if point[1]["system_kind"] != "control"]
     items = {system: of for system, of in _read_items(scene, points, len(SERIES)).items() if len(of) >= FEWEST_ITEMS}

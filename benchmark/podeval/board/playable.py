@@ -29,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PlayableTurn:
-    """The words of one speaker, from `start` to `end` seconds; None where the output does not give times."""
+    """The words of one speaker, from `start` to `end` seconds; None if the output does not give times."""
 
     speaker: str
     start: float | None
@@ -56,7 +56,7 @@ def list_parts(runs: Path, output: str) -> tuple[PlayablePart, ...]:
 
     Args:
         runs: the folder of runs, outside of which nothing is read.
-        output: the path of the output's document, as the table of items has it; "" where there is none.
+        output: the path of the output's document, as the table of items has it; "" if there is none.
     """
     if not output:
         return (PlayablePart(None, (), "no output"),)
@@ -79,7 +79,7 @@ class Recordings:
         self._playback = playback
 
     def file(self, output: str, part: int = 0, beside: str | None = None) -> Path | None:
-        """Return the copy of one part of an output as FLAC; None where nothing can be played.
+        """Return the copy of one part of an output as FLAC; None if nothing can be played.
 
         Args:
             output: the path of the output's document, as the table of items has it.
@@ -117,7 +117,7 @@ def _read_parts(runs: Path, output: str) -> Iterator[PlayablePart]:
     """Read the sounds of an output.
 
     Raises:
-        BadInput: the path or an audio it names lies outside the folder, or cannot be read.
+        BadInput: the path or an audio it names is outside the folder, or cannot be read.
     """
     document = _inside(runs, runs / output, output)
     try:

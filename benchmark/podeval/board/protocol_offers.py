@@ -25,7 +25,7 @@ class Offer:
     protocol: str
     label: str
     judge: str
-    """Id of the judge that it asks; empty where none is asked."""
+    """Id of the judge that it asks; empty if none is asked."""
     presets: tuple[str, ...] = ()
     """Names of the presets that it is of; a wish for one of them is met by it."""
 
@@ -119,7 +119,7 @@ def choose(offers: Offers, wishes: Sequence[str], judge: str = "") -> dict[str, 
 
 
 def judge_of(content: Mapping[str, object]) -> str:
-    """Return the id of the judge in a protocol's content; empty where none is asked."""
+    """Return the id of the judge in a protocol's content; empty if none is asked."""
     models = content.get("models")
     judge = models.get("judge") if isinstance(models, dict) else None
     return str(judge.get("id", "")) if isinstance(judge, dict) else ""

@@ -175,7 +175,7 @@ def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> 
 
 
 def summarise_spot_checks(rows: pd.DataFrame) -> str:
-    """Return the verdict of a system's spot checks: `differs` where one of them does; empty where there are none."""
+    """Return the verdict of a system's spot checks: `differs` where one of them does; empty if there are none."""
     verdicts = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()
     return next((verdict for verdict in ("differs", "agrees", "not told") if verdict in verdicts), "")
 
@@ -277,10 +277,10 @@ def report_runs(
     Args:
         folders: folders of runs, `<runs>/<benchmark>/<split>/<system>`.
         profile: only what was measured under it.
-        wishes: protocols to show where a metric has several, by their ids or by the name of a preset.
+        wishes: protocols to show if a metric has several, by their ids or by the name of a preset.
 
     Raises:
-        BadInput: a folder holds no run, does not lie as runs do, or has not been measured.
+        BadInput: a folder contains no run, does not lie as runs do, or has not been measured.
     """
     by_folder: dict[Path, list[RunFolder]] = {}
     for path in folders:

@@ -26,7 +26,7 @@ class ReferenceFigure:
     sure: bool = False
 
     def describe(self, texts: Mapping[str, Any]) -> str:
-        """Describe it in the words of the page `compare`; empty where nothing can be said."""
+        """Describe it in the words of the page `compare`; empty if nothing can be said."""
         if not self.word:
             return ""
         phrase = str(texts["stands"][self.word])
@@ -59,7 +59,7 @@ class ReportFigure:
         median: median of the other systems under the same protocol, controls left out.
         others: the values of those systems.
         person: the value of the recordings of people under the same protocol.
-        beside: the system and people over common items; None where they share none.
+        beside: the system and people over common items; None if they share none.
         to_median: comparison of the system with the median; with a single other system, over common items.
         to_person: comparison of the system with people.
     """
@@ -102,8 +102,8 @@ class DriftFigure:
         column: column of the key.
         per: unit of the slope's denominator: a minute, or a thousand tokens.
         slope: the mean over items with its interval.
-        rising, falling: items whose own slope's interval lies above or below zero.
-        course: mean and interval in each tenth of the recordings; None where no recording has a window.
+        rising, falling: items whose own slope's interval is above or below zero.
+        course: mean and interval in each tenth of the recordings; None if no recording has a window.
     """
 
     column: Column
@@ -127,7 +127,7 @@ class SystemFigures:
     Attributes:
         system: its id.
         where: `benchmark/split/profile`.
-        reference: the id of the recordings of people it is compared with; "" where there are none.
+        reference: the id of the recordings of people it is compared with; "" if there are none.
         protocols: protocol id by metric.
         figures: over all items (or the slice asked for), in the order of the board.
         groups: figures by breakdown.
@@ -165,7 +165,7 @@ def build_figures(
         system: its id.
         where: `benchmark/split/profile`.
         slice_: "" for all items, or one slice as the board names it, which does not apply to `groups`.
-        wishes: protocols to show where a metric has several, by their ids or by the name of a preset.
+        wishes: protocols to show if a metric has several, by their ids or by the name of a preset.
     """
     here = select_rows(folder.board(), where)
     own_rows = here[here["system"] == system]
@@ -207,7 +207,7 @@ def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: I
     Args:
         scores: scores of the system.
         protocols: protocol id by metric.
-        columns: the columns of the board; a windowed key that is none of them is listed beside its metric's.
+        columns: the columns of the board; a windowed key that is none of them is listed next to its metric's.
     """
     by_id = {of_board.id: of_board for of_board in columns}
     dimensions = {of_board.metric: of_board.dimension for of_board in by_id.values()}
@@ -242,7 +242,7 @@ def set_against(
         other: the value to compare it with.
         of: the column, which says what is better.
         low: lower bound of the interval that tells them apart; None without one.
-        high: upper bound. The two are equal where `other` lies within the bounds.
+        high: upper bound. The two are equal where `other` is within the bounds.
     """
     if value is None or other is None:
         return ReferenceFigure()
@@ -251,7 +251,7 @@ def set_against(
 
 
 def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> Paired | None:
-    """Compare one key of two systems at the same place of the board; return None where they share no item."""
+    """Compare one key of two systems at the same place of the board; return None if they share no item."""
     protocol_key = (of.metric, protocol)
     mine, theirs = a.values(protocol_key, of.key), b.values(protocol_key, of.key)
     common = sorted(mine.keys() & theirs.keys())

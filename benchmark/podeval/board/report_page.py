@@ -123,7 +123,7 @@ def build_facts(report: SystemReport, texts: Texts) -> FactList:
 def build_chapter(
     title: str, chapter: Chapter, texts: Texts, link: Callable[[str], str] | None = None
 ) -> dict[str, Any]:
-    """Build the parts of a chapter by what they are about; those that it does not have are empty.
+    """Build the parts of a chapter by topic; missing ones are empty.
 
     Args:
         title: the title of the system.
@@ -166,7 +166,7 @@ def build_chapter(
 
 
 def _describe_protocols(chapter: Chapter, words: Texts) -> list[Part]:
-    """Say how the values of a chapter came about."""
+    """Say how the values of a chapter were made."""
     protocols = [describe_protocol(get_title(metric), content) for metric, content in chapter.protocols.items()]
     return [Text(words["protocols_about"]), Protocols(protocols)]
 

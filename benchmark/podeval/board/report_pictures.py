@@ -19,7 +19,7 @@ Texts = Mapping[str, Any]
 
 
 def draw_system_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
-    """Draw the radar of a system, with people and the median of the others; nothing where too few axes make no area.
+    """Draw the radar of a system, with people and the median of the others; nothing if too few axes make no area.
 
     Args:
         title: the title of the system.
@@ -49,7 +49,7 @@ def draw_system_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
 
 
 def draw_distributions(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
-    """Draw values over items: of the system, of people where there are any, and the means of the other systems.
+    """Draw values over items: of the system, of people if there are any, and the means of the other systems.
 
     Args:
         title: the title of the system.

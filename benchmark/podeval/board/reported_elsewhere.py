@@ -1,8 +1,8 @@
 """Figures that others print of systems on benchmarks that are not ours: as printed, each with its source, never ranked.
 
-A figure has the metric of ours that it corresponds to, where there is one, and nothing of its protocol is ours: other
-material, other models. So it stands in a table of its own below a board and in none of the board's columns. What a
-source prints as "-" has no figure; rows of means over systems are left out.
+A figure has the metric of ours that it corresponds to, if there is one, but its protocol is not ours: the material
+and the models differ. So it stands in a table of its own below a board and in none of the board's columns. A cell
+that a source prints as "-" has no figure; rows of means over systems are left out.
 """
 
 import csv
@@ -27,7 +27,7 @@ class _Record(BaseModel):
 
 
 class FigureSource(_Record):
-    """Where figures are printed: by whom, when, in which table, at which address, and by what protocol of its own."""
+    """The source of printed figures: author, date, table, address, and its own protocol."""
 
     id: str
     name: str
@@ -37,7 +37,7 @@ class FigureSource(_Record):
     table: str
     address: str
     read_at: str = ""
-    """The text it was read in, where that is not `address` itself."""
+    """The text it was read in, if that is not `address` itself."""
     beside: tuple[str, ...]
     """Our benchmarks of the same kind of speech."""
     protocol: Mapping[str, str]
@@ -50,13 +50,13 @@ class ElsewhereFigure(_Record):
     source: str
     system: str
     group: str
-    """The part of the source's material, as it calls it; empty where there is one."""
+    """The part of the source's material, as it calls it; empty if there is one."""
     printed: str
     """The measure as printed."""
     module: str
-    """Our metric of the same quantity, or `reliability` for figures over seeds; empty where there is none."""
+    """Our metric of the same quantity, or `reliability` for figures over seeds; empty if there is none."""
     key: str
-    """The key of that metric; empty where the source does not say which."""
+    """The key of that metric; empty if the source does not say which."""
     value: str
     spread: str
     better: Literal["higher", "lower"]
@@ -78,7 +78,7 @@ class PrintedColumn(_Record):
         return " · ".join(part for part in (self.group, self.printed) if part) + ARROWS[self.better]
 
     def title_of_ours(self, language: str) -> str:
-        """Return the name of our metric of the same quantity in a language of the site; empty where there is none."""
+        """Return the name of our metric of the same quantity in a language of the site; empty if there is none."""
         if self.key:
             return get_column(self.module, self.key, "").title_in(language)
         return catalogue.get(self.module).title if self.module else ""
@@ -90,7 +90,7 @@ class PrintedTable(_Record):
     source: FigureSource
     columns: tuple[PrintedColumn, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
-    """Systems with the text of each cell, empty where nothing is printed."""
+    """Systems with the text of each cell, empty if nothing is printed."""
     notes: tuple[str, ...]
 
 
@@ -109,7 +109,7 @@ def read_figures() -> tuple[ElsewhereFigure, ...]:
 
 
 def list_tables_beside(benchmark: str) -> list[PrintedTable]:
-    """Return the tables that stand below the boards of one of our benchmarks."""
+    """Return the tables that are below the boards of one of our benchmarks."""
     return [_table(source) for source in read_sources() if benchmark in source.beside]
 
 
@@ -150,7 +150,7 @@ def _table(source: FigureSource) -> PrintedTable:
 
 
 def describe_tables(benchmark: str, words: Words) -> list[dict[str, Any]]:
-    """The figures of other benchmarks that stand below a board of printed figures."""
+    """The figures of other benchmarks that are below a board of printed figures."""
     texts = words["elsewhere"]
     return [
         {

@@ -226,10 +226,10 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
 
     Args:
         runs: folder of runs, which stays as it is.
-        out: folder to write, which holds nothing else.
+        out: folder to write, which contains nothing else.
 
     Raises:
-        BadInput: there are no runs, or something else lies in the folder.
+        BadInput: there are no runs, or something else is in the folder.
     """
     require_runs(runs)
     files = {out / "README.md", *(out / config / FILE for config in CONFIGS)}
@@ -326,7 +326,7 @@ def _render_card(rows: dict[str, int], ranked_columns: int) -> str:
 
 @dataclass(frozen=True)
 class Export:
-    """What is exported: some runs, or all of a folder of runs, and where to.
+    """The runs to export, some or all of a folder, and the place to export them to.
 
     Attributes:
         runs: the folder of all runs.

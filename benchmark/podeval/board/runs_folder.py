@@ -1,9 +1,10 @@
 """Read the tables of a folder of runs for the board, and arrange its numbers for lookups, shared by all readers.
 
-Everything is read once for each version of the tables. Texts of the board's table are categories, codes into their few
-values. An `Index` has a `ProfileBoard` for each benchmark's split under each profile. A `Sheet` is a board under one
-protocol for each metric, for all items or one slice of them: the content of one table. Boards and sheets are made on
-first use and kept; a sheet makes its columns likewise. Nothing here is changed after it was made, so threads share it.
+Everything is read once for each version of the tables. Text columns of the board's table are categories, which store
+codes of their few values. An `Index` has a `ProfileBoard` for each benchmark's split under each profile. A `Sheet` is a
+board under one protocol for each metric, for all items or one slice of them: the content of one table. Boards and
+sheets are made on first use and kept; a sheet makes its columns likewise. Nothing here is changed after it was made, so
+threads share it.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ NUMBERS = (
     *("value", "low", "high", "rank_best", "rank_worst", "scored", "unscored_system", "unscored_ours"),
     *("values", "clusters"),
 )
-"""Columns of numbers; NaN where there is none."""
+"""Columns of numbers; NaN if there is none."""
 TEXTS = tuple(name for name in BoardRow.model_fields if name not in (*NUMBERS, "rankable"))
 CELL = (
     *("system", "system_kind", "provenance", "metric", "key", "value", "low", "high", "rank_best", "rank_worst"),
@@ -192,7 +193,7 @@ class ProfileBoard:
 
     @cached_property
     def spoken(self) -> Mapping[Key, str]:
-        """How the outputs of each row came about, as its protocols say (`whole`, `turns`, `chunks`), where they do."""
+        """How the outputs of each row were made, as its protocols say (`whole`, `turns`, `chunks`), if they do."""
         pairs = self._numbers[["system", "provenance", "protocol_json"]].drop_duplicates().itertuples(index=False)
         stated = {(str(system), str(provenance)): read_object(text) for system, provenance, text in pairs}
         ways = {key: content.get("generation", {}).get("strategy", "") for key, content in stated.items()}
@@ -257,7 +258,7 @@ class Index:
 
     @cached_property
     def boards(self) -> tuple[str, ...]:
-        """The name `benchmark/split` of every split; figures of a whole benchmark stand on the boards of its splits."""
+        """The name `benchmark/split` of every split; figures of a whole benchmark are on the boards of its splits."""
         with_splits = {name.partition("/")[0] for name in self._rows if not name.endswith("/")}
         return tuple(name for name in self._rows if not name.endswith("/") or name[:-1] not in with_splits)
 
@@ -274,7 +275,7 @@ class Index:
     def known(self) -> Mapping[str, int]:
         """How many systems of each board can be heard and are somebody's, measured or reported.
 
-        Controls, people, our own baselines and writers of scripts are none.
+        Controls, people, our own baselines and writers of scripts do not count.
         """
         has_sound = ~self._numbers["dimension"].str.startswith(("script.", "write."))
         rows = self._numbers[self._numbers["system_kind"].isin(["system", "reported"]) & has_sound]
@@ -322,7 +323,9 @@ def _names(board: str) -> tuple[str, ...]:
 
 
 class RunsFolder:
-    """Tables of a folder of runs (`runs` if it is another), and what is made of them until one changes. Threadsafe."""
+    """Tables of a folder of runs (`runs` if it is another), and values derived from them, cached until one changes.
+    Threadsafe.
+    """
 
     def __init__(self, path: Path, runs: Path | None = None) -> None:
         self.path, self.runs = path.resolve(), runs or path
@@ -332,7 +335,7 @@ class RunsFolder:
     def remember(
         self, kind: str, tables: Sequence[str], key: Hashable, make: Callable[[], Made], most: int = 1
     ) -> Made:
-        """Return what is made of some tables, cached until one of them changes.
+        """Return a value derived from some tables, cached until one of them changes.
 
         Args:
             kind: the kind of what is made, of which so many are kept.
@@ -349,15 +352,15 @@ class RunsFolder:
         return made.get(key, make)
 
     def board(self) -> pd.DataFrame:
-        """Return the table of `BoardRow`; no rows where nothing has been run."""
+        """Return the table of `BoardRow`; no rows if nothing has been run."""
         return self._table(BOARD, BoardRow)
 
     def items(self) -> pd.DataFrame:
-        """Return the table of `ItemRow`; no rows where nothing has been run."""
+        """Return the table of `ItemRow`; no rows if nothing has been run."""
         return self._table(ITEMS, ItemRow)
 
     def systems(self) -> pd.DataFrame:
-        """Return the table of `SystemRow`, the facts that documents state of systems; no rows where there are none."""
+        """Return the table of `SystemRow`, the facts that documents state of systems; no rows if there are none."""
         return self._table(SYSTEMS, SystemRow)
 
     def index(self) -> Index:

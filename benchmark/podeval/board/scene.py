@@ -44,7 +44,9 @@ class Picture:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A picture, or why there is none, and which plot it is: another than asked for, where that would be empty."""
+    """A picture, or why there is none, and which plot it is, which differs from the requested one if that would be
+    empty.
+    """
 
     picture: Picture | None = None
     why_not: str = ""
@@ -136,7 +138,7 @@ class RadarAxis:
     best: float
 
     def at(self, value: float) -> float:
-        """Return the position of a value from 0, the centre, to 1, the rim; a value beyond an end lies on it."""
+        """Return the position of a value from 0, the centre, to 1, the rim; a value beyond an end is on it."""
         share = (self.worst - self.column.badness(value)) / (self.worst - self.best)
         return min(max(share, 0.0), 1.0)
 
@@ -176,7 +178,7 @@ def choose_radar_keys(settled: ResolvedView, order: Sequence[Key], most: int | N
 
 
 def locate(settled: ResolvedView, axis: RadarAxis, key: Key) -> tuple[float | None, Span | None]:
-    """Return the position of a row on an axis, from 0 to 1, and its interval; None where it has no value."""
+    """Return the position of a row on an axis, from 0 to 1, and its interval; None if it has no value."""
     row = settled.sheet.rows(axis.column.id).get(key)
     value = to_number(row["value"]) if row else None
     if row is None or value is None:

@@ -107,7 +107,7 @@ class Standing:
 
     Attributes:
         scored: the number of items without a gap in this key.
-        unscored_system: the number of items unscored, or without a value of this key, by the system's fault.
+        unscored_system: the number of items unscored, or without a value of this key, through the system's fault.
         unscored_ours: likewise by ours.
         reasons: why items are unscored and why the system has no rank, with the number of items.
         values: the number of items that have a value.

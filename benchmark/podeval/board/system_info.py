@@ -1,6 +1,6 @@
 """The facts that submission documents state of systems: organisation, openness, size, licence and languages.
 
-A run made from a submission keeps its document beside the results; the documents that ship with podeval describe the
+A run made from a submission keeps its document next to the results; the documents that ship with podeval describe the
 baselines and the systems that papers report. A fact that no document states is not guessed: it is `not stated`, and can
 be filtered by.
 """
@@ -86,7 +86,7 @@ def collect_by_system(systems: pd.DataFrame) -> dict[str, Facts]:
 
 
 def read_links(systems: pd.DataFrame) -> dict[str, str]:
-    """Return the first web address that is stated of each system in a table of `SystemRow`, where there is one."""
+    """Return the first web address that is stated of each system in a table of `SystemRow`, if there is one."""
     links = {str(row["system"]): json.loads(str(row["links"]) or "{}").values() for row in systems.to_dict("records")}
     first = {name: next(iter(each), "") for name, each in links.items()}
     return {name: str(link) for name, link in first.items() if str(link).startswith(("https://", "http://"))}
@@ -109,7 +109,7 @@ def count_facts(systems: set[str], facts: Mapping[str, Facts]) -> dict[str, tupl
 
 
 def build_system_rows(shipped: Iterable[Submission], runs: Iterable[RunFolder]) -> list[SystemRow]:
-    """Return one row for each system with a document: shipped, or kept beside a run, which has precedence."""
+    """Return one row for each system with a document: shipped, or kept next to a run, which has precedence."""
     of_shipped = {document.system.id: build_system_row(document) for document in shipped}
     of_runs = {row.system: row for run in runs for row in _document_row(run)}
     return list({**of_shipped, **of_runs}.values())

@@ -51,12 +51,12 @@ class BoardView:
         size: bucket of the systems' parameters; empty for all.
         licence: licence of the systems; empty for all.
         language: a language that the systems speak; empty for all.
-        spoken: ways in which outputs came about, by their protocols: `whole`, `turns`, `chunks`; empty for all.
+        spoken: ways in which outputs were made, by their protocols: `whole`, `turns`, `chunks`; empty for all.
         q: words that name, id or organisation hold.
-        pins: systems that stand on top whatever the filters say, at most six.
+        pins: systems that are on top whatever the filters say, at most six.
         columns: column ids shown; empty for all.
         protocols: protocol ids chosen, for metrics that have several; a wish may also name a preset.
-        sort: column id by which rows stand, best first; with a leading `-` worst first; `system` by name.
+        sort: column id by which rows are sorted, best first; with a leading `-` worst first; `system` by name.
         plot: one of `PLOTS`.
         of: column id of the plot.
         correction: `view` for ranks corrected over all columns of the view together; "" for each column by itself.
@@ -155,7 +155,7 @@ class ResolvedView:
 
     @property
     def title(self) -> str:
-        """Title of the board: `benchmark · split`, or `benchmark` where the numbers are of no split."""
+        """Title of the board: `benchmark · split`, or `benchmark` if the numbers belong to no split."""
         return next(label for label, name in self.choices.boards if name == self.view.board)
 
 
@@ -320,7 +320,7 @@ class TableRow:
 
 
 def format_scored(rows: Iterable[Row]) -> str:
-    """Return the number of scored and of all measurements of some rows, `306/306`; `–` where a paper does not say.
+    """Return the number of scored and of all measurements of some rows, `306/306`; `–` if a paper does not say.
 
     Each metric counts once, by its key with most gaps.
     """

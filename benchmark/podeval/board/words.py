@@ -1,4 +1,4 @@
-"""What the board calls things, in one language, and what is behind the head of a column."""
+"""The board's names in one language, and the help of a column's head."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from podeval.runs import reliability
 
 @dataclass(frozen=True)
 class Words:
-    """The texts of one language, with what they call dimensions, columns and groups."""
+    """The texts of one language, with the names of dimensions, columns and groups."""
 
     texts: Mapping[str, Any]
     language: str
@@ -38,11 +38,11 @@ class Words:
         return column.title_in(self.language)
 
     def profile(self, name: str) -> str:
-        """The name of a profile, with what it stands for."""
+        """The name of a profile, with its meaning."""
         return str(self["profiles"].get(name, name))
 
     def spoken(self, name: str) -> str:
-        """How outputs came about: in one piece, turn by turn, or joined."""
+        """How outputs were made: in one piece, turn by turn, or joined."""
         return str(self["spoken"].get(name, self["not_stated"]))
 
     def slice(self, name: str) -> str:
@@ -88,7 +88,7 @@ def explain_column(column: Column, words: Words) -> dict[str, Any]:
 
 
 def explain(of: Column, language: str = "en") -> dict[str, str]:
-    """Return what is known of a column, in a language of the site; texts are empty where nothing is.
+    """Return what is known of a column, in a language of the site; texts are empty if nothing is.
 
     They are by name: `metric` (that has a card), `about` (what the value is), `of_metric` (what the metric measures),
     `range`, `ideal` (where it is best, of what is best in a range), `people` and `systems` (what they reach), `source`

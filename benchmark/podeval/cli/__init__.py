@@ -155,7 +155,7 @@ class FullHelpCommand(TyperCommand):
 
 
 class FullHelpGroup(TyperGroup):
-    """A group whose help has every summary whole, its commands under headings where it has some."""
+    """A group whose help has every summary whole, its commands under headings if it has some."""
 
     headings: Mapping[str, tuple[str, ...]] = {}
 
@@ -228,7 +228,7 @@ def main() -> None:
     """Run the command line; every error podeval knows is a sentence, none a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # File names may hold bytes that are no text; they are shown, not stumbled over.
+            # File names may hold bytes that are not text; they are shown, not stumbled over.
             stream.reconfigure(errors="backslashreplace")
     # Whatever is printed or logged in there: names and reasons of strangers reach a terminal in many places.
     with contextlib.redirect_stdout(Printable(sys.stdout)), contextlib.redirect_stderr(Printable(sys.stderr)):

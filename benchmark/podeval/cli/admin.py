@@ -34,7 +34,7 @@ def _user() -> str:
 
 Reason = Annotated[str, typer.Option(help="reason; shown with the submission")]
 By = Annotated[
-    str, typer.Option(help="name of who decides; in the log, shown to operators only", default_factory=_user)
+    str, typer.Option(help="name of the person who decides; in the log, shown to operators only", default_factory=_user)
 ]
 Id = Annotated[str, typer.Argument(metavar="ID", help="id of the submission; `podeval submissions list` shows it")]
 
@@ -94,7 +94,7 @@ def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = R
     print(f"the secret is replaced; {people} people who were known count as new voters from now on")
 
 
-# `podeval backup`, `restore` and `retention`: so that nothing is lost, and the disk is not full.
+# `podeval backup`, `restore` and `retention`: so nothing is lost, and the disk is not full.
 
 BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file named .tar, .tar.gz or .tgz")]
 
@@ -130,14 +130,14 @@ def backup(
     made_backup = backups.make_backup(
         target, resolve_database(database, runs), existing_runs, with_secret=with_secret, with_audio=not without_audio
     )
-    # Where it cannot be written down, as on a full disk, there is a backup all the same.
+    # Where it cannot be written down, as on a full disk, there is a backup anyway.
     with contextlib.suppress(PodevalError), Database(resolve_database(database, runs), migrate=False) as source:
         source.write(lambda s: operator_settings.note_done(s, operator_settings.BACKED_UP, datetime.now(UTC)))
     _print(target, made_backup, as_json, "is made")
     for path in made_backup.absent:
-        say(f"a recording of the arena is not there any more and so not in the backup: {path}")
+        say(f"a recording of the arena no longer exists and so is not in the backup: {path}")
     if with_secret:
-        say("The backup holds the secret: whoever has it can tell which pseudonym is whose. Keep it as you keep keys.")
+        say("The backup contains the secret: anyone who has it can tell which pseudonym is whose. Keep it like a key.")
     else:
         say(
             "The secret is not in the backup: keep PODEVAL_SECRET, or the file podeval.db.secret, elsewhere. Without "
@@ -182,7 +182,7 @@ def restore(
     if lost:
         say(f"The site does not start yet: {lost}")
     elif done.secret is None:
-        say("The backup holds no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
+        say("The backup contains no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
     elif done.secret.name == "podeval.secret":
         say(f"Set PODEVAL_SECRET_FILE={done.secret} for the site and the workers.")
     say("What came after the backup: `podeval arena mirror REPO --read-back` takes it in, where there is a public log.")

@@ -28,7 +28,7 @@ arena = typer.Typer(
 
 
 class Covariate(StrEnum):
-    """What may sway listeners beside what they are asked about."""
+    """Properties that may sway listeners besides the one they judge."""
 
     LENGTH = "length"
     LOUDNESS = "loudness"
@@ -78,7 +78,9 @@ def add(
             source, benchmark=benchmark, split=split, dimension=about[0], question=about[1], controls=controls
         )
     elif benchmark or split or dimension or question or controls:
-        raise BadInput(f"{source} is no folder of runs; a manifest says itself what it compares: give no other options")
+        raise BadInput(
+            f"{source} is not a folder of runs; a manifest itself says what it compares, so give no other options"
+        )
     else:
         arena_manifest = read_manifest(source)
     if from_runs and not arena_manifest.outputs:
@@ -335,7 +337,7 @@ def mirror(
 
 @contextmanager
 def _open(database: str, runs: Path, objects: Path | None = None) -> "Iterator[Arena]":
-    """Open the arena in a database; `objects` is the bucket of votes where there is one."""
+    """Open the arena in a database; `objects` is the bucket of votes if there is one."""
     from podeval.arena import Arena
     from podeval.arena.vote_objects import VoteObjects
 
@@ -344,7 +346,7 @@ def _open(database: str, runs: Path, objects: Path | None = None) -> "Iterator[A
 
 
 def _exit_at_alarm(alarms: list[str]) -> None:
-    """Print alarms, and exit with code 1 where there are any."""
+    """Print alarms, and exit with code 1 if there are any."""
     for alarm in alarms:
         say(f"ALARM: {alarm}")
     if alarms:

@@ -45,7 +45,7 @@ def serve(
     """Serve the site over a folder of runs: leaderboard, arena, listening tests, methodology and API.
 
     On 127.0.0.1 you are the one person who votes and submits. At any other address people sign in with the Hub
-    (OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET); without that the site can only be read. Votes lie in podeval.db in the
+    (OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET); without that the site can only be read. Votes are in podeval.db in the
     folder of runs, unless --database names another.
 
     Example: podeval serve --runs .demo/runs
@@ -153,7 +153,7 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
     try:
         build(runs)
     except DiskFull as error:
-        say(f"{error}; the board is shown as it was built last")
+        say(f"{error}; the last build of the board is shown")
     say("Starting the site and making its first pages; its address follows")
     space = locate_hub_source("space")
     sys.path.insert(0, str(space))

@@ -40,7 +40,7 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="ITEM|FILE",
-            help="item that is compared and decides nothing, or a file with one on each line and its reason after a # "
+            help="item that is compared but does not count, or a file with one on each line and its reason after a # "
             "(repeatable)",
         ),
     ] = None,
@@ -199,7 +199,7 @@ def _list_cells(column: "ColumnComparison") -> tuple[str, ...]:
 
 
 def _list_sentences(comparison: "RunComparison") -> Iterator[str]:
-    """Yield what is said of the columns, of items in quarantine, and of what was not compared."""
+    """Yield sentences on the columns, on items in quarantine, and on parts that were not compared."""
     yield from map(describe, comparison.columns)
     yield from (_describe_size(column) for column in comparison.columns if column.size is not None)
     yield from map(_describe_quarantine, comparison.quarantined)
@@ -288,7 +288,7 @@ def _to_json(comparison: "RunComparison") -> dict[str, Any]:
 
 
 def _write_junit(comparison: "RunComparison", path: Path) -> None:
-    """Write a test case for each watched column, and one for the comparison itself where nothing is watched."""
+    """Write a test case for each watched column, and one for the comparison itself if nothing is watched."""
     from podeval.files import write_whole
 
     watched = [column for column in comparison.columns if column.verdict]
@@ -316,7 +316,7 @@ def _write_junit(comparison: "RunComparison", path: Path) -> None:
 
 
 def _print_annotations(comparison: "RunComparison") -> None:
-    """Print workflow commands, by which GitHub shows what failed and what is undecided beside the change."""
+    """Print workflow commands, by which GitHub shows what failed and what is undecided next to the change."""
     for column in comparison.columns:
         if column.verdict and (column.failed or column.verdict == "undecided"):
             kind = "error" if column.failed else "notice"

@@ -46,7 +46,7 @@ def use_scripts_that_complete_everything() -> None:
     """Give Typer scripts for bash and zsh that complete what its own do not.
 
     Bash ends a word at `=`, and Typer's script asks for what is behind it alone: here the whole word is asked for, and
-    what stands before is taken off the answers. Zsh loads the script at the first tab key, when Typer's only defines
+    what is before is taken off the answers. Zsh loads the script at the first tab key, when Typer's only defines
     its function, so that the first tab of each shell does nothing: here it completes then, too.
     """
     from typer import _completion_shared
@@ -85,7 +85,7 @@ def complete_metric_or_key(incomplete: str) -> list[str]:
 
 
 def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the parameters of the metric that stands before, with the values among which there is a choice."""
+    """Return the parameters of the metric that is named before, with the values among which there is a choice."""
     from podeval.metrics.catalogue import NAMES, get
 
     # Behind an option whose value is still missing, the arguments are not assigned yet.
@@ -108,12 +108,12 @@ def complete_benchmark(incomplete: str) -> list[str]:
 
 
 def complete_split(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the splits of the benchmark that stands before, or of the one that is taken without one."""
+    """Return the splits of the benchmark that is named before, or of the default one."""
     return _choose((split.name for one in _named_benchmarks(context) for split in one.splits), incomplete)
 
 
 def complete_track(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the tracks of the benchmark that stands before, or of the one that is taken without one."""
+    """Return the tracks of the benchmark that is named before, or of the default one."""
     return _choose((track.name for one in _named_benchmarks(context) for track in one.tracks), incomplete)
 
 

@@ -32,7 +32,7 @@ _LATE = 1.0
 
 
 class _Outputs(NamedTuple):
-    """Where the files go that were asked for."""
+    """The places of the requested files."""
 
     clips: Path | None
     summary: Path | None
@@ -171,7 +171,7 @@ def _open_recording(output: dict[str, Any], path: Path, outputs: _Outputs, optio
     if outputs.summary:
         starts = locate_minutes(len(recording.samples), recording.rate)
         if starts is None:
-            say(f"{path} is shorter than three minutes; {outputs.summary} holds all of it, without cuts")
+            say(f"{path} is shorter than three minutes; {outputs.summary} contains all of it, without cuts")
         begins = [start / recording.rate for start in starts or ()]
         spans = [(start, start + MINUTE) for start in begins] or [(0.0, recording.duration)]
         _require_sound(recording, spans)
@@ -226,7 +226,7 @@ def _transcribe(output: dict[str, Any], recording: "Recording", language: str | 
     left_out = len(transcript.nobody)
     if left_out:
         total = left_out + len(transcript.segments)
-        say(f"{recording.name}: {left_out} of {total} segments are left out, as no speaker was found where they are")
+        say(f"{recording.name}: {left_out} of {total} segments are left out, because no speaker was found there")
     models = {job: registry.get_card(job, recording.profile).id for job in ("transcriber", "diarizer")}
     output["heard"] = {"profile": recording.profile, **models, "language": transcript.language, "left_out": left_out}
     return list(transcript.segments)
@@ -271,7 +271,7 @@ def _require_sound(recording: "Recording", spans: Sequence[tuple[float, float]])
 def _make_draw(
     count: int | None, min_seconds: float | None, max_seconds: float | None, seed: int | None
 ) -> "Draw | None":
-    """Make the function that draws clips; None where no option asks for it."""
+    """Make the function that draws clips; None if no option asks for it."""
     if (count, min_seconds, max_seconds, seed) == (None, None, None, None):
         return None
     low = dialogue_segments.MIN_SECONDS if min_seconds is None else min_seconds

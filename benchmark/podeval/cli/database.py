@@ -27,7 +27,7 @@ Place = Annotated[
 
 
 def _refuse_bucket(runs: Path) -> Path:
-    """Only what is read alone can lie elsewhere: votes and submissions would be written beside the runs."""
+    """Only what is read alone can be elsewhere: votes and submissions would be written next to the runs."""
     if str(runs).startswith("hf:"):
         raise BadInput(f"{runs} is in a bucket, which only `podeval report show` and `podeval report export` can read")
     return runs
@@ -44,7 +44,7 @@ def resolve_database(database: str, runs: Path) -> str:
 
 
 def is_there(location: str) -> bool:
-    """Whether a file of SQLite is there; of a server nothing is known before it is asked."""
+    """Whether a file of SQLite exists; a server is assumed to until it is asked."""
     file = location.removeprefix("sqlite:///")
     return "://" in file or Path(file).expanduser().is_file()
 

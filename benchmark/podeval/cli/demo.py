@@ -86,11 +86,11 @@ def demo(
     if serve:
         open_board(out, "127.0.0.1", port)
     elif not complete:
-        say("Some scores are missing, above it says why; `podeval doctor` says what can be installed.")
+        say("Some scores are missing, for the reasons above; `podeval doctor` says what can be installed.")
 
 
 class _Runs:
-    """The demo's runs, each with its number, so that whoever waits knows how many are still to come."""
+    """The demo's runs, each with its number, so that anyone who waits knows how many are still to come."""
 
     def __init__(self, count: int) -> None:
         self._count, self._begun = count, 0
@@ -129,7 +129,9 @@ def _show_seeds(runs: "_Runs", request: "RunRequest") -> None:
 
 
 def _show_faults(runs: "_Runs", request: "RunRequest") -> bool:
-    """Run the controls with planted faults on a few items, in what looks for faults; whether all was scored."""
+    """Run the controls with planted faults on a few items, with the metrics that look for faults; return whether
+    everything was scored.
+    """
     some = tuple(item.id for item in request.benchmark.items("demo")[:FAULTY_ITEMS])
     metrics = ("content_errors", "speaker_attribution", "integrity")
     return _show_some(runs, replace(request, only=some), metrics, FAULTY_SYSTEMS, "Planted faults")
@@ -144,7 +146,7 @@ def _show_rhythm(runs: "_Runs", request: "RunRequest") -> bool:
 def _show_podcasts(runs: "_Runs", request: "RunRequest") -> None:
     """Evaluate two finished podcasts with words of their own, one with music, in what guards them and in their sound.
 
-    That there is no speech over music where there is no music is not missing.
+    That there is no speech over music if there is no music is not missing.
     """
     from podeval.benchmarks.benchmark import keep_metrics
     from podeval.runs.own_system import OwnSystem

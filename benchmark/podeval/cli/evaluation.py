@@ -42,7 +42,7 @@ def load_system(name: str) -> tuple["SpeakingSystem", str]:
     if not isinstance(submission.source, BuiltIn):
         kind = submission.source.kind
         what = (
-            "holds a paper's figures, of which nothing is run"
+            "contains a paper's figures, which are not run"
             if kind == "reported"
             else f"is of kind {kind}: queue it with `podeval submit {path}`, then `podeval worker --once` works on it"
         )
@@ -134,7 +134,7 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
     Args:
         title: name of the run.
         summary: the measurements of the run.
-        left: the reason of items that are left for a later run, which is no fault.
+        left: the reason of items that are left for a later run, which is not a fault.
     """
     from podeval.metrics import catalogue
     from podeval.texts import find_kinds
@@ -185,7 +185,7 @@ Voices = Annotated[
 ServerKindName = Annotated[
     str,
     typer.Option(
-        "--server-kind", help=f"kind of the server: {', '.join(KINDS)}; recognised by what it says of itself by default"
+        "--server-kind", help=f"kind of the server: {', '.join(KINDS)}; recognised by its own description by default"
     ),
 ]
 Clone = Annotated[
@@ -201,7 +201,13 @@ Fields = Annotated[
 ]
 Stream = Annotated[bool, typer.Option("--stream", help="ask the server for a stream, and measure how it would play")]
 Pace = Annotated[
-    float, typer.Option("--pace", min=1, max=50, help="times real time of a live conversation; timed at 1 only")
+    float,
+    typer.Option(
+        "--pace",
+        min=1,
+        max=50,
+        help="speed of a live conversation as a multiple of real time; delays are measured only at 1",
+    ),
 ]
 InterruptAfter = Annotated[
     float,
@@ -226,7 +232,7 @@ def require_system(context: typer.Context, system: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnOptions:
-    """What `podeval run` was told of a system of the user's own."""
+    """The options of `podeval run` for a system of the user's own."""
 
     outputs: Path | None = None
     python: str = ""
@@ -351,7 +357,7 @@ def _add_sampling(options: OwnOptions, api: str) -> OwnOptions:
 
     sampling = get_preset(options.preset).sampling if options.preset else {}
     if api != "chat" and sampling:
-        say(f"the preset {options.preset} sets {', '.join(sampling)} of systems with a chat API; {api} is sent none")
+        say(f"the preset {options.preset} sets {', '.join(sampling)} of systems with a chat API; {api} gets none")
         return options
     set_by_user = {assignment.partition("=")[0] for assignment in options.field}
     fields = [f"{name}={json.dumps(value)}" for name, value in sampling.items() if name not in set_by_user]

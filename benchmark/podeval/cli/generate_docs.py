@@ -221,7 +221,7 @@ def _say_what_was_looked_at(metric: Metric) -> str:
 
 
 def prompts_page() -> str:
-    """Every prompt of every protocol as a judge reads it, with what it follows and how it differs from that."""
+    """Every prompt of every protocol as a judge reads it, with its source and the differences from it."""
     parts = [
         "# What judges are asked\n\nMade from the prompts by `python -m podeval.cli.generate_docs`. The wording is "
         "podeval's own; "

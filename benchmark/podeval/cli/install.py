@@ -99,7 +99,7 @@ def install_metrics() -> None:
 def list_models(as_json: AsJson = False) -> None:
     """List every model with its job, profile, licence and size, and whether it is installed.
 
-    A profile uses the models that it is named beside; another is chosen by its name.
+    A profile uses the models that it is named next to; another is chosen by its name.
 
     Example: podeval models list
 
@@ -248,7 +248,7 @@ def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
 
 
 def _print_metrics(report: dict[str, Any]) -> None:
-    """A line a metric and a column a profile: whether it can be scored, else the number of what helps."""
+    """A line per metric and a column per profile: whether it can be scored, otherwise the number of the remedy."""
     from rich.console import Console
     from rich.table import Table
 
@@ -281,7 +281,7 @@ def _describe_cell(judged: bool, reasons: list[str], remedies: dict[str, dict[st
 
 
 def describe_remedies(remedies: dict[str, dict[str, None]]) -> Iterator[str]:
-    """What to do about what is missing, a line for each command that helps, or for each reason that none does.
+    """Advice on missing parts: a line for each command that helps, or for each reason that none does.
 
     Args:
         remedies: commands, or reasons without one, each with what it provides.
@@ -291,7 +291,7 @@ def describe_remedies(remedies: dict[str, dict[str, None]]) -> Iterator[str]:
 
 
 def _join_missing(whats: Iterable[str]) -> str:
-    """What is missing, with all weights in one clause."""
+    """The missing parts, with all weights in one clause."""
     first, last = "the weights of ", " are not installed"
     titles = [what.removeprefix(first).removesuffix(last) for what in whats if what.startswith(first)]
     weights = [f"{first}{', '.join(titles)}{last}"] if titles else []
@@ -299,7 +299,7 @@ def _join_missing(whats: Iterable[str]) -> str:
 
 
 def diagnosis() -> dict[str, Any]:
-    """What `podeval doctor` shows, as plain data."""
+    """The findings of `podeval doctor`, as plain data."""
     from podeval import sandbox
     from podeval.metrics.catalogue import load_all_metrics
     from podeval.models import registry, weights

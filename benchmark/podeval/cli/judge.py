@@ -55,7 +55,7 @@ To = Annotated[Path, typer.Option("--to", help="the review file to write")]
 
 @judge.command()
 def dialogues(
-    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="a submission file as MTalk-Bench has it")],
+    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="a submission file in MTalk-Bench's format")],
     to: Annotated[Path, typer.Option("--to", help="folder to write to: one JSON file per dialogue and system")],
     system: Annotated[list[str] | None, typer.Option(help="only this system (repeatable)")] = None,
 ) -> None:
@@ -349,7 +349,7 @@ def install(
 def _ask(
     conversations: "Sequence[Conversation[T]]", asks: "JudgeUse", bench: "JudgeConfig"
 ) -> tuple[list[T | PodevalError], str]:
-    """What each conversation found, and who was asked; says what the judge used."""
+    """The result of each conversation, and the judge that was asked; says what the judge used."""
     from podeval.judges.rounds import hold
 
     judging = _require_client(bench, asks)
@@ -377,7 +377,7 @@ def _read(path: Path, text: str) -> dict[str, Any]:
 
 def _require_absent(path: Path) -> None:
     if path.exists():
-        raise BadInput(f"{path} exists, and may hold a person's decisions; choose another name or move it away")
+        raise BadInput(f"{path} exists, and may contain a person's decisions; choose another name or move it away")
 
 
 def _save_written(

@@ -1,4 +1,4 @@
-"""Options that limit what a judge may use, and what is said of that: during the work, after it, and from a pilot."""
+"""Options that limit the use of a judge, and the messages about it: during the work, after it, and from a pilot."""
 
 import time
 from collections import Counter
@@ -23,23 +23,26 @@ PAUSE = 10.0
 MaxCost = Annotated[
     float | None,
     typer.Option(
-        help="most that this command may spend on the judge, in the currency of the price in its YAML file; what is "
-        "not asked then is asked when the command is given again"
+        help="most that this command may spend on the judge, in the currency of the price in its YAML file; repeat "
+        "the command to ask the rest"
     ),
 ]
 MaxCalls = Annotated[
-    int | None, typer.Option(min=1, help="most calls of the judge in this command, those without an answer among them")
+    int | None,
+    typer.Option(min=1, help="largest number of calls of the judge in this command, including unanswered ones"),
 ]
-JudgeWorkers = Annotated[int, typer.Option(min=1, help="most calls of the judge at a time; fewer where it is crowded")]
+JudgeWorkers = Annotated[
+    int, typer.Option(min=1, help="largest number of calls of the judge at a time; fewer if it is busy")
+]
 Limit = Annotated[
     int | None,
-    typer.Option(min=1, help="only so many items: the first, or with --pilot a sample; more with a later command"),
+    typer.Option(min=1, help="only this many items: the first, or with --pilot a sample; more with a later command"),
 ]
 Pilot = Annotated[
     bool,
     typer.Option(
         "--pilot",
-        help="only a stratified sample (20, or --limit), with the cost and the intervals to expect of all",
+        help="only a stratified sample (20, or --limit), with the cost and the intervals to expect for all",
     ),
 ]
 
@@ -53,7 +56,7 @@ def make_bench(
     max_calls: int | None = None,
     prompts: Path | None = None,
 ) -> "JudgeConfig":
-    """Return the choice of a judge with a budget that tells what was used so far.
+    """Return the choice of a judge with a budget that reports the use so far.
 
     Raises:
         BadInput: there is nothing to limit, a cap is none, the judge has no price, or the folder of prompts cannot be
@@ -127,7 +130,7 @@ def tell_pilot(
     elif any(account.from_records for account, _ in usage):
         say("  judge: unknown, because every answer came from records")
     if unasked := max((seeds * done - judged for _, judged in usage), default=0):
-        say(f"  the budget was used up before {unasked} items of the pilot were judged; what is said is of the others")
+        say(f"  the budget was used up before {unasked} items of the pilot were judged; the figures are of the others")
     for name, mean, low, high, count in means:
         if 1 < count < total:
             half = project_half_width((high - low) / 2, count, round(total * count / done) if count < done else total)

@@ -19,7 +19,9 @@ DESIGN = Annotated[Path, typer.Argument(metavar="DESIGN", help="a YAML file, as 
 
 def new(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="kind of test: mos, mushra or abx")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="YAML file of the design, above all the recordings")],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="YAML file of the design, in a folder above all recordings")
+    ],
     more: Annotated[list[Path] | None, typer.Argument(metavar="[FOLDER]...", help="more folders of systems")] = None,
     systems: Annotated[
         list[Path] | None, typer.Option(metavar="FOLDER...", help="folders of recordings, one for each system")
@@ -40,7 +42,7 @@ def new(
     from podeval.listening.planning import draft_design
 
     if out.exists():
-        raise BadInput(f"{out} is there already; delete it, or choose another file with --out")
+        raise BadInput(f"{out} already exists; delete it, or choose another file with --out")
     anchors = {"reference": reference, "high": high, "low": low}
     roles = {name: folder for name, folder in anchors.items() if folder is not None}
     design = draft_design(kind, [*(systems or ()), *(more or ())], out, roles, scales or ["ACR"])

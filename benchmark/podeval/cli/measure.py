@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Anew(StrEnum):
-    """What of a judge's records is asked anew."""
+    """The records of a judge that are asked again."""
 
     FAILED = "failed"
     ALL = "all"
@@ -296,7 +296,7 @@ def _name_files(files: "list[Path]", as_json: bool) -> list[str]:
 
 
 def _list_means(metric: "Metric", results: "list[Result]") -> list[tuple[str, float, float, float, int]]:
-    """List the mean of each value with its interval, where it has one, and the number of files that have the value."""
+    """List the mean of each value with its interval, if it has one, and the number of files that have the value."""
     from podeval.metrics.aggregate import aggregate
 
     summary = aggregate(metric, results)
@@ -309,7 +309,7 @@ def _list_means(metric: "Metric", results: "list[Result]") -> list[tuple[str, fl
 
 
 def _print_means(metric: "Metric", results: "list[Result]") -> None:
-    """Print the mean of each value over the files that have it, with its 95 % interval, where there are several."""
+    """Print the mean of each value over the files that have it, with its 95 % interval, if there are several."""
     from podeval.metrics.aggregate import aggregate
     from podeval.metrics.score import Score
 

@@ -1,4 +1,6 @@
-"""What commands write: JSON, one object per line; sentences beside it on standard error; what goes on, as log lines."""
+"""What commands write: JSON, one object per line; sentences next to it on standard error; progress, as log
+lines.
+"""
 
 import json
 import logging
@@ -38,16 +40,16 @@ def emit(content: Any, *, allow_nan: bool = True) -> None:
 
     Args:
         content: plain data, a dataclass, a pydantic model, or these within each other; times are written as ISO 8601.
-        allow_nan: whether numbers that JSON does not have are written all the same.
+        allow_nan: whether numbers that JSON does not have are written anyway.
 
     Raises:
-        ValueError: such a number, where it is not allowed.
+        ValueError: such a number, if it is not allowed.
     """
     print(json.dumps(content, ensure_ascii=False, allow_nan=allow_nan, default=_make_plain), flush=True)
 
 
 def say(sentence: str) -> None:
-    """Print a sentence for whoever watches, beside the results."""
+    """Print a sentence for anyone who watches, next to the results."""
     print(sentence, file=sys.stderr, flush=True)
 
 
@@ -71,7 +73,7 @@ class LogLine(logging.Formatter):
 
 
 class _ToStandardError(logging.StreamHandler[Any]):
-    """Writes to what is standard error at that time."""
+    """Write to the standard error of the moment."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write an event."""
@@ -80,7 +82,9 @@ class _ToStandardError(logging.StreamHandler[Any]):
 
 
 def configure_logging() -> None:
-    """Log what goes on in a site or a worker to standard error; libraries that come later set up nothing of theirs."""
+    """Log the events of a site or a worker to standard error; libraries that come later set up nothing of
+    theirs.
+    """
     root = logging.getLogger()
     if not any(isinstance(handler, _ToStandardError) for handler in root.handlers):
         handler = _ToStandardError()
@@ -91,7 +95,7 @@ def configure_logging() -> None:
 
 
 def _make_plain(value: Any) -> Any:
-    """What JSON has no form for; a thing of no known form as its text."""
+    """Convert values that JSON has no form for; unknown ones become text."""
     if isinstance(value, datetime):
         return value.isoformat()
     if hasattr(value, "__dataclass_fields__"):
@@ -166,7 +170,7 @@ class Steps(AbstractContextManager["Steps"]):
         now = time.monotonic()
         if self._console.is_terminal or not self._under_way or now - self._last_line < _PAUSE:
             return
-        # What was begun last says most; a step that goes on is told seldom.
+        # What was begun last says most; a step that continues is told seldom.
         newest = next(reversed(self._under_way))
         if now - self._told.get(newest, -_AGAIN) >= _AGAIN:
             self._last_line = self._told[newest] = now

@@ -69,7 +69,7 @@ def spread(
     together: "ProcessGroup | None" = None,
     profile: str = "embedded",
 ) -> Iterator[tuple["Executor", "Speaking"]]:
-    """Who measures and who makes built-in systems speak, for as long as the block runs.
+    """The executors that measure and that make built-in systems speak, while the block runs.
 
     Args:
         where: place of the work: this machine, or a Ray cluster.
@@ -77,7 +77,7 @@ def spread(
         address: the address of the cluster.
         cpus: processors that each of its processes takes.
         gpus: the same.
-        profile: the profile of the models that measure; a GPU has room for so many processes of them.
+        profile: the profile of the models that measure; a GPU has room for this many processes of them.
         together: the processes that `accelerate launch` started; each speaks its share.
 
     Raises:
@@ -201,7 +201,7 @@ def run(
     prompts: Wordings = None,
     retry: Annotated[
         Literal["failed"] | None,
-        typer.Option(help="speak and measure again what failed, by the system's fault too; the rest is kept"),
+        typer.Option(help="speak and measure again what failed, including the system's own failures; the rest is kept"),
     ] = None,
     allow_upsampling: Annotated[
         bool,
@@ -212,7 +212,7 @@ def run(
     """Evaluate a system on a benchmark: the system speaks, podeval measures. A run can be resumed at any point.
 
     The system is one that comes with podeval, or your own: a folder of what it made, a function in a Python file, or a
-    server of one of the kinds below (its key in PODEVAL_SERVER_KEY). The run lies in OUT/BENCHMARK/SPLIT/NAME.
+    server of one of the kinds below (its key in PODEVAL_SERVER_KEY). The run is in OUT/BENCHMARK/SPLIT/NAME.
 
     Example: podeval run --outputs ./my_audio --benchmark real_pod --split demo
 
@@ -319,7 +319,7 @@ def prepare_submission(
         typer.Option(metavar="OWNER/NAME", help="push the outputs to this dataset repo of the Hub and name it"),
     ] = "",
 ) -> None:
-    """Write the submission document of a finished run and place its outputs beside it, ready for `podeval submit`.
+    """Write the submission document of a finished run and place its outputs next to it, ready for `podeval submit`.
 
     A board that other people run takes outputs from the Hub: --push puts them there, with a card.
 
@@ -332,6 +332,6 @@ def prepare_submission(
     )
     print(draft.document)
     target = draft.document.parent
-    say(f"{draft.outputs} outputs are beside it; describe the system, then run: podeval submit {target} --check")
+    say(f"{draft.outputs} outputs are next to it; describe the system, then run: podeval submit {target} --check")
     for note in draft.notes:
         say(f"Not ready to be submitted, but --check tries it: {note}.")

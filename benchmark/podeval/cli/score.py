@@ -276,7 +276,7 @@ def _format_table(report: "DefectReport") -> str:
     )
 
 
-# `podeval proof`: every sentence of a book beside its recordings, and which to record again.
+# `podeval proof`: every sentence of a book next to its recordings, and which to record again.
 
 LIMIT_PASSED = 3
 """Exit code when more sentences are not as written than may be."""
@@ -287,10 +287,12 @@ def proof(
     audio: Annotated[list[str], typer.Argument(metavar="AUDIO", help="recordings, or folders with recordings")],
     max_misread: Annotated[
         float | None,
-        typer.Option(metavar="PERCENT", help="most sentences that may be not as written; more is exit code 3"),
+        typer.Option(
+            metavar="PERCENT", help="largest share of sentences that may be misread, in percent; above it, exit code 3"
+        ),
     ] = None,
     part: Annotated[
-        bool, typer.Option("--part", help="only a part of the book is recorded; the rest is not missing")
+        bool, typer.Option("--part", help="only a part of the book is recorded; do not report the rest as missing")
     ] = False,
     out: Annotated[
         list[Path] | None,

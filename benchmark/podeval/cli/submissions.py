@@ -28,7 +28,7 @@ submissions = typer.Typer(
     help="List submissions, show their state and change it.\n\nExample: podeval submissions list", no_args_is_help=True
 )
 Id = Annotated[str, typer.Argument(metavar="ID", help="id of the submission; `podeval submissions list` shows it")]
-By = Annotated[str, typer.Option(help="name of who decides; part of the history")]
+By = Annotated[str, typer.Option(help="name of the person who decides; part of the history")]
 Image = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_IMAGE", help="for jobs on the Hub: image with its digest")]
 Flavor = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_FLAVOR", help="for jobs on the Hub: type of machine")]
 Timeout = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_TIMEOUT", help="for jobs on the Hub: time limit of one job")]
@@ -86,7 +86,7 @@ def submit(
 
 
 def _find_trial(document: "Submission", folder: Path) -> "tuple[RunEntry, ...]":
-    """Find the outputs of a trial beside a document, and say that they are no entry."""
+    """Find the outputs of a trial next to a document, and say that they are no entry."""
     from podeval.submissions.benchmark_entries import find_trial, list_entries
 
     trial = find_trial(document, folder / name) if (name := getattr(document.source, "folder", None)) else ()
@@ -97,7 +97,7 @@ def _find_trial(document: "Submission", folder: Path) -> "tuple[RunEntry, ...]":
 
 
 def _check(document: "Submission", check: Callable[[], "PinnedSource"]) -> None:
-    """Check a submission; where the Hub does not answer, what can be checked without it."""
+    """Check a submission; if the Hub does not answer, what can be checked without it."""
     from podeval.hub.retry import HubUnavailable
     from podeval.submissions.gate import check_task
     from podeval.submissions.rules import SubmissionRefused

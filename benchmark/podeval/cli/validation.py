@@ -1,4 +1,4 @@
-"""What numbers are worth: `podeval report agreement`, `papers` and `certificate`."""
+"""How far numbers can be trusted: `podeval report agreement`, `papers` and `certificate`."""
 
 import sys
 from collections import defaultdict
@@ -214,7 +214,7 @@ def _read_database(location: str, tests: "dict[str, list[Mark]]") -> "list[Analy
 
 
 def _compare_metrics(runs: Path, measures: "Mapping[str, list[Mark]]") -> "list[Validity]":
-    """Compare the metrics of a folder of runs with people; says so where there are no runs."""
+    """Compare the metrics of a folder of runs with people; says so if there are no runs."""
     from podeval.board.build import build
     from podeval.runs.board_tables import ITEMS, read_table
     from podeval.runs.run_folder import run_folders
@@ -287,11 +287,11 @@ def _print_search(agreements: "Sequence[Validity]") -> None:
 
 def papers(
     runs: Annotated[
-        Path | None, typer.Option(help="set the runs in this folder beside what papers print of the same systems")
+        Path | None, typer.Option(help="compare the runs in this folder with what papers print for the same systems")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute printed figures of the papers from others they print; or with --runs, set your own runs beside print.
+    """Recompute printed figures of the papers from others they print; or with --runs, set your own runs next to print.
 
     A run is of a paper's system if it has its name, as in `--name indextts2`. Printed, ours, difference and verdict are
     shown for each figure whose material and protocol the run has; the others are counted with the reason.
@@ -336,7 +336,7 @@ def papers(
 
 
 def _compare_with_print(runs: Path, as_json: bool) -> None:
-    """Print each figure of a paper beside that of a run, and count those that are not comparable with the reason."""
+    """Print each figure of a paper next to that of a run, and count those that are not comparable with the reason."""
     from podeval.validation.paper_runs import RunFigure, compare_with_print
 
     tables: dict[tuple[str, str], list[RunFigure]] = defaultdict(list)
@@ -373,7 +373,7 @@ def certificate(
     people: Annotated[Path | None, typer.Option(help="run of recordings of people, for the recogniser's floor")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how seeds, recogniser, normaliser and averaging change a run's figure, and whether a printed one lies
+    """Show how seeds, recogniser, normaliser and averaging change a run's figure, and whether a printed one is
     within.
 
     Error rates are recomputed from the transcripts that the run keeps; no audio is needed.

@@ -73,7 +73,7 @@ def worker(
 
     A worker may be killed at any time; the next one resumes its work. Several may work on one queue. The first
     Ctrl-C or SIGTERM
-    lets --watch finish the submission it is at, the second stops it at once. Where this machine is at fault (no
+    lets --watch finish the submission it is at, the second stops it at once. If this machine is at fault (no
     isolation, a full disk), a submission is queued again and the operator is told; --once then ends with exit code 1.
 
     Example: podeval worker --once
@@ -217,7 +217,7 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
         message = f"a job costs at most {jobs.at_most(jobs.per_minute()):.2f} USD on {jobs.flavour}"
     except HubUnavailable as error:
         message = f"what a job costs on {jobs.flavour} is asked before it starts ({error})"
-    _LOG.info(f"{message}; {hub.ledger.committed():.2f} of {budget:.2f} USD are gone")
+    _LOG.info(f"{message}; {hub.ledger.committed():.2f} of {budget:.2f} USD are spent")
     return hub
 
 

@@ -1,4 +1,4 @@
-"""Construct an LFS-Bench: cases are written or imported, refined, reviewed, finished; left-out ones are written anew.
+"""Construct an LFS-Bench: cases are written or imported, refined, reviewed, finished; left-out ones are written again.
 
 The folder contains, in the order of the steps: `orders.jsonl` and `written.jsonl`, `taken.jsonl` (cases),
 `refined.jsonl`, `review.csv` for people, and `finished/`, a source of the dataset with its statistics.
@@ -72,14 +72,14 @@ def write(
     require_known("scenario", BY_NAME, *scenarios)
     require_known("language", LANGUAGES, *languages)
     if not 1 <= lengths[0] <= lengths[1]:
-        raise BadInput(f"lengths are the least and the most, not {lengths[0]} and {lengths[1]}")
+        raise BadInput(f"lengths are a minimum and a maximum, not {lengths[0]} and {lengths[1]}")
     kinds = {
         f"{scenario}/{language}": [number for number in BY_NAME[scenario].speakers if number in speakers]
         for scenario in scenarios
         for language in languages
     }
     if not any(kinds.values()):
-        raise BadInput("no scenario of the plan has so many speakers; add to the setting speakers")
+        raise BadInput("no scenario of the plan has that many speakers; extend the setting speakers")
     write_ordered(
         workshop,
         WRITTEN,
@@ -90,9 +90,11 @@ def write(
 
 
 def take(workshop: Workshop, files: Sequence[Path]) -> None:
-    """Import texts of your own (JSON Lines in the published schema) for refinement; a file given again is read anew."""
+    """Import texts of your own (JSON Lines in the published schema) for refinement; a file given again is read
+    again.
+    """
     if len({path.stem for path in files}) < len(files):
-        raise BadInput("two of the files have one name, and ids are made of names; rename one")
+        raise BadInput("two of the files have the same name, and ids are made of names; rename one")
     stems = {path.stem for path in files}
     before = [case for case in workshop.read(TAKEN, Case) if case.id.rpartition("-")[0] not in stems]
     new = [case for path in files for case in read_cases(path, path.stem)]

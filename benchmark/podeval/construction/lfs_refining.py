@@ -5,8 +5,8 @@ wording would hide that two have the same subject; de-duplication by sentence em
 one, which must be above 2; privacy and safety.
 
 Differs from the paper: topics, keywords and summaries are asked for in English, so that one encoder compares cases of
-both languages; the privacy step does not have the text written anew but has words of it named and replaced, each of
-which must stand in the text, so that nothing else can change; and private names get made-up ones from the judge, which
+both languages; the privacy step does not have the text written again but has words of it named and replaced, each of
+which must be in the text, so nothing else can change; and private names get made-up ones from the judge, which
 people then see in the review, where the paper's people made them up.
 """
 

@@ -65,7 +65,7 @@ def take(workshop: Workshop, files: Sequence[Path]) -> None:
             except ValidationError as error:
                 raise BadInput(f"{path}, dialogue {number}: {describe_validation_error(error)}") from None
             if dialogue.id in dialogues:
-                raise BadInput(f"{path}, dialogue {number}: {dialogue.id} is there twice")
+                raise BadInput(f"{path}, dialogue {number}: {dialogue.id} appears twice")
             dialogues[dialogue.id] = dialogue
     workshop.write(DIALOGUES, dialogues.values())
     workshop.say(f"taken: {len(dialogues)} dialogues, {sum(len(d.turns) for d in dialogues.values())} turns")
@@ -90,7 +90,7 @@ def tag(
 
 
 def write_script(workshop: Workshop, accept_all: bool) -> None:
-    """Read the resolved tags; list what has to be recorded and which tags need a sound."""
+    """Read the resolved tags; list what must be recorded and which tags need a sound."""
     dialogues = workshop.read(DIALOGUES, Dialogue, made_by="take")
     plain, to_record, names = {d.number: d for d in dialogues}, list(dialogues), {d.id for d in dialogues}
 

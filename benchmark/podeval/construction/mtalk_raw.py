@@ -290,6 +290,6 @@ def _check_labels(answer: Labels) -> None:
     if unknown := [name for name in names if name not in ALL]:
         raise ValueError(f"there is no capability {unknown[0]!r}")
     if len(set(names)) < len(names):
-        raise ValueError("a capability is there twice")
+        raise ValueError("a capability appears twice")
     if not any(name in CAPABILITIES for name in names):
         raise ValueError(f"at least one should be of {', '.join(CAPABILITIES)}, which words alone can test")

@@ -1,7 +1,7 @@
 """Have people check the recordings of an MTalk-Bench in three rounds, and mix in the sounds that tags name.
 
 In each round somebody hears every recording that is due and says yes or no, with the fault: the words, the expression,
-the sound. A refused recording is made anew and comes into the next round; a turn that is refused three times is left
+the sound. A refused recording is made again and comes into the next round; a turn that is refused three times is left
 out, and its dialogue with it. A verdict belongs to the recording that was heard, and to no other file (paper, section
 4.2). `sounds.csv` names for each tag a file, whether it sounds under all of the turn (`background`), once where the tag
 stands (`event`), or is not mixed (`none`: tags of words and of tone), and the ratio of speech to sound (appendix B.3).
@@ -150,7 +150,7 @@ def describe_rounds(checks: Sequence[Check]) -> list[str]:
 
 
 def find_faults(path: Path) -> str:
-    """Describe measurable faults of a recording, for the table; "" where there are none."""
+    """Describe measurable faults of a recording, for the table; "" if there are none."""
     from podeval.audio import loudness
     from podeval.recording import Recording
 
@@ -244,7 +244,7 @@ def add_sounds(text: str, recording: Path, sounds: Mapping[str, TagSound]) -> ND
     """Mix a turn for listening: mono at 24 kHz, with the sounds of its tags.
 
     Args:
-        text: the words with tags; a sound that is an event begins where its tag stands among the words.
+        text: the words with tags; a sound that is an event begins where its tag is among the words.
         recording: the path of the recorded words.
         sounds: the sounds by tag.
 

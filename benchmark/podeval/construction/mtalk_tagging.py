@@ -1,6 +1,6 @@
 """Tag dialogues of an MTalk-Bench: how something is said, and what is heard around it.
 
-A tag stands in parentheses where it happens, as in "(anxious tone) My parcel should have come." Two annotators work
+A tag is in parentheses where it happens, as in "(anxious tone) My parcel should have come." Two annotators work
 independently (a judge asked twice, or people), and a third resolves the differences in the review (paper, section 4.1
 and appendix B.2). The words may not change: an answer with other words than the dialogue's is asked for again.
 """
@@ -129,7 +129,7 @@ def make_review_row(row: Tagged) -> ReviewRow:
 
 
 def find_tagging_fault(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
-    """Return what is wrong with tagged turns: other turns, other words, or no tag at all; None where nothing is."""
+    """Return what is wrong with tagged turns: other turns, other words, or no tag at all; None if nothing is."""
     if len(plain) != len(tagged):
         return f"there are {len(plain)} turns, {len(tagged)} came"
     tags = 0

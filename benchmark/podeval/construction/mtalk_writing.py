@@ -254,4 +254,4 @@ def _check_dialogue(written: WrittenDialogue) -> None:
             f"needs is {written.needs}; name at least one of the turns before the last, 1 to {earlier[-1]}"
         )
     if not written.because.strip():
-        raise ValueError("it does not say what of the earlier turns is needed")
+        raise ValueError("it does not say what it needs from the earlier turns")

@@ -326,7 +326,7 @@ def join_materials(cluster: Cluster, documents: Mapping[str, Document]) -> str:
 
 
 def read_speaker_number(requirements: Sequence[Requirement]) -> int | None:
-    """Read how many speakers are asked for; None where that is left open."""
+    """Read how many speakers are asked for; None if that is left open."""
     stated = next((r.value.strip() for r in requirements if r.dimension == "speaker_number"), None)
     return int(stated) if stated and stated.isdecimal() else None
 
@@ -334,9 +334,7 @@ def read_speaker_number(requirements: Sequence[Requirement]) -> int | None:
 def _check_instruction(dimensions: Sequence[str], language: str, answer: Instruction) -> None:
     names = [requirement.dimension for requirement in answer.requirements]
     if sorted(names) != sorted(dimensions):
-        raise ValueError(
-            f"the dimensions are to be {', '.join(dimensions)}, and {', '.join(names) or 'none'} are listed"
-        )
+        raise ValueError(f"the dimensions must be {', '.join(dimensions)}, and {', '.join(names) or 'none'} are listed")
     if read_as(answer.instruction) not in (language, None):
         raise ValueError(f"the request is not in {'Chinese' if language == 'zh' else 'English'}")
     if "speaker_number" in dimensions:

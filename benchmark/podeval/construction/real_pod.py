@@ -122,7 +122,7 @@ def search_candidates(
     workshop.say(f"searched: {len(kept)} topics, {len(candidates)} candidates for {len(found_for)} of them")
     lack = f"no episode was found; change its words in {TOPIC_TABLE}"
     workshop.waiting += [WaitingRow(topic.id, lack) for topic in kept if topic.id not in found_for | failed]
-    workshop.say(f"review: say yes to one episode a topic in {table}")
+    workshop.say(f"review: say yes to one episode per topic in {table}")
 
 
 def finish(workshop: Workshop, accept_all: bool) -> None:
@@ -180,7 +180,7 @@ def _read_kept_topics(workshop: Workshop, accept_all: bool) -> list[Topic]:
 
 
 def _search_episodes(term: str, read: Read, country: str, most: int) -> list[dict[str, Any]]:
-    """Search Apple's store of a country for episodes, best first; `minutes` is None where Apple does not give a length.
+    """Search Apple's store of a country for episodes, best first; `minutes` is None if Apple does not give a length.
 
     Source: Apple, iTunes Search API (`/search`, entity `podcastEpisode`).
     """

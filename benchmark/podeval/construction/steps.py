@@ -101,8 +101,8 @@ def run_step(
 ) -> None:
     """Run a step in its folder, which no other process may use; its report is in the workshop.
 
-    The judge's records are kept in the folder. What was answered is not asked again; what was never answered so that it
-    can be used is, so the same command resumes after a judge was mended.
+    The judge's records are kept in the folder. Answered questions are not asked again; those without a usable
+    answer are, so the same command resumes after a judge was fixed.
 
     Args:
         workshop: the folder.
@@ -113,7 +113,7 @@ def run_step(
         profile: the profile whose models are used.
         judge: the judge or language model to ask.
         workers: the largest number of questions at a time.
-        budget: the limits of what the judge may use.
+        budget: the limits on the use of the judge.
 
     Raises:
         BadInput: something that the step needs is missing, or something is given that it does not take.

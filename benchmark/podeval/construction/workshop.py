@@ -101,7 +101,7 @@ class Workshop:
         """
         path = self.folder / name
         if made_by and not path.is_file():
-            raise BadInput(f"{path} is not there; the step `{made_by}` makes it")
+            raise BadInput(f"{path} is missing; the step `{made_by}` makes it")
         rows: dict[str, R] = {}
         for number, data in enumerate(read_lines(path), 1):
             try:
@@ -273,7 +273,7 @@ def write_ordered(
         workshop: the folder.
         name: the file of the written rows.
         kinds: the type of an order, and of a written row.
-        place_orders: makes new orders from those of before and the ids of those whose row was left out.
+        place_orders: makes new orders from those from before and the ids of those whose row was left out.
         write: has rows written; a row has the id of its order.
     """
     before, gone = workshop.read(ORDERS, kinds[0]), {left.id for left in workshop.read_left_out()}
@@ -294,7 +294,7 @@ def _check(count: int, used: Sequence[str], answer: Suggestions) -> None:
     if len(lines) < count or not all(lines):
         raise ValueError(f"{count} suggestions are needed, {len([line for line in lines if line])} came")
     if len(set(lines)) < len(lines) or not {_fold(line) for line in used}.isdisjoint(lines):
-        raise ValueError("a suggestion is there twice, or is one of those that are taken")
+        raise ValueError("a suggestion appears twice, or is one of those that are taken")
 
 
 def _fold(line: str) -> str:

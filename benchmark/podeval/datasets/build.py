@@ -1,4 +1,4 @@
-"""Build a dataset: its Parquet files, its card, and a record of what they were made from, whole or not at all.
+"""Build a dataset: its Parquet files, its card, and a record of their sources, whole or not at all.
 
 A dataset that was built is verified against its record, and its rows against their rules.
 """
@@ -42,7 +42,7 @@ def build(
         source: the source, as `podeval.datasets.source_files.fetch` takes it; by default the first of the record.
         configs: names of the configs to build; all that can be made from the source by default.
         cache: folder in which downloads are kept.
-        progress: called with what happens, line by line.
+        progress: called with a report of progress, line by line.
 
     Returns:
         The content of `LOCK`.
@@ -61,7 +61,7 @@ def build(
     # Bring the source here.
     fetched = fetch(record, origin, catalogue.locate_folder(name), into, progress, earlier_revision)
     chosen = _choose_configs(record, fetched.source, configs)
-    # Write everything beside the goal, and put it in place at the end.
+    # Write everything besides the goal, and put it in place at the end.
     partial = out.with_name(f".{out.name}.building")
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -82,7 +82,7 @@ def build(
 
 
 def _describe_origin(name: str, record: DatasetRecord, origin: str, fetched: Fetched) -> dict[str, Any]:
-    """Return what a lock says of where a build comes from."""
+    """Return the origin of a build according to its lock."""
     return {
         "dataset": name,
         "version": record.version,
@@ -174,7 +174,7 @@ def read_lock(folder: Path) -> dict[str, Any]:
 
 
 def verify(folder: Path) -> Iterator[str]:
-    """Yield what is wrong with a built folder, line by line; nothing where it is right.
+    """Yield what is wrong with a built folder, line by line; nothing if it is right.
 
     Raises:
         BadInput: it was not made by `podeval data build`, or was made by a builder this version does not know.

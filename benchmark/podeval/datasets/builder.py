@@ -30,7 +30,7 @@ class DatasetTable:
 
     Attributes:
         features: the columns; `id` is one of them.
-        rules: makes the rules that every row must keep, anew for each reading of the rows.
+        rules: makes the rules that every row must keep, again for each reading of the rows.
         rows: makes the rows of a split from the files of a source in a folder, in order; raises `BadInput` if the files
             are not what the source should hold.
     """

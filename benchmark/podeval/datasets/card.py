@@ -28,7 +28,7 @@ def render_card(kind: type[Builder], lock: Mapping[str, Any]) -> str:
 
 
 def render_front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata at the top of the card, which stands between dashes."""
+    """Return the metadata at the top of the card, which is between dashes."""
     record = kind.RECORD
     metadata: dict[str, Any] = {
         "pretty_name": record.full_title,
@@ -158,7 +158,7 @@ def _describe_use(kind: type[Builder]) -> str:
 
 
 def _describe_audio(kind: type[Builder], location: str) -> str:
-    """Say how rows with audio are read without torchcodec; "" where no config has audio."""
+    """Say how rows with audio are read without torchcodec; "" if no config has audio."""
     record = kind.RECORD
     columns = {
         config: [name for name, feature in kind.TABLES[config.name].features.items() if isinstance(feature, Audio)]

@@ -15,16 +15,16 @@ def read_objects(path: Path, name: str = "items") -> list[Mapping[str, Any]]:
     """Read the objects that a JSON file lists under a name.
 
     Raises:
-        BadInput: the file cannot be read, or holds something else.
+        BadInput: the file cannot be read, or contains something else.
     """
     try:
         content = json.loads(_read_text(path))
     except ValueError as error:
         raise BadInput(f"{path} cannot be read ({type(error).__name__}: {error}); download the file again") from None
     if not isinstance(content, Mapping) or name not in content:
-        raise BadInput(f"{path} holds no {name}; download the file again")
+        raise BadInput(f"{path} contains no {name}; download the file again")
     if not isinstance(content[name], list) or not all(isinstance(one, Mapping) for one in content[name]):
-        raise BadInput(f"{path} should hold a list of objects under `{name}`")
+        raise BadInput(f"{path} should contain a list of objects under `{name}`")
     return list(content[name])
 
 
@@ -41,9 +41,7 @@ def read_object_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         try:
             one = json.loads(line)
         except ValueError as error:
-            raise BadInput(
-                f"{path}, line {number} is not JSON ({error}); mend it, or download the file again"
-            ) from None
+            raise BadInput(f"{path}, line {number} is not JSON ({error}); fix it, or download the file again") from None
         if not isinstance(one, Mapping):
             raise BadInput(f"{path}, line {number} is not an object but a {type(one).__name__}")
         yield number, one

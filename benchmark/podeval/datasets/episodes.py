@@ -1,6 +1,6 @@
 """Rows from a folder of recordings: what is said, by whom and when, and the clips in which speakers change.
 
-Texts and times only. Whose the recordings are is not asked, so no sample of them is passed on.
+Texts and times only. The owners of the recordings are unknown, so no sample of them is passed on.
 """
 
 from collections.abc import Iterator, Mapping

@@ -25,7 +25,7 @@ NEWEST = 200
 """Most episodes of a show in the answer to a lookup."""
 
 Read = Callable[[str, int], bytes]
-"""A function that fetches a document of at most so many bytes."""
+"""A function that fetches a document of at most this many bytes."""
 
 _LINK = re.compile(
     r"https://podcasts\.apple\.com/(?P<country>[a-z]{2})/podcast/(?:[^/?#]+/)?id(?P<show>\d+)"
@@ -90,8 +90,8 @@ def find_itunes() -> str:
 def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | BadInput]:
     """Yield the addresses at which an episode may be available, best first, and the reasons why a directory gives none.
 
-    In this order, and only as far as the caller goes on, these are asked: Apple for the show's newest episodes and its
-    feed, Apple for the episode, and the feed (by the episode's guid, else by its title if only one episode has that
+    In this order, and only as far as the caller continues, these are asked: Apple for the show's newest episodes and
+    its feed, Apple for the episode, and the feed (by the episode's guid, else by its title if only one episode has that
     title).
 
     Args:
@@ -149,7 +149,7 @@ def ask_apple(what: str, query: Mapping[str, object], subject: str, read: Read) 
     try:
         results = parse_json(answer, _LOOKUP_VALUES)["results"]
     except (ValueError, KeyError, TypeError) as error:
-        raise BadFeed(f"Apple's answer on {subject} cannot be read ({type(error).__name__}: {error})") from None
+        raise BadFeed(f"Apple's answer about {subject} cannot be read ({type(error).__name__}: {error})") from None
     return [one for one in results if isinstance(one, Mapping)] if isinstance(results, list) else []
 
 

@@ -53,10 +53,10 @@ class Attempt:
         link: link in Apple Podcasts.
         checked: time of the attempt, UTC.
         status: found, or what is wrong.
-        reason: why it was not found; None where it was.
+        reason: why it was not found; None if it was.
         via: the directory that gave the address of the audio: lookup or feed.
         title: the title in that directory, as are `guid` and `published`.
-        enclosure: the audio's address without user, query and fragment, which may hold secrets.
+        enclosure: the audio's address without user, query and fragment, which may contain secrets.
         file: name of the file in the folder.
         bytes: size of the file.
         sha256: hash of the file.
@@ -120,10 +120,10 @@ def fetch_episodes(
 
     Args:
         episodes: the episodes, by topic.
-        into: the folder; it is made where it does not exist.
+        into: the folder; it is made if it does not exist.
         web: reads from servers.
         most_bytes: refuse larger episodes.
-        tell: called with what happens, line by line.
+        tell: called with a report of progress, line by line.
 
     Returns:
         The attempt at each episode, in order.
@@ -147,7 +147,7 @@ def fetch_episodes(
 
 
 def read_attempts(folder: Path) -> dict[str, Attempt]:
-    """Read the last attempt at each episode of a folder; return none where the folder has no record.
+    """Read the last attempt at each episode of a folder; return none if the folder has no record.
 
     Raises:
         BadInput: the record is damaged; the message says where.
@@ -216,7 +216,7 @@ def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) 
 
 
 def _clear(scratch: Path) -> None:
-    """Remove an unfinished download; unfinished downloads of other episodes may stay beside it."""
+    """Remove an unfinished download; unfinished downloads of other episodes may stay next to it."""
     shutil.rmtree(scratch, ignore_errors=True)
     with contextlib.suppress(OSError):
         scratch.parent.rmdir()

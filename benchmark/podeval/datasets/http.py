@@ -3,7 +3,7 @@
 The audio addresses in a feed can be anything, and every server may redirect. So each connection goes only to an address
 that was looked up and judged public, redirects included; the name cannot change its meaning in between.
 
-The requests are made by httpx. Whether an address is public is judged by safehttpx, and by a list of what it leaves;
+The requests are made by httpx. Whether an address is public is judged by safehttpx, and by a list of further networks;
 the idea of putting a judged address into the request, with the name kept for the certificate, comes from it too. Its
 own transport is not used: docs/decisions/house.md says what would be lost.
 """
@@ -164,7 +164,7 @@ def _make_transport(proxy: str | None = None) -> httpx.HTTPTransport:
 
 
 def _find_proxy(scheme: str, host: str) -> str | None:
-    """Return the proxy that the environment names for addresses of a scheme; None where it excepts the host."""
+    """Return the proxy that the environment names for addresses of a scheme; None if it excepts the host."""
     proxy = urllib.request.getproxies().get(scheme)
     if not proxy or urllib.request.proxy_bypass(host):
         return None

@@ -64,7 +64,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
     revision = f"sha256:{hashlib.sha256(_to_canonical_json(rows).encode()).hexdigest()}"
     if part.revision and revision != part.revision:
         raise BadInput(
-            f"{build_folder} holds other rows ({revision[:19]}…) than {benchmark.name} pins ({part.revision[:19]}…); "
+            f"{build_folder} has other rows ({revision[:19]}…) than {benchmark.name} pins ({part.revision[:19]}…); "
             "build it again from the pinned source, or install the version of podeval that belongs to it"
         )
     to_item: Callable[[Mapping[str, Any]], Item] = benchmarks.find_item_maker(benchmark.name)
@@ -125,7 +125,7 @@ def _to_canonical_json(rows: list[Row]) -> str:
 
 
 def _write_audio_files(row: Row, folder: Path) -> Row:
-    """Replace the audio of a row's turns by paths; files are written once, beside the dataset, named by content."""
+    """Replace the audio of a row's turns by paths; files are written once, next to the dataset, named by content."""
     turns = [{**turn, "audio": _write_audio_file(turn["audio"], folder)} for turn in row.get("user", ())]
     return {**row, "user": turns} if turns else row
 

@@ -39,7 +39,7 @@ class Taxonomy:
         self._prompts: dict[str, str] = {prompt["key"]: prompt["capability"] for prompt in prompts}
 
     def capability_of(self, prompt: Any) -> str | None:
-        """Return the capability that an arena prompt asks about; None where the map does not have the prompt."""
+        """Return the capability that an arena prompt asks about; None if the map does not have the prompt."""
         return self._prompts.get(hash_prompt(prompt)) if isinstance(prompt, str) else None
 
 
@@ -125,7 +125,7 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class MtalkAnswer:
-    """The answer of one model in one turn; paths are those in the file, transcripts "" where it has none.
+    """The answer of one model in one turn; paths are those in the file, transcripts "" if it has none.
 
     Attributes:
         dialogue: id as in the dataset `mtalk_bench`, such as `semantic-1-1`.
@@ -133,7 +133,7 @@ class MtalkAnswer:
         model: name of the model in the file.
         turn: number of the turn, from 1.
         question: path of what the user says.
-        answer: path of what the model answers.
+        answer: path of the model's answer.
         question_transcript: the user's words.
         answer_transcript: the model's words.
     """

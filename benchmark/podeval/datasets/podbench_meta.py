@@ -54,7 +54,7 @@ def read_meta(meta: Mapping[str, Any], instruction: str) -> dict[str, Any]:
     """Read what `meta` (as `parse_object` returns it) says about a row.
 
     Returns:
-        The columns that are read from it, None or empty where it has none; `notes` name everything that was not
+        The columns that are read from it, None or empty if it has none; `notes` name everything that was not
         understood.
     """
     used, notes = set[str](), list[str]()
@@ -87,7 +87,7 @@ def _fold(name: str) -> str:
 
 
 def _find_fact(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[str]) -> Any:
-    """Return the value under one of a fact's names; None where there is none, or where two of them disagree."""
+    """Return the value under one of a fact's names; None if there is none, or where two of them disagree."""
     names = read_facts()["keys"][fact]
     spellings = {tuple(map(_fold, name.split("."))) for name in (*names["seen"], *names["others"])}
     matches = {path: value for path, value in _list_paths(meta) if tuple(map(_fold, path)) in spellings}

@@ -38,8 +38,8 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
     Args:
         folder: a folder made by `podeval data build`.
         repo: `owner/name`.
-        private: whether a repo that has to be created becomes private.
-        progress: called with what happens, line by line.
+        private: whether a repo that must be created becomes private.
+        progress: called with a report of progress, line by line.
 
     Raises:
         BadInput: the build is damaged, its licence forbids it, or the Hub refuses; the message says what to do.
@@ -107,7 +107,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
-    """Write `eval.yaml` beside the card, a task for each dimension; return its path, None without a benchmark."""
+    """Write `eval.yaml` next to the card, a task for each dimension; return its path, None without a benchmark."""
     if name not in benchmarks.list_benchmarks():
         return None
     configs: dict[str, list[str]] = {}
@@ -124,7 +124,7 @@ def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
 
 
 def write_eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the `eval.yaml` that makes a dataset repo one of the Hub's benchmarks; None if it holds no part of one.
+    """Return the `eval.yaml` that makes a dataset repo one of the Hub's benchmarks; None if it contains no part of one.
 
     Args:
         benchmark: the benchmark whose dimensions become tasks.

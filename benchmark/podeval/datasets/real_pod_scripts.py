@@ -3,9 +3,9 @@
 Scripts of the topics may be a user's own, so rules check them one by one. The other splits are the package's own files,
 which are pinned.
 
-Some sources of claims stand in the files of scripts. Those of scripts whose files a protocol pins, and had none, stand
+Some sources of claims are in the files of scripts. Those of scripts whose files a protocol pins, and had none, are
 in a file of their own, which is part of no protocol and which no system is given: it can grow without a figure being
-another's. Here too is what the card says of who wrote the scripts, and what is known to be wrong with them.
+another's. Here too is what the card says of the person who wrote the scripts, and what is known to be wrong with them.
 """
 
 import re
@@ -194,7 +194,7 @@ def read_more_sources(folder: Path) -> Mapping[Any, Mapping[str, Any]]:
 
 
 def find_unsourced_claim(row: Row) -> str | None:
-    """Report a turn that says a year, or a name of two words that is no speaker's, and has no claim with a source.
+    """Report a turn that says a year, or a name of two words that is not a speaker's, and has no claim with a source.
 
     Only in splits that promise a source for each.
     """

@@ -40,8 +40,8 @@ def fetch(
             or `hub:owner/name@revision`. A folder may also hold the files of another source.
         builder_folder: folder of the builder and its sample.
         into: folder for downloads; files that are there already are not fetched again.
-        progress: called with what happens, line by line.
-        earlier_revision: `owner/name@commit` that an earlier build was made from; used again where none is pinned.
+        progress: called with a report of progress, line by line.
+        earlier_revision: `owner/name@commit` that an earlier build was made from; used again if none is pinned.
 
     Raises:
         BadInput: the files cannot be had, or are not those that the record pins; the message says what to do.
@@ -112,7 +112,7 @@ def find_package_folder(location: str) -> Path:
 
 
 def _match_source(record: DatasetRecord, folder: Path) -> Source:
-    """Return the first source whose files a user's folder holds; the record's first source where there is none."""
+    """Return the first source whose files a user's folder holds; the record's first source if there is none."""
     matches = (
         source
         for source in record.sources

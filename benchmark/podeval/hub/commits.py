@@ -184,7 +184,7 @@ def push_folder(
         repo: `owner/name`.
         kind: the kind of repo; a Space becomes a static one.
         message: the message of the commit.
-        private: whether a repo that has to be created becomes private.
+        private: whether a repo that must be created becomes private.
         options: further options of `HfApi.upload_folder`, such as patterns.
 
     Raises:

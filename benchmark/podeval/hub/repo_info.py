@@ -81,7 +81,7 @@ def parse_header(content: bytes) -> SafetensorsFile:
     """Parse the header of a safetensors file, without the eight bytes before it.
 
     Raises:
-        ValueError: it is no header, has more values than any model's, or states what cannot be.
+        ValueError: it is not a header, has more values than any model's, or states impossible facts.
     """
     entries = parse_json(content, _VALUES_MOST)
     try:
@@ -197,7 +197,7 @@ def collect_facts(repo: str, revision: str, *, api: HfApi | None = None, kind: K
 
 
 def is_config(name: str) -> bool:
-    """Return whether a file is one of those that hold settings."""
+    """Return whether a file is one of those that contain settings."""
     return name.endswith(".json") and "config" in PurePosixPath(name).name
 
 
@@ -271,7 +271,7 @@ def _card(client: HfApi, repo: str, revision: str, kind: Kind, files: Mapping[st
 def read_card(readme: str) -> tuple[dict[str, Any], str]:
     """Split a README.md into its metadata and the text below; the metadata is empty if it cannot be read.
 
-    As on the Hub, empty lines may stand before the metadata.
+    As on the Hub, empty lines may be before the metadata.
     """
     text = readme.replace("\r\n", "\n")
     begin, line, rest = text.partition("---\n")

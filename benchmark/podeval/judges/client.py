@@ -188,7 +188,7 @@ class JudgeClient:
         return before if usable or len(before) < self.judge.tries else []
 
     def _recorded_outcome(self, request: JudgeRequest, before: Sequence[JudgeExchange]) -> Outcome | None:
-        """Return the outcome from the records, or None if the judge has to be asked."""
+        """Return the outcome from the records, or None if the judge must be asked."""
         for exchange in before:
             with contextlib.suppress(UnreadableAnswer):
                 return UsableAnswer(_value(exchange.answer, request), exchange.id, exchange.attempt)

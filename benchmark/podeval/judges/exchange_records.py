@@ -4,8 +4,8 @@ A folder holds `records.jsonl`. Each line has a `kind`: `judge` (the judge that 
 (the request, with audio as its SHA-256, and the answer, unchanged), `failure` (a call without an answer), `removed`
 (content that was taken down). No line contains an API key: keys leave the process only in the request's header.
 
-An exchange is looked up by its key: prompt, inputs, judge and seed. What is stored is what the judge said, not its
-interpretation; parsing is repeated each time, with the current parser.
+An exchange is looked up by its key: prompt, inputs, judge and seed. Records store the judge's words, not
+their interpretation; parsing is repeated each time, with the current parser.
 """
 
 import fcntl
@@ -40,7 +40,7 @@ class JudgeExchange:
 
     Args:
         key: key in the records.
-        series: increases when an answer is requested anew on purpose.
+        series: increases when an answer is requested again on purpose.
         attempt: 1 for the first; later requests say what was wrong with the answer before.
         prompt, judge, seed, inputs: parts of the key; `inputs` maps a name to the hash of a text or clip.
         messages: the messages sent, audio as its SHA-256.
@@ -230,8 +230,8 @@ def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
             JudgeExchange.from_json(data)
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(
-            f"{path}, line {number} is damaged ({error}); delete that line and run the same command again, "
-            "its question is asked again"
+            f"{path}, line {number} is damaged ({error}); delete that line and run the same "
+            "command again, which repeats its question"
         ) from None
     return dict(data)
 

@@ -82,7 +82,7 @@ class Judge:
         tries: maximum number of answers requested, each with the faults of the one before, until a request is
             unanswered.
         context: maximum tokens that a local model reads; None for the model's own limit.
-        dtype: precision of a local model through transformers, where it is not float32: bfloat16 on a GPU.
+        dtype: precision of a local model through transformers, if it is not float32: bfloat16 on a GPU.
         price: price of its tokens, if they are paid for.
         recorded: the id of the judge that gave the recorded answers, for `records`.
     """
@@ -213,8 +213,8 @@ def _check_endpoint(endpoint: str) -> str:
         raise BadInput("an endpoint is a web address such as https://host/v1")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadInput(
-            f"the endpoint {_strip_secrets(endpoint)} carries a user, a password or a query, which would stand "
-            f"in every record; give the key in the environment as {KEY}"
+            f"the endpoint {_strip_secrets(endpoint)} carries a user, a password or a query, which would "
+            f"be in every record; give the key in the environment as {KEY}"
         )
     return endpoint.rstrip("/").removesuffix("/chat/completions")
 

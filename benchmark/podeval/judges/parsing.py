@@ -339,7 +339,7 @@ def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data: dict[str, Any] = {}
     for key, value in pairs:
         if key in data and data[key] != value:
-            raise ValueError(f"the key {key!r} stands there twice, with different values")
+            raise ValueError(f"the key {key!r} appears twice, with different values")
         data[key] = value
     return data
 

@@ -1,6 +1,6 @@
 """A prompt: what a judge is asked, in which version, and what its answer must look like.
 
-Everything under judgement is data. Each text and each recording stands between two lines with a delimiter derived from
+Everything under judgement is data. Each text and each recording is between two lines with a delimiter derived from
 the hash of all texts of the request; no text can contain its own delimiter (it would have to contain its own hash), so
 none can end its section and pose as the prompt. Control words of chat templates inside a text are broken up by an
 invisible character, because a model's tokenizer would otherwise take them for the end of the message.
@@ -58,7 +58,7 @@ class AudioClip:
         rate: sample rate, Hz.
 
     Raises:
-        CannotScore: the clip is empty or holds samples that are not finite numbers.
+        CannotScore: the clip is empty or contains samples that are not finite numbers.
     """
 
     samples: NDArray[np.float32]
@@ -359,7 +359,7 @@ def _make_strict(schema: Any) -> Any:
 
 
 def describe_input(value: str | AudioClip) -> dict[str, Any]:
-    """Describe an input of a prompt for a record, which holds the messages too."""
+    """Describe an input of a prompt for a record, which contains the messages too."""
     if isinstance(value, AudioClip):
         return {"audio": value.sha256, "seconds": round(value.seconds, 3), "rate": value.rate}
     return {"text": hash_inputs({"": value}), "characters": len(value)}

@@ -7,7 +7,7 @@
     Here is the script:
     {script}
 
-What stands in braces are the names of the prompt's inputs, and of passages that are longer for longer material. Other
+Braces contain the names of the prompt's inputs, and of passages that are longer for longer material. Other
 braces stay as they are, so that the examples of a paper's prompt can be copied. Without the line `[request]` all is the
 request, and there is no system text. The rules that keep material apart from instructions and the schema of the answer
 are added to every wording.

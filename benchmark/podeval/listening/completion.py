@@ -1,4 +1,4 @@
-"""What a listener gets at the end of a test: a completion code, and the way back to the panel that sent them.
+"""The end of a test for a listener: a completion code, and the way back to the panel that sent them.
 
     completion:
       code: C1A2B3C4            # of the study; left out, every listener gets a code of their own
@@ -8,7 +8,7 @@
       # hosts: [panel.example]
       seconds: 10
 
-The address is made of the design alone, never of what a request says, so that no link leads anywhere else.
+The address is made from the design alone, never from a request, so that no link leads anywhere else.
 """
 
 from typing import Annotated, Literal, Self
@@ -58,10 +58,10 @@ class Completion(FactSheet):
         return self
 
     def code_for(self, own: str, screened_out: bool) -> str:
-        """Return the code that a listener is shown: that of the study, or their own where it has none."""
+        """Return the code that a listener is shown: that of the study, or their own if it has none."""
         return (self.screened_out if screened_out else self.code) or own
 
     def address_for(self, code: str) -> str | None:
-        """Return where the listener goes back to with this code; None where the design names no panel."""
+        """Return where the listener goes back to with this code; None if the design names no panel."""
         template = PANELS[self.panel] if self.panel else self.address
         return template.replace("{code}", code) if template else None

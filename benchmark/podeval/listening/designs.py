@@ -16,7 +16,7 @@
 
 Kinds: `mushra` (all systems of an item on a page, visible reference, hidden anchors), `questionnaire` (nine questions a
 clip, or `questions` of one's own), `rubric` (binary criteria and a rationale a response), `mos` (one to five on named
-scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (X is one of two: which?). Where a
+scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (X is one of two: which?). If a
 page has one recording or one pair, `each: all` has every listener rate every one of an item. How long a listener takes
 is estimated; a test that would take longer than `minutes` is refused with the number of items that would fit.
 `headphone_check` and `completion` are described in `podeval.listening.headphones` and `.completion`.
@@ -100,7 +100,7 @@ class DesignItem(FactSheet):
 
 
 class OwnQuestion(FactSheet):
-    """A question of one's own in a questionnaire: marked from 1 by its labels, or answered in words where it has none.
+    """A question of one's own in a questionnaire: marked from 1 by its labels, or answered in words if it has none.
 
     `reason` asks why a mark was given. With `choice` the labels have no order, and their counts are reported in place
     of a mean. A question named `speakers` without labels asks for a number. The names of podeval's nine questions are
@@ -171,7 +171,7 @@ class Design(FactSheet):
         if {HIGH, LOW} & set(self.systems):
             raise ValueError(f"{HIGH} and {LOW} are the anchors' names; give them as high and low of each item")
         if len({item.id for item in self.items}) < len(self.items):
-            raise ValueError("two items have one id")
+            raise ValueError("two items have the same id")
         # Items and questions must fit the kind of test.
         for item in self.items:
             self._check(item)
@@ -190,7 +190,7 @@ class Design(FactSheet):
             raise ValueError(f"a {self.kind} test has no questions of its own; use a questionnaire")
         for questions in (self.questions, self.demographics):
             if len({question.name for question in questions}) < len(questions):
-                raise ValueError("two questions have one name")
+                raise ValueError("two questions have the same name")
         if self.demographics and not any(question.labels for question in self.demographics):
             raise ValueError("the demographics need a question with labels, by which their page counts as answered")
         if any(item.id == ABOUT for item in self.items):
@@ -200,7 +200,7 @@ class Design(FactSheet):
         if fitting < 1 or (self.items_each or 1) > fitting:
             raise ValueError(
                 f"a listener would take about {self.estimate(self.items_each or 1):.0f} minutes for "
-                f"{self.items_each or 1} items, and the test is to take {self.minutes:g}; {fitting} items would fit"
+                f"{self.items_each or 1} items, and the test should take {self.minutes:g}; {fitting} items would fit"
             )
         return self
 
@@ -284,7 +284,7 @@ class Design(FactSheet):
         return sorted((self._seconds(item) for item in self.items), reverse=True)
 
     def _seconds(self, item: DesignItem) -> float:
-        """Return the seconds that one listener spends on one item, by what its pages ask for."""
+        """Return the seconds that one listener spends on one item, depending on the questions of its pages."""
         if self.each == "all":
             times = len(self.pairs) if self.kind in PAIRED else len(item.stimuli)
             return times * self._page_seconds(item)

@@ -3,11 +3,12 @@
 `antiphase` (Woods, Siegel, Traer and McDermott 2017): three tones of 200 Hz, one of them 6 dB softer, another in
 antiphase between the ears; asked is which is the softest. Over loudspeakers the tone in antiphase cancels in the air
 and seems softest, so that most listeners without headphones fall below chance. `huggins` (Milne et al. 2021): three
-noises, in one of which a faint tone of 600 Hz is heard, made by a turn of phase between the ears alone; over
-loudspeakers there is none.
+noises, in one of which a faint tone of 600 Hz is heard, made only by a phase difference between the ears;
+over loudspeakers it disappears.
 
-Who answers five of six rightly passes; who guesses does so with a chance of 13/729, 1.8 %. Sounds and right answers
-follow from the seed of the session; every sound is one file of one size, whichever interval is the right one.
+A listener with five of six right answers passes; guessing achieves this with a chance of 13/729, 1.8 %. Sounds and
+right answers follow from the seed of the session; every sound is one file of one size, whichever interval is the right
+one.
 """
 
 import io
@@ -63,7 +64,7 @@ def read_answer(answer: Mapping[str, Any]) -> list[int]:
     """Read a listener's answer to the check, `{"trial_1": 1 to 3, …}`.
 
     Raises:
-        BadInput: a trial is missing or unknown, or its answer is no interval.
+        BadInput: a trial is missing or unknown, or its answer is not an interval.
     """
     if not isinstance(answer, Mapping) or set(answer) != set(TRIAL_NAMES):
         raise BadInput(write_sentence("headphone-check-asks", names=", ".join(TRIAL_NAMES)))

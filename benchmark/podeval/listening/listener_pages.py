@@ -1,7 +1,7 @@
 """The pages of one listener, and the valid answers to a page.
 
 A page shows its stimuli under letters; which system is behind a letter stays on the server. Answers are validated here,
-so that nothing enters the tables that the page did not ask for.
+so nothing enters the tables that the page did not ask for.
 """
 
 import math
@@ -340,7 +340,7 @@ def build_williams_row(size: int, row: int) -> list[int]:
 def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
     """Choose the items of one listener, and for each how many listeners heard it before, in the order of hearing.
 
-    Each listener goes on in the ring of items where the one before stopped, so that after any number of listeners the
+    Each listener continues in the ring of items where the one before stopped, so that after any number of listeners the
     numbers of hearings of two items differ by one at most. Listeners with the same items hear them in the orders of a
     Latin square, one after the other.
 

@@ -54,7 +54,7 @@ class ListenersNeeded:
 
 @dataclass(frozen=True)
 class StoppingVerdict:
-    """What may be said of two systems so far.
+    """The conclusions about two systems so far.
 
     Attributes:
         first, second: the systems.
@@ -203,7 +203,7 @@ def draft_design(
         scales: scales of a MOS test.
 
     Raises:
-        BadInput: folders do not pair, lie elsewhere than below the folder of the design, or make no test.
+        BadInput: folders do not pair, are elsewhere than below the folder of the design, or make no test.
     """
     if kind not in KINDS:
         raise BadInput(f"the kind is {', '.join(KINDS[:-1])} or {KINDS[-1]}, not {kind!r}")
@@ -213,7 +213,7 @@ def draft_design(
         raise BadInput(f"a {kind} test has no {' or '.join(anchors)}; those are of a mushra test")
     folders = {folder.resolve().name: folder for folder in systems}
     if len(folders) < len(systems):
-        raise BadInput("two systems have folders of one name; rename one, because the name is the system's")
+        raise BadInput("two systems have folders of the same name; rename one, because the name is the system's")
     files_by_name = {name: _list_recordings(folder, out.parent) for name, folder in (folders | anchors).items()}
     names = sorted({stem for files in files_by_name.values() for stem in files})
     missing = {name: [stem for stem in names if stem not in files] for name, files in files_by_name.items()}
@@ -246,5 +246,5 @@ def _list_recordings(folder: Path, base: Path) -> dict[str, str]:
         raise BadInput(f"{folder} contains no recordings")
     files_by_name = {path.stem: path.resolve().relative_to(base.resolve()).as_posix() for path in files}
     if len(files_by_name) < len(files):
-        raise BadInput(f"{folder} has two recordings of one name with different endings; keep one of them")
+        raise BadInput(f"{folder} has two recordings of the same name with different endings; keep one of them")
     return files_by_name

@@ -68,7 +68,7 @@ class Discrimination:
     Attributes:
         share: share of right answers, with its 95 % interval.
         p: chance of as many right answers, or more, from listeners who hear no difference.
-        d_prime: sensitivity, free of a preference for one side; below 0 where more answers are wrong than right.
+        d_prime: sensitivity, free of a preference for one side; below 0 if more answers are wrong than right.
         bias: z-value of answering "the second side", 0 for no preference.
     """
 
@@ -83,7 +83,7 @@ def discrimination(trials: Sequence[Trial]) -> Discrimination:
 
     The interval is Wilson's with the effective number of trials, as those of one listener depend on each other; with
     one listener it is the exact one (Clopper and Pearson). The p-value is of the exact binomial test. It takes no
-    account of listeners and need not: what X is was drawn by lot, so that whoever hears no difference is right by
+    account of listeners and need not: what X is was drawn by lot, so that anyone who hears no difference is right by
     chance in each trial, whatever their habits.
 
     Raises:
@@ -238,7 +238,7 @@ _FIGURES = ("mean", "low", "high", "marks", "listeners", "best", "worst")
 
 
 def _set_beside(screened: list[dict[str, Any]], unscreened: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows with the figures without screening beside them; a row of which no mark counts comes last."""
+    """Return the rows with the figures without screening next to them; a row of which no mark counts comes last."""
     rows = {(row["stimulus"], row["scale"]): row for row in screened}
     for row in unscreened:
         nothing = row | dict.fromkeys(_FIGURES) | {"marks": 0, "listeners": 0}

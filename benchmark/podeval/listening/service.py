@@ -152,7 +152,7 @@ class Listening:
             listener = make_pseudonym(session, self._secret, identity, now=now)
             remember_name(session, self._secret, identity, name, now=now)
             row = find_session(session, test, listener)
-            # Begin one where there is none.
+            # Begin one if there is none.
             if row is None:
                 if session.get_one(ListeningTest, test).closed_at is not None:
                     raise BadInput(
@@ -179,7 +179,7 @@ class Listening:
         return self.database.write(work)
 
     def resume(self, test: str, identity: str) -> SessionProgress | None:
-        """Return the progress of a person who began a test; None where they did not. Nothing is written.
+        """Return the progress of a person who began a test; None if they did not. Nothing is written.
 
         Raises:
             BadInput: there is no such test.
@@ -191,7 +191,7 @@ class Listening:
             return read_progress(session, row, design) if row else None
 
     def answered(self, session_id: str, number: int) -> AnsweredPage | None:
-        """Return what a listener saved for a page; None where nothing is saved yet.
+        """Return what a listener saved for a page; None if nothing is saved yet.
 
         Raises:
             BadInput: there is no such session or page.
@@ -354,7 +354,7 @@ class Listening:
                 raise BadInput(write_sentence("listener-unknown", listener=listener, test=test))
             now = self._clock()
             row.standing, row.standing_reason, row.standing_by = standing, reason, by
-            # Not the session's id: whoever has that is the listener.
+            # Not the session's id: anyone who has that is the listener.
             operator_settings.note(session, f"session {standing}", f"{test}: {listener}", reason, by, now)
             decision = {"kind": standing, "detail": reason, "made_by": by, "made_at": now}
             session.add(Flag(id=secrets.token_hex(16), session=row.id, **decision))

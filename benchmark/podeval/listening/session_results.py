@@ -49,7 +49,7 @@ class Overview:
 class Came:
     """One listener of a test as its operator sees them; `code` is the completion code that they were shown.
 
-    `headphones` is the number of right answers to the headphone check, None where they gave none.
+    `headphones` is the number of right answers to the headphone check, None if they gave none.
     """
 
     listener: str

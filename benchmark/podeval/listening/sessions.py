@@ -39,7 +39,7 @@ class SessionProgress:
 
     @property
     def next_page(self) -> int | None:
-        """Number of the first page that is not saved, from 0; None where all are."""
+        """Number of the first page that is not saved, from 0; None if all are."""
         return next((number for number in range(self.pages) if number not in self.saved), None)
 
 
@@ -75,7 +75,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class StimulusSource:
-    """What is played under a letter: a file, padded to `seconds` if given, or a sound of the headphone check.
+    """The sound behind a letter: a file, padded to `seconds` if given, or a sound of the headphone check.
 
     `blind` says that no picture may be shown of it, for it would give the answer.
     """
@@ -150,7 +150,7 @@ def show_demographics(design: Design, page: Page, number: int, of: int) -> Shown
 
 
 def read_answered_page(session: Session, row: ListeningSession, page: Page, kind: str) -> AnsweredPage | None:
-    """Return what was saved for a page, without names of systems; None where nothing was."""
+    """Return what was saved for a page, without names of systems; None if nothing was."""
     about = {"session": row.id, "page": page.id}
     ratings = session.scalars(select(ListeningRating).filter_by(**about).order_by(ListeningRating.number)).all()
     if not ratings:
@@ -197,7 +197,7 @@ def get_session(session: Session, session_id: str) -> ListeningSession:
 
 
 def find_session(session: Session, test: str, listener: str) -> ListeningSession | None:
-    """Return a listener's session of a test; None where they did not begin it."""
+    """Return a listener's session of a test; None if they did not begin it."""
     return session.scalar(select(ListeningSession).filter_by(test=test, listener=listener))
 
 
@@ -232,7 +232,7 @@ def end_session(row: ListeningSession, now: datetime) -> None:
 def record_check(
     session: Session, row: ListeningSession, check: headphones.HeadphoneCheck, answer: Mapping[str, Any], now: datetime
 ) -> None:
-    """Record the answers to the headphone check, and what becomes of who fails it; the first answers stand.
+    """Record the answers to the headphone check, and what becomes of the person who fails it; the first answers stand.
 
     Raises:
         BadInput: they are not answers to the check.

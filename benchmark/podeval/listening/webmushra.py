@@ -6,9 +6,9 @@ that all stimuli of a page share is taken as the category.
 
 The questions of a questionnaire are kept: those marked by labels (`rate2`, `likert`) or stars (`rate`; eleven are 0 to
 10), with the text field after them that asks why, choices of a list (`select`), and those answered in words (`text`,
-`long_text`, `option`). Those of PodEval's own are named as podeval's nine, and screened and scored like these. What the
-last page asks about the listener is asked on a last page here. A file with questions of other types is refused, and the
-message names them.
+`long_text`, `option`). Those of PodEval's own are named as podeval's nine, and screened and scored like these.
+Questions about the listener on the last page become a last page here. A file with questions of other types is refused,
+and the message names them.
 """
 
 import html
@@ -225,7 +225,7 @@ def _item(page: Mapping[str, Any], kind: str, notes: list[str]) -> dict[str, Any
 
 
 def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[dict[str, Any]]:
-    """Return the questions that a page asks about each of its stimuli; empty where it leaves them to podeval.
+    """Return the questions that a page asks about each of its stimuli; empty if it leaves them to podeval.
 
     Raises:
         BadInput: it asks questions that podeval's pages cannot ask; the message names all of them.

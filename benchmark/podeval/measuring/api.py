@@ -41,7 +41,7 @@ def score(
         metrics: names, where not all are wanted.
         profile: the profile of the models: `embedded` or `reference`.
         speakers: number of people who speak, if it is known.
-        allow_upsampling: whether recordings below a model's rate are scored all the same.
+        allow_upsampling: whether recordings below a model's rate are scored anyway.
         progress: a function that is called with the name of the task at hand, how much of it is finished, and the
             total, such as `("metrics", 4, 22)`.
 
@@ -121,11 +121,11 @@ def measure(
         text: the words of a recording, as `score` takes them.
         references: the material for comparison: voices, a script, or the votes, marks or answers of people.
         request: the request that the item answers, as text or data.
-        speakers: the number of people who speak, where it is known.
-        allow_upsampling: whether recordings below a model's rate are scored all the same.
+        speakers: the number of people who speak, if it is known.
+        allow_upsampling: whether recordings below a model's rate are scored anyway.
         judge: the judge of a metric that asks one: `MODEL@https://host/v1`, a GGUF file, a judge's YAML file.
         records: the folder of the judge's raw answers.
-        refresh: the recorded answers that are asked anew: none, `failed` or `all`.
+        refresh: the recorded answers that are asked again: none, `failed` or `all`.
         choices: the metric's choices by name, such as `normaliser="basic"`; with a judge also `prompts`, the folder
             with other wordings of its prompts, as `podeval judge prompts` writes ours.
 
@@ -225,10 +225,10 @@ def _list_keys(metric: Metric) -> str:
 
 
 def _list_texts(text: Any, count: int) -> list[Any] | None:
-    """Return the texts of the recordings where there is one for each, as a list or a column; None for one for all.
+    """Return the texts of the recordings if there is one for each, as a list or a column; None for one for all.
 
     Raises:
-        BadInput: their number is another than that of the recordings.
+        BadInput: their number differs from that of the recordings.
     """
     if isinstance(text, str | Path | Mapping) or not isinstance(text, Iterable):
         return None

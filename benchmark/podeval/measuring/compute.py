@@ -25,7 +25,7 @@ def score_items(
 ) -> Iterator[Result | PodevalError]:
     """Yield the result of each item as it comes; an item that is refused yields the error.
 
-    A judge is asked about many items at a time; what it said of the others is not lost for a refused one.
+    A judge is asked about many items at a time; one refused item does not lose the answers on the others.
 
     Args:
         metric: the metric.
@@ -85,8 +85,8 @@ def _raise_error(result: Result | PodevalError) -> Result:
 def open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
     """Read an item's inputs; return an unscored result where one cannot be read or is missing.
 
-    A measured input that cannot be read counts as an output that is missing, by the system's fault; a missing cell of
-    a table is ours.
+    A measured input that cannot be read counts as an output that is missing, through the system's fault; a missing cell
+    of a table is ours.
     """
     opened = {}
     for name in inputs:

@@ -1,8 +1,8 @@
 """The metrics that can be had of a recording or a script, and their results.
 
 A recording is decoded once and models are loaded once. A result is kept in the cache under the content of the
-recording, the protocol and everything beside the recording that can change it, so that a second call decodes nothing
-and loads no model, and one that was stopped goes on where it was. What failed by our fault (a model that is not
+recording, the protocol and everything besides the recording that can change it, so that a second call decodes nothing
+and loads no model, and one that was stopped continues where it was. What failed through our fault (a model that is not
 installed) is tried again, and a judge keeps records of its own.
 """
 
@@ -65,7 +65,7 @@ _FORM = 2
 
 @dataclass(frozen=True)
 class MetricPlan:
-    """Which metrics are scored, and of the others of recordings what they would need.
+    """The metrics that are scored, and the inputs that the other metrics of recordings would need.
 
     Attributes:
         metrics: the metrics to be scored, in the order of the board.
@@ -102,7 +102,7 @@ def plan_metrics(request: ScoreRequest) -> MetricPlan:
 
 
 def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | None:
-    """Why a metric cannot be tried, and what helps; None where it can."""
+    """Why a metric cannot be tried, and what helps; None if it can."""
     missing, advice = {*metric.inputs} - {"recording", *request.inputs}, _ADVICE[request.face]
     if missing and metric.inputs[0] not in ("recording", *WORDS):
         return "is no metric of a recording", "`podeval metrics show` says what it takes"
@@ -137,7 +137,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     """Score one recording, and report how many metrics are finished.
 
     Args:
-        source: the recording in any form, which is decoded where a result is not in the cache; the name of a file of
+        source: the recording in any form, which is decoded if a result is not in the cache; the name of a file of
             words, to which metrics of words are applied.
         request: the request, with the inputs besides the recording.
         plan: the metrics; those of the request if it is None.
@@ -192,7 +192,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
 
 
 def score_words(request: ScoreRequest, name: str = "text") -> Scores:
-    """Score what a request has beside a recording with those of the metrics that hear nothing.
+    """Score what a request has besides a recording with those of the metrics that hear nothing.
 
     Raises:
         BadInput: an input is missing, cannot be read, or does not fit.
@@ -211,7 +211,7 @@ def score_words(request: ScoreRequest, name: str = "text") -> Scores:
 def _make_scores(
     name: str, results: Mapping[str, Result], request: ScoreRequest, plan: MetricPlan, **more: Any
 ) -> Scores:
-    """Make the scores of what was asked, with what was left out and what gets more."""
+    """Make the requested scores, with the metrics left out and those that need more inputs."""
     return Scores(
         name,
         results,
@@ -225,7 +225,7 @@ def _make_scores(
 
 
 def _describe_protocols(request: ScoreRequest, metrics: Sequence[Metric]) -> dict[str, dict[str, Any]]:
-    """Describe how the values of each metric come about."""
+    """Describe how the values of each metric are made."""
     return {
         metric.name: describe_protocol(
             metric, request.chosen_for(metric), request.names_for(metric), request.profile, request.judge

@@ -1,9 +1,9 @@
 """Every metric of podeval as a module of the `evaluate` library.
 
-A thin face: only strings travel through the library: paths, scripts as JSON, and an empty one for what is missing. What
-is not a string is written to a float WAV file before that, so that samples beyond ±1 arrive as they are. Of several
-processes each writes to a folder of its own that all can read, and process 0 deletes these folders. A module's file on
-the Hub is two lines:
+A thin face: only strings travel through the library: paths, scripts as JSON, and an empty one for what is missing.
+Values that are not strings are written to a float WAV file before that, so that samples beyond ±1 arrive as they are.
+Of several processes each writes to a folder of its own that all can read, and process 0 deletes these folders. A
+module's file on the Hub is two lines:
 
     from podeval.measuring.evaluate_module import module
     Sptd = module("sptd")
@@ -180,7 +180,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         return self._as_path(item)
 
     def _as_path(self, item: Any) -> str:
-        """Return the path of a recording; what is none yet, or has a name that is no text, gets one."""
+        """Return the path of a recording; what is none yet, or has a name that is not text, gets one."""
         audio = read_audio(item)
         if audio is None:
             return ""
@@ -207,7 +207,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         return self._spool
 
     def _find_spool_home(self) -> Path:
-        """Return the folder of spools; of several processes it is the one that they share by the library's rules."""
+        """Return the folder of spools; several processes share one by the library's rules."""
         return Path(os.path.abspath(self.data_dir) if self.num_process > 1 else tempfile.gettempdir())
 
 
@@ -257,5 +257,5 @@ def describe_inputs(metric: Metric) -> str:
 def _require_list(name: str, items: Any) -> Any:
     """Return the items; refuse a single item in place of a list."""
     if items is None or isinstance(items, str | bytes | Path | Mapping):
-        raise BadInput(f"{name} is a list with one entry an item, not {type(items).__name__}; put it in brackets")
+        raise BadInput(f"{name} is a list with one entry per item, not {type(items).__name__}; put it in brackets")
     return list_rows(items)

@@ -38,13 +38,13 @@ ENDINGS = (".html", ".json", ".csv", ".parquet")
 
 
 def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
-    """Refuse a name whose ending does not say what is to be written, or a folder that is not there.
+    """Refuse a name whose ending does not say what must be written, or a folder that is not there.
 
     Raises:
         BadInput: says which endings there are.
     """
     if path.suffix.lower() not in endings:
-        raise BadInput(f"{path} cannot be written: the name has to end in {', '.join(endings[:-1])} or {endings[-1]}")
+        raise BadInput(f"{path} cannot be written: the name must end in {', '.join(endings[:-1])} or {endings[-1]}")
     if not path.parent.is_dir():
         raise BadInput(f"{path} cannot be written: there is no folder {path.parent}; make it first")
 
@@ -98,7 +98,7 @@ def write_labels(labels: Sequence[tuple[float, float, str]], path: Path) -> Path
 def list_labels(scores: RecordingResults) -> list[tuple[float, float, str]]:
     """List the defects and, where somebody was heard speaking, the turns of a recording, in order of time."""
     labels = [(one.start, one.end, f"{one.kind}: {one.detail}") for one in scores.defects]
-    # Labels of the defects are worth having where nobody is heard, or no model hears.
+    # Labels of the defects are worth having if nobody is heard, or no model hears.
     with contextlib.suppress(PodevalError):
         labels += [(turn.start, turn.end, f"{turn.speaker}: {turn.text}") for turn in read_turns(scores)]
     return sorted(labels)

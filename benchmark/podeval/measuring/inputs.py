@@ -1,4 +1,4 @@
-"""What is asked of a recording, and the inputs of metrics: the forms in which people and programs hand them in.
+"""A request for a recording, and the inputs of metrics: the forms in which people and programs pass them.
 
 The command line, `evaluate`, the pages that try a metric, the Space, runs and Python all hand in a `MetricInputs` an
 item. The reader of an input is imported where an input of its kind is read, so that a metric of audio needs neither
@@ -51,7 +51,7 @@ class MetricInputs(Mapping[str, Any]):
         sources: the path, text or data of each input by its name, an input that was read before, or a
             function without arguments that returns one of these. A `Path` is opened; other text is the input itself.
         profile: the profile whose models recordings and passages use.
-        allow_upsampling: whether recordings below a model's sample rate are read all the same.
+        allow_upsampling: whether recordings below a model's sample rate are read anyway.
         keep: whether inputs are kept once read, for an item that several metrics measure; otherwise one recording at a
             time is in memory.
     """
@@ -162,7 +162,7 @@ def _read_file(name: str, path: Path) -> str:
     from podeval.text.text_file import read_text
 
     if path.is_file() and not path.read_bytes().removeprefix(BOM_UTF8).strip():
-        raise MissingInput(name, f"{path} is empty; it should hold a text or a script")
+        raise MissingInput(name, f"{path} is empty; it should contain a text or a script")
     content = read_text(path)
     if is_missing(content):
         raise MissingInput(name, f"{path} contains nothing but {content.split()[0]!r}")
@@ -187,10 +187,10 @@ def convert_to_text(item: Any, name: str = "script") -> str:
     A file name stays a name for an input that opens files itself.
 
     Returns:
-        The text, which is empty where the input is missing or part of a list is.
+        The text, which is empty if the input is missing or part of a list is.
 
     Raises:
-        BadInput: it is neither, the file cannot be read, or a file name stands where its words belong.
+        BadInput: it is neither, the file cannot be read, or a file name is where its words belong.
     """
     from podeval.text.script import Script
     from podeval.text.text_file import refuse_file_name
@@ -239,7 +239,7 @@ def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Read reference voices: one recording, recordings by speaker, SPEAKER=FILE for each, or a JSON file of them.
 
     Returns:
-        The input `reference_voices`; nothing where there is none.
+        The input `reference_voices`; nothing if there is none.
 
     Raises:
         BadInput: several without their speakers' names, or one cannot be read.
@@ -260,7 +260,7 @@ def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """What is asked of one recording, or of the words alone.
+    """The request for one recording, or for the words alone.
 
     Attributes:
         script: the words, where they could be read.
@@ -270,7 +270,7 @@ class ScoreRequest:
         profile: the profile of the models.
         speakers: expected number of speakers; 0 if nobody says.
         parameters: the choices that are not at their default, by metric.
-        allow_upsampling: whether recordings below a model's rate are scored all the same.
+        allow_upsampling: whether recordings below a model's rate are scored anyway.
         judge: the judge of the metrics that ask one.
         face: the face whose user reads the advice on what is missing.
     """
@@ -319,7 +319,7 @@ class ScoreRequest:
 
     @cached_property
     def identity(self) -> str:
-        """A digest of everything beside the recording that can change a value and is in no protocol."""
+        """A digest of everything besides the recording that can change a value and is in no protocol."""
         words = json.dumps(self.script.to_json()) if self.script else ""
         references = self.inputs.get("reference_voices")
         voices = None if references is None else {who: voice.content for who, voice in references.items()}
@@ -346,7 +346,7 @@ def read_request(
         metrics: names, or one text with commas between them.
         profile: the profile of the models.
         speakers: expected number of speakers.
-        allow_upsampling: whether recordings below a model's rate are scored all the same.
+        allow_upsampling: whether recordings below a model's rate are scored anyway.
         inputs: further inputs of metrics by name.
         options: `parameters`, `judge` and `face` of the request.
 
@@ -375,7 +375,7 @@ def read_request(
 
 
 def add_words(request: ScoreRequest, text: Any) -> ScoreRequest:
-    """Add the words to a request, or the text as it is where there is nothing in it.
+    """Add the words to a request, or the text as it is if there is nothing in it.
 
     Raises:
         BadInput: they cannot be read, or contain no words.

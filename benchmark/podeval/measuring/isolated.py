@@ -61,7 +61,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class ScoreJob(BaseModel):
-    """What the program is told.
+    """The job of the program.
 
     Attributes:
         recording: the file; None if the text is a script that is scored by itself.
@@ -71,7 +71,7 @@ class ScoreJob(BaseModel):
         metrics: names of those that are wanted; those whose inputs are missing are left out with the reason.
         out: folder for what it writes.
         language: language of the report.
-        allow_upsampling: whether a recording below a model's sampling rate is scored all the same.
+        allow_upsampling: whether a recording below a model's sampling rate is scored anyway.
     """
 
     recording: Path | None
@@ -86,13 +86,13 @@ class ScoreJob(BaseModel):
 
 @dataclass
 class ScoreSession:
-    """What the process that scores has told so far.
+    """The messages of the scoring process so far.
 
     Attributes:
         lines: its lines.
         at: share of the work that is done, from 0 to 1.
         what: sentence on the present step, in the language of the report.
-        problem: why it ended before its end; empty where it did not.
+        problem: why it ended before its end; empty if it did not.
         report: the whole report, once it is there.
     """
 
@@ -132,7 +132,7 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
 
     Args:
         job: the job to do.
-        tell: called with what stands on each line.
+        tell: called with the content of each line.
 
     Raises:
         BadInput: the recording or the words cannot be read.
@@ -305,9 +305,9 @@ def _blame(ended: sandbox.ExitInfo) -> str:
 def copy_compiled(folder: Path) -> dict[str, str]:
     """Copy what numba compiles of librosa to follow pitch into a sandbox's folder; return the setting for it.
 
-    A sandbox begins with an empty home, in which numba would compile it all anew. The one that is copied is made by a
+    A sandbox begins with an empty home, in which numba would compile it all again. The one that is copied is made by a
     process of ours from a tone of ours. No sandbox sees it: what a stranger's recording makes of its copy reaches
-    nobody. Where nothing is compiled yet, there is none, and it is compiled for the next beside this one.
+    nobody. If nothing is compiled yet, there is none, and it is compiled for the next next to this one.
 
     Args:
         folder: the sandbox's own, before it starts.
@@ -327,7 +327,7 @@ def begin_compiling() -> None:
 
 
 def locate_compiled() -> Path | None:
-    """Return where it is on this machine; None where librosa is not installed."""
+    """Return where it is on this machine; None if librosa is not installed."""
     try:
         key = "-".join(f"{name}{metadata.version(name)}" for name in ("librosa", "numba", "numpy"))
     except metadata.PackageNotFoundError:
@@ -337,7 +337,7 @@ def locate_compiled() -> Path | None:
 
 
 def prepare() -> Path | None:
-    """Compile what is not compiled yet on this machine, and return its folder; None where it cannot be."""
+    """Compile what is not compiled yet on this machine, and return its folder; None if it cannot be."""
     folder = locate_compiled()
     if folder is None or folder.is_dir():
         return folder

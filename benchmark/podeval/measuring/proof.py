@@ -1,4 +1,4 @@
-"""A book beside its recordings: every sentence with its verdict, its time and the words that are heard instead.
+"""A book next to its recordings: every sentence with its verdict, its time and the words that are heard instead.
 
 Recordings are placed in the book by their words: by runs of words that the book has once, in the order of the book. The
 sentences between two recordings belong to the one that has more of their words. Each recording is then aligned with its
@@ -77,14 +77,14 @@ class ProofedSentence:
         section: the heading that it is under.
         kind: the kind of its passage (`podeval.text.book`); `end` for what is added after the last sentence.
         text: the sentence as it is written.
-        verdict: the verdict; `not_read` is no fault.
+        verdict: the verdict; `not_read` is not a fault.
         confidence: the certainty of the verdict.
         recording: the recording that it is in; empty if it is in none.
         start: seconds from the beginning of the recording; of a missing sentence, the place where it should be.
         end: seconds from the beginning of the recording.
         heard: the words that are heard.
         faults: each difference with its words and times, as in the defects of `content_errors`.
-        sound: an excerpt as an address that holds it.
+        sound: an excerpt as an address that contains it.
     """
 
     number: int
@@ -189,7 +189,7 @@ def proof_book(
         raise BadInput(
             f"no recording reads {name} ({reason}); give the book that is read, in the language it is read in"
         )
-    # Each recording beside its sentences.
+    # Each recording next to its sentences.
     rows = {sentence.number: [sentence] for sentence in sentences}
     seconds: dict[str, float] = {}
     room = MOST_EXCERPTS if sound else 0
@@ -208,7 +208,7 @@ def proof_book(
 
 
 def _open(file: Path, profile: str) -> tuple[Recording, Recording]:
-    """Open a recording, and what is heard of it: its speech where there is music."""
+    """Open a recording, and what is heard of it: its speech if there is music."""
     recording = Recording.open(file, profile=profile, allow_upsampling=True)
     recording.require_sound(SHORTEST)
     return recording, recording.speech_track()
@@ -230,7 +230,7 @@ def _list_sentences(
     for passage in book.passages:
         texts: list[str] = []
         for text in [passage.text] if passage.kind == "heading" else split_sentences(passage.text):
-            # What goes on in lower case, as after a question in quotes, is the same sentence.
+            # What continues in lower case, as after a question in quotes, is the same sentence.
             if texts and text[0].islower():
                 texts[-1] += f" {text}"
             else:

@@ -64,7 +64,7 @@ class RecordingResults:
         results: a score, or the reason why there is none, by metric.
         left_out: reasons why metrics were not tried, by metric.
         advice: phrases on what to add to get more metrics, with the metrics that each gets.
-        defects: stretches where the recording is not as it should be.
+        defects: stretches in which the recording is faulty.
         protocols: protocols of the values, by metric.
         profile: name of the profile whose models were used.
         facts: length, rate and channels of the recording.
@@ -166,7 +166,7 @@ class RecordingResults:
 
     @property
     def verdict(self) -> str:
-        """What the recording is like, in a sentence or two."""
+        """The verdict on the recording, in a sentence or two."""
         from podeval.measuring.verdict import ReportWords
 
         return self.write_verdict(ReportWords())
@@ -230,7 +230,7 @@ class RecordingResults:
         }
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a table with one row a value, in which a file name that is no text has its bytes written out.
+        """Return a table with one row a value, in which a file name that is not text has its bytes written out.
 
         Its columns are file, metric, key, value, unit, better, people, systems, word, protocol, note (of the metric)
         and file_note (of the file and the text); both are empty for most values.
@@ -311,7 +311,7 @@ class ResultsTable:
 
     @property
     def notes(self) -> list[str]:
-        """What was not scored and what is noted, in how many recordings, and which values are left out."""
+        """The unscored values and the notes, with their numbers of recordings, and the values left out."""
         total, hidden = len(self.scores), self.hidden_values
         lines = [
             f"Not scored in {count} of {total}: {name}: {reason}" for (name, reason), count in self.failures.items()

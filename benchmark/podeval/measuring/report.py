@@ -90,7 +90,7 @@ def _describe(scores: RecordingResults, number: int, words: ReportWords) -> Repo
 
 
 def list_sections(scores: RecordingResults, words: ReportWords) -> list[Section]:
-    """Everything but the verdict and the defects, by section: the values first, how they came about last."""
+    """Everything but the verdict and the defects, by section: the values first, how they were made last."""
     values = tabulate_all(scores, words)
     values += [
         Text(words.note(name, note), lead=words.metric(name)) for name, notes in scores.notes.items() for note in notes
@@ -141,7 +141,7 @@ def render_html(scores: RecordingResults) -> str:
 
 
 def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
-    """Make the transcript, for which nothing is heard anew; nothing where no metric listened to the words."""
+    """Make the transcript, for which nothing is heard again; nothing if no metric listened to the words."""
     try:
         turns = read_turns(scores)
     except PodevalError:
@@ -162,7 +162,7 @@ def _draw(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
 
 
 def _list_sources(scores: RecordingResults, words: ReportWords) -> list[Entry]:
-    """List where the values of people and systems are from."""
+    """List the origins of the values of people and systems."""
     sources = dict.fromkeys(row.band["material"] for row in scores.rows if row.band.get("n"))
     return [Entry(translate(source, words.language).replace("`", "")) for source in sources]
 
@@ -186,7 +186,7 @@ def make_player(recording: Recording, marks: Sequence[tuple[float, float]], labe
 
 
 def encode_sound(recording: Recording) -> str:
-    """Encode the sound of a recording as an address that holds it, `data:audio/mpeg;base64,…`."""
+    """Encode the sound of a recording as an address that contains it, `data:audio/mpeg;base64,…`."""
     import numpy as np
     import soundfile
 
@@ -280,12 +280,12 @@ def plot_results(
 
 # The words of a recording with their times and speakers, as they were heard: what a report and labels show.
 #
-# Nothing is heard anew where scoring has heard it already: transcript and speakers are in the cache.
+# Nothing is heard again where scoring has heard it already: transcript and speakers are in the cache.
 
 
 @dataclass(frozen=True)
 class TranscribedTurn:
-    """One speaker's words, with the time of each; `speaker` is empty where nobody knows who speaks."""
+    """One speaker's words, with the time of each; `speaker` is empty if nobody knows who speaks."""
 
     speaker: str
     start: float
@@ -330,7 +330,7 @@ def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
 
 
 def _count_asked(scores: RecordingResults) -> int:
-    """How many speakers there should be, where more were heard; otherwise 0."""
+    """The expected number of speakers, if more were heard; otherwise 0."""
     notes = getattr(scores.results.get("sptd"), "notes", {})
     return int(notes["speakers_asked"]) if "voices_heard" in notes else 0
 
@@ -349,7 +349,7 @@ def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tu
 
 
 def _speaker_at(word: Word, speakers: tuple[SpeakerTurn, ...], before: str) -> str:
-    """Who has most of a word; who spoke before where nobody has any of it."""
+    """The speaker with the largest part of a word; the speaker before if nobody has any of it."""
     shares = {
         turn.speaker: min(word.end, turn.end) - max(word.start, turn.start)
         for turn in speakers

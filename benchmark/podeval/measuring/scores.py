@@ -34,7 +34,7 @@ class Scores(_PrintsTable, RecordingResults):
         name: name of the recording.
         values: every value by `metric.key`.
         unscored: reason why a metric has no score, and whose fault it is, by metric.
-        defects: stretches where the recording is not as it should be.
+        defects: stretches in which the recording is faulty.
         results: a score with its notes and timeline, or the reason why there is none, by metric.
         left_out: reasons why metrics were not tried, by metric.
         advice: phrases on what to add to get more metrics, with the metrics that each gets.

@@ -112,7 +112,7 @@ def name_extra(metric: Metric) -> str:
 def write_script(metric: Metric) -> str:
     """Write the script that `evaluate` loads; the package makes the module.
 
-    Where podeval is not installed, `evaluate` tells the user to install what stands after `From:`.
+    Where podeval is not installed, `evaluate` tells the user to install what is after `From:`.
     """
     name = metric.name.title().replace("_", "")
     return (
@@ -147,7 +147,7 @@ def write_front_page(metric: Metric) -> str:
 
 
 def score_address(metric: Metric) -> str:
-    """Return the address of the site's Score tab with the metric chosen; empty where the tab does not offer it."""
+    """Return the address of the site's Score tab with the metric chosen; empty if the tab does not offer it."""
     return f"{BOARD_SITE}/score?metric={metric.name}" if find_score_part(metric) else ""
 
 
@@ -239,7 +239,7 @@ def _describe_paper_values(metric: Metric) -> str:
 
 
 def _describe_output(metric: Metric) -> str:
-    """Write an example's output, and what stood in for a judge or for weights; a test computes it anew."""
+    """Write an example's output, and what stood in for a judge or for weights; a test computes it again."""
     output = read_example_output(metric)
     if output is None:
         return "No output is kept here yet; `studies/example_outputs.py` computes it."
@@ -319,7 +319,7 @@ def _find_reference(metric: Metric) -> str:
 
 
 def _read_example(text: str) -> Any:
-    """Read a value as it stands on the card: a literal of Python, or one that is repeated so many times."""
+    """Read a value as it stands on the card: a literal of Python, or one that is repeated this many times."""
     literal, _, times = text.partition(_TIMES)
     return literal_eval(literal) * int(times) if times else literal_eval(literal)
 

@@ -1,4 +1,4 @@
-"""What a recording is like in a sentence or two, and the few values that are shown first, in the reader's language."""
+"""A verdict on a recording in a sentence or two, and the few values that are shown first, in the reader's language."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +41,7 @@ LINES = (
     *("loudness.integrated", "loudness.true_peak", "smr.smr"),
     *("turn_taking.human_distance", "pace.speaking_rate", "mattr.mattr"),
 )
-"""The values that are shown where nobody asks for all, or for some by name."""
+"""The values that are shown if nobody asks for all, or for some by name."""
 
 _OF_DEFECTS = {"integrity": "sound", "content_errors": "words"}
 """Parts of a recording that a metric listens to for defects."""
@@ -51,7 +51,7 @@ _FEW = 3
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """One value of a metric as a table shows it; `value` is None where the metric has none for this recording.
+    """One value of a metric as a table shows it; `value` is None if the metric has none for this recording.
 
     A value that is not ranked (`unranked` says why) is neither good nor bad news, and none is better than people's in a
     recording with defects (`faulty`). Of a rate, `counted` is the length in its own unit: hours, or thousands of words.
@@ -75,7 +75,7 @@ class ScoreRow:
 
     @property
     def band(self) -> dict[str, Any]:
-        """What the word rests on: its bounds, the material, the number of recordings; empty if there is no word."""
+        """The basis of the word: its bounds, the material, the number of recordings; empty if there is no word."""
         return describe_band(self.metric, self.key, self.profile) if self.word else {}
 
     @property
@@ -116,7 +116,7 @@ class ReportWords:
 
     @property
     def made(self) -> str:
-        """Say by which version a report was made and when, and what the arrows mean."""
+        """State the version and the date of a report, and the meaning of its arrows."""
         return str(self["made"]).format(__version__, datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))
 
     def reason(self, sentence: str) -> str:
@@ -137,11 +137,11 @@ class ReportWords:
         return f"{self.unit_alone(row)} {ARROWS[row.key.better]}".strip()
 
     def unit_alone(self, row: ScoreRow) -> str:
-        """Unit of a value where its text has none yet."""
+        """Unit of a value if its text has none yet."""
         return "" if row.counted else translate(row.key.unit, self.language)
 
     def name(self, row: ScoreRow) -> str:
-        """What the value of a row is called."""
+        """The title of a row's value."""
         return self.title(row.metric, row.key)
 
     def title(self, metric: Metric, key: Key) -> str:
@@ -157,7 +157,7 @@ class ReportWords:
         return str(self["counted"]["hours" if in_hours else "words"]).format(round(row.value * row.counted), length)
 
     def usual(self, row: ScoreRow) -> str:
-        """What is usual, or best where a key is best in a range; empty where there is no word."""
+        """The usual values, or the best range of a key that has one; empty if there is no word."""
         band = row.band
         if not band:
             return ""
@@ -167,14 +167,14 @@ class ReportWords:
         return f"{span} {translate(row.key.unit, self.language)}" if row.counted and band["high"] else span
 
     def basis(self, row: ScoreRow) -> str:
-        """What the word of a value rests on, as its tooltip."""
+        """The basis of a value's word, as its tooltip."""
         band = row.band
         if not band.get("n"):
             return self.usual(row)
         return str(self["basis"]).format(self.usual(row), translate(band["material"], self.language), band["n"])
 
     def defect(self, defect: Defect) -> tuple[str, str]:
-        """The kind of a defect, and what is to be heard there."""
+        """The kind of a defect, and what must be heard there."""
         kinds, phrases = self._defects["defect_kinds"], self._defects["defect_heard"]
         name = defect.kind.replace(" ", "_")
         kind = kinds.get(name) or self["file_defects"].get(name, defect.kind)
@@ -201,7 +201,7 @@ class ReportWords:
         return self.length(rounded) if rounded >= 60 else str(self["lengths"]["seconds"]).format(rounded)
 
     def metric(self, name: str) -> str:
-        """What a metric is called, or what a note is about that is of none."""
+        """The title of a metric, or the topic of a note that belongs to none."""
         return str(self["noted"].get(name) or translate(get_title(name), self.language))
 
 
@@ -259,7 +259,7 @@ _LEVEL = "loudness.integrated"
 
 
 def _describe_level(row: ScoreRow, words: ReportWords) -> str:
-    """Say that a recording is too quiet or too loud, with the middle of what is best."""
+    """Say that a recording is too quiet or too loud, with the middle of the best range."""
     low, high = row.key.ideal or (0.0, 0.0)
     side = "quiet" if row.value is not None and row.value < low else "loud"
     target = format_span(row.key, ((low + high) / 2,) * 2)

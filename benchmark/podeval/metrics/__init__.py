@@ -1,4 +1,4 @@
-"""Metrics: each file of a folder here is one, a pure function next to its declaration; what they share is beside."""
+"""Metrics: each file of a folder here is one, a pure function next to its declaration; what they share is next to."""
 
 __all__ = [
     "aggregate",

@@ -16,8 +16,8 @@ COMPLETE = 0.95
 class Aggregate:
     """The values of one metric over many items.
 
-    `intervals[key]` holds the mean and its 95 % interval, clustered by item group; it is None where no item has a
-    value. The keys are those of the scores in the order of the declaration; where nothing was scored, those of the
+    `intervals[key]` holds the mean and its 95 % interval, clustered by item group; it is None if no item has a
+    value. The keys are those of the scores in the order of the declaration; if nothing was scored, those of the
     declaration. Intervals stay within the bounds of their key.
     """
 
@@ -34,14 +34,14 @@ class Aggregate:
 
     @property
     def rankable(self) -> bool:
-        """Whether a system may be ranked by these values: no item is missing by our fault, and at least the share
+        """Whether a system may be ranked by these values: no item is missing through our fault, and at least the share
         `COMPLETE` is scored, so that leaving items unscored does not pay.
         """
         return is_complete(self.scored, self.unscored_system, self.unscored_ours)
 
 
 def is_complete(scored: int, unscored_system: int, unscored_ours: int) -> bool:
-    """Return whether so many items are scored that a system may be ranked by them."""
+    """Return whether enough items are scored for a system to be ranked by them."""
     return scored > 0 and unscored_ours == 0 and scored >= COMPLETE * (scored + unscored_system)
 
 

@@ -33,7 +33,7 @@ _VOTERS = (
     "annotator_id",
     "worker_id",
 )
-"""Names in logs of the field for the voter; beside an `outcome` only the first, because a judge that is a model judges
+"""Names in logs of the field for the voter; next to an `outcome` only the first, because a judge that is a model judges
 all."""
 _SIDES = (("first", "second"), ("system_a", "system_b"), ("model_a", "model_b"))
 
@@ -66,7 +66,7 @@ class JudgedLog:
         """Read the battles of each dimension, and all together under an empty name.
 
         Raises:
-            BadInput: a record is no battle; the message names the file.
+            BadInput: a record is not a battle; the message names the file.
         """
         parts: dict[str, list[Mapping[str, Any]]] = {"": list(self.records)}
         for record in self.records:
@@ -88,7 +88,7 @@ def read_judged_logs(runs: Path) -> list[JudgedLog]:
         for number, record in enumerate(read_lines(file), 1):
             if not isinstance(record, Mapping) or not record.get("judge"):
                 raise BadInput(
-                    f"{file}, line {number} is no battle before a judge; keep there what `podeval judge battles` "
+                    f"{file}, line {number} is not a battle before a judge; keep there what `podeval judge battles` "
                     "prints, and move everything else elsewhere"
                 )
             way = json.dumps({name: record.get(name) for name in ("variant", "pairing", "seed")})

@@ -1,11 +1,11 @@
-"""Whether a script is what was asked for (PodBench, stage 1).
+"""Whether a script meets its request (PodBench, stage 1).
 
 A checklist is derived from the request alone, explicit wishes and what they imply, and the script is audited against
 it, each item 0, 0.5 or 1 with passages from the script as evidence. As the list does not depend on the script, every
 system is audited against the same one. What can be counted (language, speakers, length) is counted, told to the judge
 as a fact, and left out of the list.
 
-Differs from the paper, whose judge derives the list anew with each script before its eyes and estimates length itself
+Differs from the paper, whose judge derives the list again with each script before its eyes and estimates length itself
 (`acceptance`, the variant `podbench`). A list without knowledge of podcasts, from the paper's table 4, is `generic`.
 """
 
@@ -295,7 +295,7 @@ def _require_evidence(items: Sequence[tuple[str, Audited | Accepted]], script: S
 
 _GAP = re.compile(r"\.{3,}|…+|\[…\]|\[\.{3}\]")
 _WORDS, _CHARACTERS = 3, 6
-"""Words a quote needs to be evidence, and Chinese characters where it has any: one word stands in every script."""
+"""Words a quote needs to be evidence, and Chinese characters if it has any: one word is in every script."""
 
 
 def list_missing(quotes: Iterable[str], script: Script) -> list[str]:

@@ -35,7 +35,7 @@ DIMENSION_GROUPS = {
     "human": "👂",
     "efficiency": "⏱️",
 }
-"""The emoji of each group of dimensions, in the order of the board; a group is what stands before a dimension's dot."""
+"""The emoji of each group of dimensions, in the order of the board; a group is what is before a dimension's dot."""
 INPUTS = {
     "recording": "audio to measure",
     "recordings": "the recordings of one system: a folder",
@@ -117,7 +117,7 @@ class Metric:
     caution: str = ""
     """Pitfalls that raise the value without being better, or a reading to avoid, in a sentence for its card."""
     needs_speakers: bool = False
-    """Whether it is unscored where neither a script nor the parameter `speakers` says how many people speak."""
+    """Whether it is unscored if neither a script nor the parameter `speakers` says how many people speak."""
     intended_use: str = ""
     """Use that the metric is for, and uses that it is not for."""
     limitations: str = ""
@@ -152,7 +152,7 @@ class Metric:
 
     @property
     def purpose(self) -> str:
-        """What it measures, without its name before it."""
+        """The measured quantity, without the metric's name before it."""
         return self.about.partition(": ")[2] or self.about
 
     @property
@@ -174,12 +174,12 @@ class Metric:
 
     @property
     def reference(self) -> str | None:
-        """The input that every item is compared with or measured against; None where there is no such input."""
+        """The input that every item is compared with or measured against; None if there is no such input."""
         return self.inputs[1] if len(self.inputs) > 1 else None
 
     @property
     def headline(self) -> Key:
-        """The key to show where there is room for one only."""
+        """The key to show if there is room for one only."""
         return self.keys[0]
 
     def key(self, name: str) -> Key:
@@ -244,7 +244,7 @@ class Metric:
             yield self.to_result(result, inputs)
 
     def _find_missing_model(self, inputs: Mapping[str, Any], chosen: Mapping[str, Any]) -> ModelMissing | None:
-        """Return the absence of a model without which no recording is scored; None where they are all here."""
+        """Return the absence of a model that every recording needs; None if none is missing."""
         from podeval.models import registry
 
         beside = {"script", "reference_text"} & inputs.keys()

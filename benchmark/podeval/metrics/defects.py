@@ -1,7 +1,7 @@
 """The proof-listener: everything that went wrong in one recording, with the second at which it happens.
 
 What `speaker_attribution`, `content_errors` and `integrity` note of a recording, in one list by time, and where its
-pace breaks; each of them can be measured alone, and says the same then. The pace of words is looked at where a script
+pace breaks; each of them can be measured alone, and says the same then. The pace of words is looked at if a script
 is given, since only then they are transcribed.
 """
 
@@ -27,7 +27,7 @@ _COVERS = 0.5
 
 @dataclass(frozen=True)
 class DefectReport:
-    """What the proof-listener has to say of a recording.
+    """The findings of the proof-listener in a recording.
 
     Attributes:
         defects: the defects in order of time.
@@ -42,7 +42,7 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
     """Find the defects of one recording.
 
     Args:
-        inputs: `recording`, and where there is one its `script` and `reference_voices`; without a script there are only
+        inputs: `recording`, and if there is one its `script` and `reference_voices`; without a script there are only
             the faults of `integrity`.
         parameters: choices that are not at their default, by metric.
 

@@ -50,17 +50,17 @@ def list_arguments(metric: Metric) -> tuple[Argument, ...]:
         Argument(
             "predictions",
             "required",
-            f"{INPUTS[first]}; a list with one entry an item (None: missing), {_FORMS[first]}",
+            f"{INPUTS[first]}; a list with one entry per item (None: missing), {_FORMS[first]}",
         )
     ]
     if compared := metric.reference:
-        about = f"{INPUTS[compared]}; one entry an item (None: missing), {_FORMS[compared]}"
+        about = f"{INPUTS[compared]}; one entry per item (None: missing), {_FORMS[compared]}"
         rows.append(Argument("references", "required", about))
     if "script" in metric.optional_inputs:
-        rows.append(Argument("scripts", "optional", f"{INPUTS['script']}; one entry an item"))
+        rows.append(Argument("scripts", "optional", f"{INPUTS['script']}; one entry per item"))
     if "readings" in metric.optional_inputs:
         form = "a list of lines, each `{'text', 'readings': [{'text', 'accepted'}]}`"
-        rows.append(Argument("readings", "optional", f"{INPUTS['readings']}; one entry an item, {form}"))
+        rows.append(Argument("readings", "optional", f"{INPUTS['readings']}; one entry per item, {form}"))
     # Parameters, and the arguments that all modules share.
     rows += [Argument(p.name, _choices(p), p.about) for p in metric.parameters]
     rows.append(
@@ -129,7 +129,7 @@ VISITOR_INPUTS = {"recording": ("recording", "reference_text"), "script": ("text
 
 
 def find_score_part(metric: Metric) -> str:
-    """Return the part of the site's Score tab that offers a metric; empty where that needs a judge or a download."""
+    """Return the part of the site's Score tab that offers a metric; empty if that needs a judge or a download."""
     if metric.asks or choose_own_profile(metric) != MEASURING[0]:
         return ""
     return next((part for part, given in VISITOR_INPUTS.items() if set(metric.inputs) <= set(given)), "")
@@ -151,7 +151,7 @@ def group_by_weights(metrics: Iterable[Metric]) -> list[tuple[str, str]]:
 
 
 def format_range(key: Key, language: str = "en") -> str:
-    """Format a key's bounds as `1 to 5` or `0 and more`; return an empty text where there are none."""
+    """Format a key's bounds as `1 to 5` or `0 and more`; return an empty text if there are none."""
     return _between(*key.bounds, language)
 
 
@@ -221,7 +221,7 @@ PEOPLE = frozenset({"real_pod", "real_dialogue", "real_speech", "mtalk_human"})
 """Reported rows of people, not of systems."""
 
 EXAMPLES = Path(__file__).with_name("example_outputs.json")
-"""Scores of each metric for the example below, as this version computes them; a test computes them anew."""
+"""Scores of each metric for the example below, as this version computes them; a test computes them again."""
 
 PAPER_VALUES = Path(__file__).with_name("paper_values.csv")
 """Figures of papers about metrics themselves, made from the transcribed tables by `studies/paper_values.py`."""
@@ -250,7 +250,7 @@ def name_source(source: str) -> str:
 
 
 def cite(metric: Metric) -> str:
-    """Return the BibTeX of what a metric is from; podeval's own for a metric that no paper has."""
+    """Return the BibTeX of a metric's source; podeval's own for a metric that no paper has."""
     entries = [benchmarks.get(benchmark).citation for title, benchmark in _BENCHMARKS.items() if title in metric.paper]
     entries += [_PAM] if metric.paper == "PAM" else []
     return "\n\n".join(entries or [_OWN])
@@ -292,7 +292,7 @@ def list_paper_values(metric: Metric) -> list[tuple[str, ...]]:
 
 
 def list_values_of_metric(metric: Metric) -> list[tuple[str, str, str]]:
-    """Return what papers print of a metric itself: where, what it is, and the values as printed."""
+    """Return what papers print about a metric itself: the place, the quantity, and the printed values."""
     rows = [row for row in read_table(PAPER_VALUES) if row["metric"] == metric.name]
     return [(f"{row['paper']}, {row['where']}", row["what"], row["values"]) for row in rows]
 

@@ -13,7 +13,7 @@ from podeval.errors import BadInput
 # What people and good systems reach on a metric: the values that a reader sets a score against, each with its source.
 #
 # They are facts of a metric's declaration, as `reach=Reach(...)` of a key. A range is the middle half of recordings
-# where recordings were measured one by one, their span where there are few, and that of the averages where a paper
+# where recordings were measured one by one, their span if there are few, and that of the averages where a paper
 # prints such.
 
 CLIPS = (
@@ -54,12 +54,12 @@ HARDWARE = "Depends on the machine; no paper reports it for the same one"
 
 @dataclass(frozen=True)
 class Reach:
-    """What people and good systems reach, as ranges of a key's value.
+    """The values of people and good systems, as ranges of a key's value.
 
     Attributes:
         source: source of the values.
-        people: recordings or scripts of people; None where nothing is known.
-        systems: good systems; None where nothing is known.
+        people: recordings or scripts of people; None if nothing is known.
+        systems: good systems; None if nothing is known.
         profile: name of the profile whose models measured the values; empty if they are valid for every profile.
         version: version of the metric that measured them on recordings of the kind that podeval is for; empty for
             printed values and other material, which a recording is not judged by.
@@ -257,7 +257,7 @@ class Constraint:
     """Facts on a parameter that its type does not say, given as `Annotated[float, Constraint(…)]`.
 
     Attributes:
-        least: smallest value of a number; None where any will do.
+        least: smallest value of a number; None if any will do.
         added: whether it came after values were published: protocols then state it only if it is not at its default.
     """
 

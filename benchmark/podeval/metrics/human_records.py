@@ -7,8 +7,8 @@ commas, semicolons or tabs, Parquet, or a DataFrame. Results of webMUSHRA are re
     {"rater": "p1", "page": "Arts", "stimulus": "aria", "value": 71}                              a mark
     {"rater": "p1", "item": "Arts", "system": "aria", "question": "quality", "mark": 4, "reason": "clear"}    an answer
 
-Beside answers, lines `{"item", "system", "speakers", "music"}` say what is known of a clip, and `{"system", "question",
-"judged"}` what a judge read in the reasons.
+In addition to answers, lines `{"item", "system", "speakers", "music"}` say what is known of a clip, and `{"system",
+"question", "judged"}` what a judge read in the reasons.
 """
 
 import csv
@@ -48,7 +48,7 @@ def read_votes(source: Any) -> Battles:
     """Read votes from JSON lines, a JSON list, CSV, data, or the path of a file that contains one of these.
 
     Raises:
-        BadInput: the source is none of these, or holds something that is not a vote.
+        BadInput: the source is none of these, or contains something that is not a vote.
     """
     return source if isinstance(source, Battles) else _parse_votes(_read_source(source, "votes"))
 
@@ -57,7 +57,7 @@ def read_marks(source: Any) -> tuple[Mark, ...]:
     """Read marks, in the same forms.
 
     Raises:
-        BadInput: the source is none of these forms, or holds something that is not a mark.
+        BadInput: the source is none of these forms, or contains something that is not a mark.
     """
     return _parse_marks(_read_source(source, "marks"))
 
@@ -66,7 +66,7 @@ def read_answers(source: Any) -> QuestionnaireAnswers:
     """Read answers, in the same forms.
 
     Raises:
-        BadInput: the source is none of these forms, or holds something that is not an answer.
+        BadInput: the source is none of these forms, or contains something that is not an answer.
     """
     return source if isinstance(source, QuestionnaireAnswers) else _parse_answers(_read_source(source, "answers"))
 
@@ -198,7 +198,7 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
             raise BadInput(f"line {reader.line_num + 1} is no {what} in CSV: {error}") from None
         names = [name for name in map(_clean, reader.fieldnames or ()) if name]
         if len(set(names)) < len(names):
-            raise BadInput(f"the line of names has one twice, of {', '.join(names)}; rename one")
+            raise BadInput(f"the line of names contains a name twice: {', '.join(names)}; rename one")
         if longer := next((line for line, row in rows if any(row.get(None) or ())), ""):
             raise BadInput(
                 f"{longer} has more cells than the line of names: quote cells with commas, write 4.5, not 4,5"
@@ -270,7 +270,7 @@ def read_webmushra(path: Path) -> list[Mark]:
     """Read the marks of a results file of MUSHRA pages; each session is one listener.
 
     Raises:
-        BadInput: it cannot be read, lacks a column, or holds a mark that is not a number from 0 to 100.
+        BadInput: it cannot be read, lacks a column, or contains a mark that is not a number from 0 to 100.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

@@ -4,7 +4,7 @@ The function of a judged metric is a conversation (`podeval.judges.rounds`): it 
 returns a score. It knows no judge. Who is asked is a keyword of `compute` and an option of the command line.
 
 Material that addresses its judge (asks for a score, gives orders, imitates delimiters or control words) is reported
-beside the score and does not change it: the material is delimited in any case, and a judge is told to obey nothing
+next to the score and does not change it: the material is delimited in any case, and a judge is told to obey nothing
 inside (`podeval.judges.prompt`). The detection is a heuristic for English and Chinese: it misses new wordings, and it
 reports a podcast about prompt injection. A sign is therefore a reason to read the script, never one to refuse it.
 """
@@ -140,7 +140,7 @@ class JudgeUse:
 class JudgeConfig:
     """The choice of a judge: its name and the folder of its records; without a name there is no judge.
 
-    `refresh` says which recorded answers are asked for anew: none, `failed` or `all`. All metrics share the `budget`;
+    `refresh` says which recorded answers are asked for again: none, `failed` or `all`. All metrics share the `budget`;
     without one, nothing is capped. `wordings` are other wordings of prompts by name
     (`podeval.metrics.prompts.read_wordings`).
     """
@@ -177,7 +177,7 @@ class JudgeConfig:
         return judge is not None and judge.hears
 
     def judging(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "JudgeClient | None":
-        """Return the client of the judge with its records, which lie in the user's cache where no folder is named.
+        """Return the client of the judge with its records, which are in the user's cache if no folder is named.
 
         Raises:
             BadInput: there is no judge of that name, or its records cannot be used.
@@ -205,7 +205,7 @@ class JudgeConfig:
         }
 
     def reword(self, prompt: "Prompt") -> "Prompt":
-        """Return the prompt as it is asked: in another wording where there is one."""
+        """Return the prompt as it is asked: in another wording if there is one."""
         from podeval.judges.wording import reword
 
         return reword(prompt, self.wordings.get(prompt.family, ""))
@@ -280,7 +280,7 @@ def note_injections(
 def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
     """Return the words heard in a metric's recording, or in the answers of its dialogue, by name.
 
-    A recording that no model here can transcribe, or that holds no speech, has none.
+    A recording that no model here can transcribe, or that contains no speech, has none.
     """
     from podeval.metrics.spoken_dialogue import SpokenDialogue
     from podeval.recording import Recording

@@ -53,7 +53,7 @@ def rate_speech(
     shortest: float = SHORTEST,
     speech: float = SHORTEST,
 ) -> Score:
-    """Return the mean of a predictor over windows of speech, with the course, and that of the stem beside it.
+    """Return the mean of a predictor over windows of speech, with the course, and that of the stem next to it.
 
     Args:
         recording: speech.
@@ -70,7 +70,7 @@ def rate_speech(
         speech: fewest seconds of speech in it.
     """
     recording.require_sound(shortest)
-    # Nothing is separated where there is no model for what follows.
+    # Nothing is separated if there is no model for what follows.
     card = registry.get_card(job, recording.profile)
     track, stem, notes = choose_tracks(recording, source)
     require_speech(track, speech)

@@ -77,7 +77,7 @@ def read_wordings(folder: str | Path | None) -> dict[str, str]:
     wordings = {}
     for path in paths:
         if path.suffix != SUFFIX or path.stem not in prompts:
-            raise BadInput(f"{path} is of no prompt; its name is one of {', '.join(prompts)} with {SUFFIX}")
+            raise BadInput(f"{path} belongs to no prompt; its name must be one of {', '.join(prompts)} with {SUFFIX}")
         ours, wording = prompts[path.stem], read_text(path)
         try:
             if reword(ours, wording) is not ours:
@@ -95,7 +95,7 @@ def write_wordings(folder: Path) -> list[Path]:
     """
     wordings = {folder / f"{prompt.family}{SUFFIX}": write_wording(prompt) for prompt in reversed(list_all_prompts())}
     if existing := sorted(path for path in wordings if path.exists()):
-        raise BadInput(f"{existing[0]} exists, and may hold a wording of your own; choose another folder")
+        raise BadInput(f"{existing[0]} exists, and may contain a wording of your own; choose another folder")
     for path, wording in wordings.items():
         write_whole(path, wording.encode())
     return sorted(wordings)

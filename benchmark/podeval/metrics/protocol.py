@@ -1,11 +1,11 @@
-"""Protocols: how a score came about, as a hash. Numbers are ranked only against numbers of the same protocol.
+"""Protocols: how a score were made, as a hash. Numbers are ranked only against numbers of the same protocol.
 
 What is hashed: metric and version, parameters, which optional inputs were given, the identity of every model the metric
 needs (id, revision, SHA-256 of the weights, decoding options), the dataset revision, and for generated items the track
 and the conditions of their generation (voices, whole or joined, file or microphone). Profile, device and library
-versions are provenance: they travel beside the id and do not change it.
+versions are provenance: they travel next to the id and do not change it.
 
-The content's `generation` says how the items really came about (`podeval.runs.measure`). That enters the id only of
+The content's `generation` says how the items really were made (`podeval.runs.measure`). That enters the id only of
 metrics that depend on timing (`Key.timing`), whose values say nothing of a system if podeval set the pauses. In the id
 of every other metric are the conditions that the task asks of all systems alike: otherwise a system that speaks turn by
 turn, one that speaks whole dialogues and supplied outputs would never share a column.
@@ -53,7 +53,7 @@ class Protocol:
     generation: Mapping[str, Any] = field(default_factory=dict)
     """Facts on how the items were generated."""
     task: Mapping[str, Any] | None = None
-    """The conditions that the task asks, which are hashed in place of `generation`; None where that is hashed."""
+    """The conditions that the task asks, which are hashed in place of `generation`; None if that is hashed."""
 
     @property
     def id(self) -> str:
@@ -97,7 +97,7 @@ def make_protocol(
         parameters: the given choices; the others count with their defaults.
         given_inputs: names of the inputs at hand; those that the metric knows are part of the protocol.
         models: the identities of the metric's `needs`, from `podeval.models.registry.describe_identities`.
-        dataset: revision of the dataset, where there is one.
+        dataset: revision of the dataset, if there is one.
         generation: facts on how items were generated.
         task: the conditions that the task asks of every system alike; without them, `generation` is hashed.
     """

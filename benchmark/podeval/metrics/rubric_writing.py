@@ -108,7 +108,7 @@ class ReviewFile(BaseModel):
         return sum(entry.decision == "open" for item in self.items for entry in item.entries)
 
     def accepted(self, name: str, turn: int | None = None) -> list[ReviewedCriterion] | None:
-        """Return the accepted criteria of a dialogue or request; None where the file has nothing for it.
+        """Return the accepted criteria of a dialogue or request; None if the file has nothing for it.
 
         Raises:
             BadInput: an entry has not been decided on yet.
@@ -144,7 +144,7 @@ def write_checklist(name: str, request: PodcastRequest) -> Conversation[ReviewIt
 def _require_new(answer: Any, existing: Sequence[str]) -> None:
     texts = [keep_letters(one.criterion) for one in answer.criteria]
     if len(set(texts)) < len(texts) or not set(texts).isdisjoint(map(keep_letters, existing)):
-        raise ValueError("a criterion stands there twice, or exists already; write different ones")
+        raise ValueError("a criterion appears twice, or already exists; write different ones")
 
 
 _HEADER = """\
@@ -162,7 +162,7 @@ def save_review(review: ReviewFile, path: Path) -> None:
     import yaml
 
     if path.exists():
-        raise BadInput(f"{path} exists, and may hold a person's decisions; choose another name or move it away")
+        raise BadInput(f"{path} exists, and may contain a person's decisions; choose another name or move it away")
     data = review.model_dump(exclude_none=True)
     path.write_text(_HEADER + yaml.safe_dump(data, allow_unicode=True, sort_keys=False, width=110), encoding="utf-8")
 

@@ -37,7 +37,7 @@ class Timeline:
 
     @property
     def drift(self) -> dict[str, Any]:
-        """The drift of each key over the recording: `slope` for each `per`, and its `ci95`; empty where it is too
+        """The drift of each key over the recording: `slope` for each `per`, and its `ci95`; empty if it is too
         short.
         """
         from podeval.stats.drift import drift
@@ -75,7 +75,7 @@ class Score:
         return reasons
 
     def to_json(self, *, with_drift: bool = True) -> dict[str, Any]:
-        """Return plain data: the keys first, then `notes`, `drift`, `timeline`, `weights` and `parts`, where there are
+        """Return plain data: the keys first, then `notes`, `drift`, `timeline`, `weights` and `parts`, if there are
         any; what is read again needs no `drift`, which is computed from the timeline.
         """
         data: dict[str, Any] = dict(self.values)
@@ -103,7 +103,7 @@ class Score:
         return data
 
     def part(self, breakdown: str, group: str) -> "Score | None":
-        """Return the score of one group of the item's parts, with its weights; None where the item has none of it."""
+        """Return the score of one group of the item's parts, with its weights; None if the item has none of it."""
         keys = self.parts.get(breakdown, {}).get(group)
         if not keys:
             return None
@@ -135,7 +135,7 @@ _NOTED: Mapping[str, str] = {
     "windows_left_out": "{0} windows with hardly any speech were left out",
     "habitual_silences": "{0} silences inside words are a habit of the voice and are not counted as dropouts",
 }
-"""Sentences for notes that hold a number or a name, by the note; those that are 0 or empty say nothing."""
+"""Sentences for notes that contain a number or a name, by the note; those that are 0 or empty say nothing."""
 
 
 def format_clock(seconds: float, places: int = 0) -> str:
@@ -145,7 +145,7 @@ def format_clock(seconds: float, places: int = 0) -> str:
 
 
 def describe_notes(score: Score) -> list[str]:
-    """Say in sentences what a reader must know of a score's values: which are not ranked and why, what was left out."""
+    """Say in sentences which of a score's values are not ranked and why, and what was left out."""
     notes, lines = score.notes, []
     if "voices_heard" in notes:
         heard, asked = notes["voices_heard"], notes["speakers_asked"]
@@ -225,7 +225,7 @@ def compute_share_by_minute(
     scale: float = 1.0,
     fewest: float = FEWEST,
 ) -> Timeline | None:
-    """Return how often something happens in each minute, or None for a recording under five minutes.
+    """Return how often something happens per minute, or None for a recording under five minutes.
 
     Args:
         key: the metric's key that the shares add up to.

@@ -131,11 +131,11 @@ class DialogueTurn:
     user_tags: tuple[str, ...] = ()
     answer_tags: tuple[str, ...] = ()
     answer_heard: str = ""
-    """The answer as somebody else than the system transcribed it; empty where nobody did."""
+    """The answer as somebody else than the system transcribed it; empty if nobody did."""
 
     @property
     def words(self) -> str:
-        """The words of the answer: what was heard, or else what the system says of itself."""
+        """The words of the answer: the words heard, otherwise the system's own transcript."""
         return self.answer_heard or self.answer
 
 
@@ -209,14 +209,14 @@ class SpokenDialogue:
         return "" if judged else UNHEARD.format(self.dimension)
 
     def choose_modality(self, modality: Modality) -> Literal["transcript", "audio"]:
-        """Return `transcript` or `audio`; as needed, the dialogue is heard where plain words would not be enough."""
+        """Return `transcript` or `audio`; with `as_needed`, it is heard if plain words would not be enough."""
         if modality != "as_needed":
             return modality
         return "audio" if self.explain_unheard("transcript") else "transcript"
 
     @property
     def claims(self) -> dict[str, int]:
-        """Notes on what the system's own transcripts claim beyond words: how many brackets; empty where there are
+        """Notes on what the system's own transcripts claim beyond words: how many brackets; empty if there are
         none.
         """
         brackets = sum(len(_BRACKETED.findall(turn.answer)) for turn in self.turns if not turn.answer_heard)
@@ -238,7 +238,7 @@ class SpokenDialogue:
         clips = {}
         for number, turn in enumerate(self.turns, 1):
             if turn.user_audio is None:
-                raise BadInput(f"{self.id}, turn {number}: user_audio is missing, which a judge of audio has to hear")
+                raise BadInput(f"{self.id}, turn {number}: user_audio is missing, which a judge of audio must hear")
             if turn.answer_audio is None:
                 raise CannotScore(f"{self.id}, turn {number}: the system's answer has no audio")
             clips[f"{prefix}user_{number}"] = _clip(turn.user_audio)
@@ -287,7 +287,7 @@ def read_dialogue(path: Path) -> SpokenDialogue:
     """Read a dialogue from a JSON file.
 
     Raises:
-        BadInput: the file holds none; the message names it.
+        BadInput: the file contains none; the message names it.
     """
     try:
         return SpokenDialogue.parse(read_text(path))
@@ -358,7 +358,7 @@ def _write_exchange(number: int, turn: DialogueTurn) -> str:
 
 
 def quote_brackets(text: str) -> str:
-    """Write a transcript in one line, with what stands in brackets as quoted words: only a listener adds tones."""
+    """Write a transcript in one line, with what is in brackets as quoted words: only a listener adds tones."""
     quoted = _BRACKETED.sub(lambda match: f"“{match[1].strip()}”", " ".join(text.split()))
     return _BRACKETS.sub("”", quoted)
 

@@ -1,5 +1,5 @@
 """How a value stands to what people and good systems reach: in a word, and as the numbers that the word rests on; and
-how far the values of a metric agree with people's judgement, where that was measured (`human_agreement.csv`).
+how far the values of a metric agree with people's judgement, if that was measured (`human_agreement.csv`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Word = Literal["good", "usual", "poor", ""]
 def choose_word(metric: Metric, key: Key, value: float | None, profile: str = "embedded") -> Word:
     """Say whether a value is better than, within or worse than what people and good systems reach.
 
-    A key with a target is good on it and poor beside it. There is no word where no such recordings were measured by
+    A key with a target is good on it and poor away from it. There is no word where no such recordings were measured by
     this version of the metric, or where no direction is better.
     """
     if value is None or key.better == "informative":
@@ -65,12 +65,12 @@ def describe_band(metric: Metric, key: Key, profile: str = "embedded") -> dict[s
 
 
 def format_reach(key: Key) -> tuple[str, str]:
-    """What people and what good systems reach, each as a text: `2.94 – 3.39`; empty where nobody knows."""
+    """What people and what good systems reach, each as a text: `2.94 – 3.39`; empty if nobody knows."""
     return (format_span(key, key.reach.people), format_span(key, key.reach.systems)) if key.reach else ("", "")
 
 
 def format_span(key: Key, span: tuple[float | None, float | None] | None) -> str:
-    """A range of a key's values as a text; one number where both ends are one, `≤ −1` where one is open."""
+    """A range of a key's values as a text; one number if both ends are one, `≤ −1` where one is open."""
     if span is None:
         return ""
     low, high = (None if end in (None, float("-inf")) else format_value(key, end).removesuffix(".0") for end in span)
@@ -100,7 +100,7 @@ def format_number(value: float | None) -> str:
 def read_human_agreements() -> tuple[dict[str, str], ...]:
     """Read what is known of the agreement of metrics with people: a line for each key and study.
 
-    Its columns are metric, key, statistic, value, low and high (empty where a paper prints none), n, of (what is
+    Its columns are metric, key, statistic, value, low and high (empty if a paper prints none), n, of (what is
     counted) and source.
     """
     with Path(__file__).with_name("human_agreement.csv").open(encoding="utf-8", newline="") as file:

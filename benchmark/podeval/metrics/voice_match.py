@@ -27,7 +27,7 @@ from podeval.recording.speech_track import (
 )
 from podeval.text.script import Script
 
-# A reference that is played back instead of spoken anew: its loudest two seconds are laid over the recording at every
+# A reference that is played back instead of spoken again: its loudest two seconds are laid over the recording at every
 # offset. The correlation of a copy stays above 0.9 through codecs, another level or a little noise; that of the same
 # words spoken again is near 0.
 RATE = 4_000
@@ -46,7 +46,7 @@ def holds_copy(samples: NDArray[np.float32], other: NDArray[np.float32]) -> bool
 def correlate_with(samples: NDArray[np.float32], other: NDArray[np.float32]) -> float:
     """Return the highest correlation, over all offsets, of the loudest piece of another recording with this one.
 
-    It is 0 where either is shorter than a piece, or silent.
+    It is 0 if either is shorter than a piece, or silent.
     """
     from scipy.signal import oaconvolve
 
@@ -105,7 +105,7 @@ class VoiceComparison:
 
     @property
     def windows(self) -> dict[str, int]:
-        """The number of windows compared, and of those left out as mostly silence."""
+        """The numbers of windows that are compared, and that are left out as mostly silence."""
         return {
             "windows": sum(len(match.voice.clips) for match in self.matches),
             "windows_left_out": sum(match.voice.left_out for match in self.matches),
@@ -189,7 +189,7 @@ def compare_voices(
         recording: the recording whose speakers are matched.
         references: the voices to match them with.
         script: a script that uses the names of the references for its speakers.
-        source: `auto` takes the speech stem where there is music; `mix` the recording as it is.
+        source: `auto` takes the speech stem if there is music; `mix` the recording as it is.
         silence: whether speakers keep the windows that are mostly silence.
         through: a sample rate to which the recording is resampled first.
         segments: whether whole segments are embedded, and references whole, as PodEval's public code does.
@@ -246,7 +246,7 @@ def _match_speakers(
             return embed_segments(recording, turns)
         return recording.voices(turns) if silence else select_spoken_voices(recording, turns)
 
-    # One voice and one reference: nobody has to be told apart.
+    # One voice and one reference: nobody must be told apart.
     if len(references) == 1 and (ONLY in references if script is None else len(script.speakers) == 1):
         require_speech(recording)
         spoken = recording.speech() if segments else (Span(0.0, recording.duration),)

@@ -44,7 +44,7 @@ class HubRepo:
         return tuple(file for file in self.files if self._find_cached(file) is None)
 
     def folder(self, command: str) -> Path:
-        """Return the local folder that holds the files, after checking pinned content.
+        """Return the local folder that contains the files, after checking pinned content.
 
         Raises:
             ModelMissing: a file is absent or not the pinned one; the message names `command`, which helps.

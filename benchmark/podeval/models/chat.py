@@ -152,7 +152,7 @@ def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
         except BaseException as error:
             failure.append(error)
 
-    # A call that does not return in time goes on in its thread, and its result is dropped.
+    # A call that does not return in time continues in its thread, and its result is dropped.
     thread = threading.Thread(target=run, daemon=True, name="podeval-judge-call")
     thread.start()
     thread.join(seconds)
@@ -242,7 +242,7 @@ def read_choice(data: Any, form: str) -> ChatAnswer:
     """
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise ChatBusy(f"the response holds no choice: {json.dumps(data)[:80]!r}", crowded=False)
+        raise ChatBusy(f"the response contains no choice: {json.dumps(data)[:80]!r}", crowded=False)
     # Take from it what is there.
     message = choices[0].get("message")
     message = message if isinstance(message, dict) else {}

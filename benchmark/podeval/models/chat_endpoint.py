@@ -1,7 +1,7 @@
 """A chat model behind an endpoint of `podeval.models.chat_providers` or any OpenAI-compatible one; or a GGUF file.
 
 A response is judged by its status, whatever its body is. A parameter of ours that the endpoint refuses, such as `seed`
-or `max_tokens`, is left out or renamed once; that is remembered, and stands in the record of every answer as `unsent`.
+or `max_tokens`, is left out or renamed once; that is remembered, and is in the record of every answer as `unsent`.
 Likewise it is streamed and audio is sent as a data URI where the endpoint asks for that.
 An answer that arrives in drips is not waited for longer than the timeout.
 """

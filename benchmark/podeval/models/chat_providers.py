@@ -41,7 +41,7 @@ class ChatApi:
         path: path of a request below the endpoint's address; `{model}` stands for the model.
         make_headers: function from the key to the headers that carry it.
         translate: function from a request in OpenAI's form to one in this form.
-        restore: function from an answer in this form to one in OpenAI's form; empty where it is no answer.
+        restore: function from an answer in this form to one in OpenAI's form; empty if it is no answer.
     """
 
     path: str

@@ -81,7 +81,7 @@ class TransformersChat:
         self._lock = threading.Lock()
         options = {"use_safetensors": True, "dtype": getattr(torch, dtype)}
         if kind:
-            # A complete Omni model has a part that speaks beside the part that generates text.
+            # A complete Omni model has a part that speaks next to the part that generates text.
             options["key_mapping"] = {"^thinker\\.": ""}
         try:
             self._tokenizer = load_from_folder("AutoTokenizer", folder)
@@ -272,7 +272,7 @@ def _read_shards(folder: Path) -> tuple[str, ...]:
     index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
     names = sorted(set(index["weight_map"].values()))
     if not names or any(Path(name).name != name or not name.endswith(".safetensors") for name in names):
-        raise BadInput(f"{folder / _INDEX} lists files that are not safetensors files beside it; choose another model")
+        raise BadInput(f"{folder / _INDEX} lists files next to it that are not safetensors files; choose another model")
     return tuple(names)
 
 

@@ -25,7 +25,7 @@ _DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 def choose_device(requested: str | None = None) -> str:
     """Return the requested device, such as `cuda:1`, otherwise `PODEVAL_DEVICE`, otherwise a usable GPU, or `cpu`.
 
-    A CPU is `cpu` by whatever number it was asked for.
+    A CPU is `cpu`, whatever number was requested.
 
     Raises:
         BadInput: the variable names a device that this machine or this build of torch does not have.
@@ -67,7 +67,7 @@ def require_device(name: str, title: str, remedy: str) -> str:
 
 
 def is_gpu_used() -> bool:
-    """Tell whether torch models run on a GPU; torch, which takes seconds to import, only where there is a driver.
+    """Tell whether torch models run on a GPU; torch, which takes seconds to import, only if there is a driver.
 
     Raises:
         BadInput: the variable names a device that this machine or this build of torch does not have.
@@ -77,7 +77,7 @@ def is_gpu_used() -> bool:
 
 
 def count_copies(gigabytes: float) -> int | None:
-    """Return how many processes the free memory of the GPU has room for, at least 1; None where models use the CPU.
+    """Return how many processes the free memory of the GPU has room for, at least 1; None if models use the CPU.
 
     Args:
         gigabytes: memory that each copy needs.
@@ -154,7 +154,7 @@ def run_ahead(work: Callable[[S], T], items: Iterable[S], pool: ThreadPoolExecut
 
     Args:
         work: done in threads.
-        items: taken up as there is room.
+        items: taken one by one as room becomes free.
         pool: a pool of as many threads as the process has; one of its own otherwise.
     """
     most = count_threads()

@@ -304,7 +304,7 @@ def _read_for_many_listeners(path: Path) -> bytes:
     """Return the network, changed so that it takes one sound and any number of listeners.
 
     As it is published it takes as many sounds as listeners, and goes through the same sound again for each of them.
-    What it makes of a sound meets the listener's character in one place, where it is repeated here.
+    What it makes of a sound meets the listener's character in one place, if it is repeated here.
     """
     import onnx
     from onnx import helper, numpy_helper

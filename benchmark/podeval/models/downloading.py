@@ -47,7 +47,7 @@ Watch = Callable[[int, int | None], None]
 
 
 KEY_HEADERS = ("x-api-key", "x-goog-api-key", "xi-api-key")
-"""Headers that carry a key to one server alone, beside `Authorization`."""
+"""Headers that carry a key to one server alone, next to `Authorization`."""
 
 
 class Gone(BadInput):
@@ -70,9 +70,9 @@ def download(
     watch: Watch | None = None,
     client: httpx.Client | None = None,
 ) -> Path:
-    """Download a file; nothing is fetched where a file with the right content is there already.
+    """Download a file; nothing is fetched where a file with the right content already exists.
 
-    An interrupted download stays beside the goal as `.part`, and is resumed where the server supports ranges and the
+    An interrupted download stays next to the goal as `.part`, and is resumed where the server supports ranges and the
     file is unchanged (`ETag` or `Last-Modified`, by `If-Range`).
 
     Args:
@@ -88,8 +88,8 @@ def download(
         client: sends the requests; the default goes to any address.
 
     Raises:
-        BadInput: the file cannot be had; the message says why and what to do. `Gone` where the server does not have it,
-            `TooLarge` where it is larger than `most_bytes`.
+        BadInput: the file cannot be had; the message says why and what to do. `Gone` if the server does not have it,
+            `TooLarge` if it is larger than `most_bytes`.
     """
     if not url.startswith(("https://", "http://")):
         raise BadInput(f"{url} is not a web address; it must begin with https://")
@@ -239,7 +239,7 @@ _deadline: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def end_after(seconds: float) -> Iterator[Deadline]:
-    """End what this thread asks of clients that `end_reads` has prepared after so many seconds of waiting in all.
+    """End what this thread asks of clients that `end_reads` has prepared after this many seconds of waiting in all.
 
     Raises:
         DeadlineExceeded: the server took longer, for connections, heads and bodies together.
@@ -362,7 +362,7 @@ def read_body(answer: httpx.Response, most_bytes: int) -> Iterator[bytes]:
 
 
 def read_refusal(answer: httpx.Response) -> bytes:
-    """Read the beginning of a body that says why a request is refused, as far as it comes and can be read."""
+    """Read the beginning of a body that says why a request is refused, as far as it arrives and is readable."""
     content = bytearray()
     with suppress(httpx.HTTPError):
         for part in read_body(answer, REFUSAL_BYTES):

@@ -5,7 +5,7 @@ share a batch or how many threads work: a session uses one thread, and several b
 from torch's by rounding (docs/performance.md).
 
 The exported network is kept in the user's folder (`PODEVAL_CACHE`) with its SHA-256, under a name that is made of the
-weights' SHA-256 and of what exported them. One that is absent, damaged or of other weights is exported anew, which
+weights' SHA-256 and of what exported them. One that is absent, damaged or of other weights is exported again, which
 takes torch some seconds; otherwise torch is not imported.
 """
 

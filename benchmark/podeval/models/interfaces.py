@@ -63,7 +63,7 @@ class Transcriber(Protocol):
         """Return words with times; with `language` None the model detects it."""
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language that `transcribe` detects; empty where nothing is heard."""
+        """Return the code of the language that `transcribe` detects; empty if nothing is heard."""
 
 
 class Aligner(Protocol):
@@ -77,7 +77,7 @@ class VoiceActivity(Protocol):
     """Detects speech."""
 
     def speech(self, samples: Samples) -> tuple[Span, ...]:
-        """Return the spans that hold speech, in order."""
+        """Return the spans that contain speech, in order."""
 
 
 class SpeakerEncoder(Protocol):
@@ -116,7 +116,7 @@ class MusicDetector(Protocol):
     """Detects music."""
 
     def music(self, samples: Samples) -> tuple[Span, ...]:
-        """Return the spans that hold music, under speech or alone, in order."""
+        """Return the spans that contain music, under speech or alone, in order."""
 
 
 class WindowScorer(Protocol):

@@ -4,12 +4,12 @@ A wav2vec 2.0 that was trained to spell 1,130 languages in Latin letters says ho
 20 ms; the letters of the words that are known to be said are laid onto them by CTC forced alignment. Network and
 reading of the weights are torchaudio's; the alignment is ours: Viterbi's algorithm over the tokens
 with a blank before, between and after them finds the path with the highest sum of log probabilities (Graves et al.,
-ICML 2006). `torchaudio.functional.forced_align` does the same in C++, which does not load beside every build of torch.
+ICML 2006). `torchaudio.functional.forced_align` does the same in C++, which does not load next to every build of torch.
 
 The recording is cut at its quietest moments into chunks of at most 29 s, and each chunk is given the words whose middle
-lies in it by the times they have so far. English is spelt without accents, numbers as they are said; what is written in
+is in it by the times they have so far. English is spelt without accents, numbers as they are said; what is written in
 other scripts, Chinese among them, is spelt by uroman, as the network's training data were. A word without a letter is
-laid on whatever sounds (the label `*`). Where the letters of a chunk's words are too many for it, they keep their time.
+laid on whatever sounds (the label `*`). If the letters of a chunk's words are too many for it, they keep their time.
 
 Source: Pratap et al., "Scaling speech technology to 1,000+ languages", JMLR 2024; MOSS-TTSD's evaluation does so.
 """
@@ -51,7 +51,7 @@ def align_tokens(log_probabilities: NDArray[Any], tokens: Sequence[int]) -> list
         tokens: labels that were said, without blanks.
 
     Returns:
-        Nothing where there are too few frames for the tokens.
+        Nothing if there are too few frames for the tokens.
     """
     frames = len(log_probabilities)
     if not tokens or frames < count_frames(tokens):
@@ -104,7 +104,7 @@ class MmsAligner(Aligner):
         from torchaudio.pipelines import MMS_FA
 
         path = files[WEIGHTS]
-        # The pinned file is there already, so that torch's loader fetches nothing; it reads tensors only.
+        # The pinned file already exists, so that torch's loader fetches nothing; it reads tensors only.
         place = {"model_dir": str(path.parent), "file_name": path.name, "map_location": "cpu", "weights_only": True}
         self._network = MMS_FA.get_model(with_star=True, dl_kwargs=place).eval().to(choose_device())
         self._labels: dict[str, int] = MMS_FA.get_dict(star=_STAR)
@@ -129,7 +129,7 @@ class MmsAligner(Aligner):
         return tuple(timed)
 
     def _time(self, samples: Samples, spelt: Sequence[str]) -> list[tuple[float, float]]:
-        """Return seconds from the beginning for each word; nothing where they do not fit."""
+        """Return seconds from the beginning for each word; nothing if they do not fit."""
         with torch.inference_mode():
             chunk = torch.from_numpy(np.ascontiguousarray(samples, dtype=np.float32))[None].to(choose_device())
             log_probabilities = self._network(chunk)[0][0].cpu().numpy()

@@ -1,7 +1,7 @@
 """Opens third-party weights without running anything in them: pickled checkpoints, and folders for transformers.
 
 torch's restricted reader (`weights_only`) refuses a file with any class it does not know, such as the
-state of a trainer beside the weights. Here every such class is read as an empty dictionary instead: no code of the
+state of a trainer next to the weights. Here every such class is read as an empty dictionary instead: no code of the
 checkpoint or of the class is imported or called, and everything else in the file is ignored. Folders are local: nothing
 is downloaded, and no code of the folder is run.
 """
@@ -26,7 +26,7 @@ Weights: TypeAlias = "dict[str, Tensor]"
 
 
 class _Ignored:
-    """A stand-in for a class that holds no weights."""
+    """A stand-in for a class that contains no weights."""
 
     def __new__(cls, *_: Any) -> Any:
         # The one type on which the restricted reader sets both items and attributes.
@@ -48,7 +48,7 @@ def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = 
 
     Args:
         path: a file written by `torch.save`.
-        entry: the key of the checkpoint that holds the weights; None where the checkpoint is the weights.
+        entry: the key of the checkpoint that contains the weights; None if the checkpoint is the weights.
         prefix: beginning of the names, `model.` for instance.
         device: the place of the tensors; in CPU memory, they are read from the file as they are used.
 
@@ -67,7 +67,7 @@ def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = 
             checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=archive)
     except (OSError, RuntimeError, ValueError, TypeError, LookupError, EOFError, pickle.UnpicklingError) as error:
         raise ModelMissing(
-            f"{path} is damaged, or holds code beside its weights, so it was not opened; "
+            f"{path} is damaged, or contains code besides its weights, so it was not opened; "
             "delete it and install the model again"
         ) from error
     state = checkpoint.get(entry) if isinstance(checkpoint, dict) and entry is not None else checkpoint
@@ -107,13 +107,13 @@ def build_recurrent(weights: Weights) -> Any:
 def load_pretrained(kind: str, folder: Path, device: str | None = None, **options: Any) -> Any:
     """Load a model of class `kind` from its folder, in evaluation mode, on a device: by default that of all models.
 
-    Weights are read from `model.safetensors`, or from a `pytorch_model.bin` that holds nothing but tensors.
+    Weights are read from `model.safetensors`, or from a `pytorch_model.bin` that contains nothing but tensors.
     """
     return load_from_folder(kind, folder, **options).to(choose_device(device)).eval()
 
 
 def load_from_folder(kind: str, folder: Path, **options: Any) -> Any:
-    """Load a model, tokenizer or feature extractor of class `kind` from its folder, where it is."""
+    """Load a model, tokenizer or feature extractor of class `kind` from its folder, if it is."""
     import transformers
 
     with silence_transformers():

@@ -64,7 +64,7 @@ class PyannoteDiarizer(Diarizer):
 
 
 class Pyannote3Diarizer(PyannoteDiarizer):
-    """The pipeline 3.0, put together from its two networks by the settings that it was published with.
+    """The pipeline 3.0, assembled from its two networks with its published settings.
 
     Args:
         files: the folders of the segmentation and of the embedding, by their repos on the Hub.

@@ -59,12 +59,12 @@ class QwenAsr(Transcriber):
         return Transcript(" ".join(filter(None, texts)), language or "", tuple(words))
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language of the first chunk that has sound; empty where none has."""
+        """Return the code of the language of the first chunk that has sound; empty if none has."""
         sounding = cut_sounding(samples)
         return self._decode(samples[sounding[0]], None)[0] if sounding else ""
 
     def _decode(self, clip: Samples, language: str | None) -> tuple[str, str]:
-        """Return the language's code, empty where the model names none, and the text of a chunk."""
+        """Return the language's code, empty if the model names none, and the text of a chunk."""
         with torch.inference_mode(), silence_transformers():
             clip = np.ascontiguousarray(clip, dtype=np.float32)
             inputs = self._processor.apply_transcription_request(clip, language=language)

@@ -179,7 +179,7 @@ class _ImportedWhenUsed(ModuleType):
 def _imported_when_used(*names: str) -> Iterator[None]:
     """Import these modules inside the block only as names.
 
-    senko imports UMAP, which numba compiles for 15 s where nobody has used it yet; it clusters from 20 minutes on.
+    senko imports UMAP, which numba compiles for 15 s if nobody has used it yet; it clusters from 20 minutes on.
     """
     absent = [name for name in names if name not in sys.modules]
     sys.modules |= {name: _ImportedWhenUsed(name) for name in absent}
@@ -193,7 +193,7 @@ def _imported_when_used(*names: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _numba_cache_kept() -> Iterator[None]:
-    """Leave numba's cache where it is: senko moves it, after which nothing that was compiled before is found."""
+    """Leave numba's cache where it is: senko moves it, and code that was compiled before is then not found."""
     before = os.environ.get(_NUMBA_CACHE)
     try:
         yield

@@ -22,7 +22,7 @@ class SileroVoiceActivity(VoiceActivity):
         self._options = VadOptions(**options)
 
     def speech(self, samples: Samples) -> tuple[Span, ...]:
-        """Return the spans that hold speech, in order."""
+        """Return the spans that contain speech, in order."""
         from faster_whisper.vad import get_speech_timestamps
 
         def find_in_piece(start: int) -> list[dict[str, int]]:

@@ -34,7 +34,7 @@ MOST = 8
 
 @dataclass(eq=False)
 class _Request:
-    """What one piece waits for: its encoding, the prompt that begins its text, and how to decode."""
+    """The inputs of one piece: its encoding, the prompt that begins its text, and how to decode."""
 
     encoded: Any
     prompt: list[int]
@@ -157,7 +157,7 @@ class WhisperCT2(Transcriber):
             return Transcript("", language or "", ())
         if language is None:
             language = self._detect(samples, sounding)
-        # As many pieces at once as the cores decode together; each core has its share where there are few.
+        # As many pieces at once as the cores decode together; each core has its share if there are few.
         cores = count_threads()
         together = min(MOST, -(-len(sounding) // cores))
         shared = SharedDecoding(self._model.model, together, cores)
@@ -179,7 +179,7 @@ class WhisperCT2(Transcriber):
         )
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language of the first chunk that has sound; empty where none has."""
+        """Return the code of the language of the first chunk that has sound; empty if none has."""
         sounding = cut_sounding(samples)
         return self._detect(samples, sounding) if sounding else ""
 

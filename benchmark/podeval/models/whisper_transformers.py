@@ -84,7 +84,7 @@ class WhisperTransformers(Transcriber):
         return Transcript(" ".join(text for text in texts if text), str(language), tuple(words))
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language of the first chunk that has sound; empty where none has."""
+        """Return the code of the language of the first chunk that has sound; empty if none has."""
         sounding = cut_sounding(samples)
         with torch.inference_mode(), silence_transformers():
             return self._detect(samples[sounding[0]]) if sounding else ""

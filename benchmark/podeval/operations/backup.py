@@ -39,14 +39,14 @@ DATABASE, SECRET, RUNS = "database.sqlite", "secret", "runs"
 """Names of two files and a folder in a backup."""
 
 SOUNDS = "sounds"
-"""Folder in that of the runs for recordings that lie elsewhere."""
+"""Folder in that of the runs for recordings that are elsewhere."""
 
 MANIFEST = "manifest.json"
 ENDINGS = (".tar", ".tar.gz", ".tgz")
 """Allowed endings of a backup's name."""
 
 NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?(-wal|-shm)?$")
-"""Databases and secrets that lie with the runs: what is to be backed up of them is backed up by itself."""
+"""Databases and secrets that are with the runs: what must be backed up of them is backed up by itself."""
 
 _LOG = logging.getLogger("podeval.operations")
 _BLOCK = 1 << 20
@@ -75,7 +75,7 @@ class Backup:
 
 
 class _Hashed:
-    """A reader that computes the digest of what passes."""
+    """A reader that computes the digest of the bytes that pass."""
 
     def __init__(self, source: IO[bytes]) -> None:
         self.digest, self._source = hashlib.sha256(), source
@@ -180,7 +180,7 @@ def make_backup(
     if not target.name.endswith(ENDINGS):
         raise BadInput(f"{target} does not end in {' or '.join(ENDINGS)}; a backup is one file, name it so")
     if target.exists():
-        raise BadInput(f"{target} exists already; give every backup a name of its own")
+        raise BadInput(f"{target} already exists; give every backup a name of its own")
     secret = read_secret(parse_address(database)) if with_secret else None
     if with_secret and secret is None:
         raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file beside the database")
@@ -237,11 +237,11 @@ def _write(
 
 
 def _note_path(target: Path, runs: Path) -> None:
-    """Note a backup among the runs, also while it is made, so that a later takedown is noted beside it."""
+    """Note a backup among the runs, also while it is made, so that a later takedown is noted next to it."""
     try:
         append_line(runs / BACKUPS, {"path": str(target.resolve())})
     except BadInput as error:
-        _LOG.warning("no later takedown will be noted beside %s: %s", target, error)
+        _LOG.warning("no later takedown will be noted next to %s: %s", target, error)
 
 
 def verify(path: Path) -> Backup:
@@ -285,7 +285,7 @@ def _name(path: Path, runs: Path) -> str:
 
 
 def _name_sounds(paths: Iterable[str], runs: Path | None) -> dict[str, str]:
-    """Name the recordings that lie outside the runs as no earlier restore did."""
+    """Name the recordings that are outside the runs as no earlier restore did."""
     outside = [path for path in sorted(paths) if runs is None or not (runs / path).resolve().is_relative_to(runs)]
     return {path: f"{RUNS}/{SOUNDS}/{secrets.token_hex(8)}{Path(path).suffix}" for path in outside}
 
@@ -319,7 +319,7 @@ def _read_contents(manifest: dict[str, Any]) -> Backup:
     if not set(manifest["sounds"].values()) <= inside or DATABASE not in files:
         raise ValueError("it needs one database, and lists every recording that it names")
     if not isinstance(manifest["runs"], str):
-        raise TypeError("the folder of runs is no text")
+        raise TypeError("the folder of runs is not text")
     return Backup(
         made_at=str(manifest["made_at"]),
         database=str(manifest["kind"]),

@@ -1,7 +1,7 @@
 """Restore a database and a folder of runs from a backup, which is checked first and then moved into place.
 
 Nothing existing is touched until everything is unpacked and its tables are of this version. What is replaced is kept
-beside it, under a name with the time; the tables of a server are not kept.
+next to it, under a name with the time; the tables of a server are not kept.
 """
 
 import contextlib
@@ -45,8 +45,8 @@ class Restored:
         rows: rows of the database, by table.
         forgotten: persons who asked to be forgotten after the backup was made, and still are.
         settled: the result of `settle`.
-        secret: path of the service's secret now; None where the backup holds none.
-        kept: new paths of what was replaced.
+        secret: path of the service's secret now; None if the backup holds none.
+        kept: new paths of the replaced files.
     """
 
     backup: Backup
@@ -71,7 +71,7 @@ def restore(
     Args:
         path: path of the backup.
         database: a SQLite file or a database address, not in use, of whichever kind the original was.
-        runs: the folder of runs; it is made where it does not exist.
+        runs: the folder of runs; it is made if it does not exist.
         force: replace what exists. Files are kept under other names, the rows of a server are not.
         read_decisions: called with the database that is replaced, as far as it can still be read.
         settle: called with the database that is not yet in its place, the unpacked runs and the decisions that were
@@ -119,11 +119,11 @@ def restore(
 
 
 def _refuse_to_replace(reader: BackupReader, runs: Path) -> None:
-    """Refuse a folder of runs that has some of what the backup has."""
+    """Refuse a folder of runs that already has files of the backup."""
     names = sorted({name.split("/")[1] for name in reader.manifest["files"] if name.startswith(f"{RUNS}/")})
     if blocking := [name for name in names if (runs / name).exists()]:
         raise BadInput(
-            f"{runs} holds {', '.join(blocking[:3])} already; choose another folder with --runs, or replace them "
+            f"{runs} already contains {', '.join(blocking[:3])}; choose another folder with --runs, or replace them "
             "with --force (they are kept under another name)"
         )
 
@@ -150,14 +150,14 @@ def _read_replaced(
         has_rows, erasures, decisions = True, {}, []
     if has_rows and not force:
         raise BadInput(
-            f"{parse_address(database).render_as_string()} holds votes or submissions already; name another database, "
+            f"{parse_address(database).render_as_string()} already contains votes or submissions; name another one, "
             "or replace it with --force (a file is kept under another name, the rows of a server are not)"
         )
     return erasures, decisions
 
 
 def _put_file(file: Path, target: Path, moment: str, kept: list[Path]) -> None:
-    """Move a SQLite file into its place, and what it replaces beside it."""
+    """Move a SQLite file into its place, and what it replaces next to it."""
     merge_log(file)
     beside = target.with_name(f".{target.name}.{moment}")
     # First onto the disk of its place, which may be another and full, or not writable.
@@ -254,7 +254,7 @@ def _forget_again(session: Session, erasures: dict[str, datetime]) -> int:
 
 
 def _move_in(new: Path, runs: Path, old: Path, kept: list[Path]) -> None:
-    """Move runs and recordings into place, and what they replace into a folder beside them."""
+    """Move runs and recordings into place, and what they replace into a folder next to them."""
     for path in sorted(new.iterdir()):
         target = runs / path.name
         if target.exists():

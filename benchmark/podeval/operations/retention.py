@@ -49,7 +49,7 @@ class Retention:
     """Runs that keep recordings, with the reason."""
 
     def describe(self) -> str:
-        """Describe how the budget stands after the removals."""
+        """Describe how the budget is after the removals."""
         short = self.bytes - self.freed - self.budget
         if short <= 0:
             return f"the budget of {self.budget / 2**30:.3g} GB is kept"
@@ -142,7 +142,7 @@ def find_needed(database: Database, runs: Path, now: datetime | None = None) -> 
 def schedule_housekeeping(
     database: Database, runs: Path, log: Callable[[str], None]
 ) -> dict[str, tuple[float, Callable[[], Any]]]:
-    """Return the scheduled job for the disk, where a budget is set: recordings are kept within it every hour.
+    """Return the scheduled job for the disk, if a budget is set: recordings are kept within it every hour.
 
     Raises:
         BadInput: the budget is not a number.

@@ -284,9 +284,9 @@ ON_PAPER = RadarLayout(480, (240.0, 170.0), 118.0, 340.0, 13)
 
 @dataclass(frozen=True)
 class Series:
-    """What a line of a radar stands for: its name, its value on each axis, None where it has none, and how it looks.
+    """What a line of a radar stands for: its name, its value on each axis, None if it has none, and how it looks.
 
-    `spans` are the intervals, where there are some. `group`, `line` and `mark` are classes that a page's style fills;
+    `spans` are the intervals, if there are some. `group`, `line` and `mark` are classes that a page's style fills;
     `shape` is one of those of `plots.svg`.
     """
 
@@ -349,17 +349,17 @@ class _Rays:
         return round(x + reach * math.cos(angle), 1), round(y + reach * math.sin(angle), 1)
 
     def point(self, number: int, value: float) -> str:
-        """The same as a path writes it."""
+        """The position in the notation of a path."""
         x, y = self.locate(number, value)
         return f"{x:g} {y:g}"
 
     def render_grid(self) -> str:
-        """Rings at the quarters, rays, and the scale beside the edge before the first of them."""
+        """Rings at the quarters, rays, and the scale next to the edge before the first of them."""
         numbers = range(self.count)
         rings = "".join(f'<path d="M{" ".join(self.point(n, ring) for n in numbers)}z"/>' for ring in (0.0, *RINGS))
         x, y = self.layout.middle
         rays = "".join(f'<path d="M{x:g} {y:g} {self.point(n, 1.0)}"/>' for n in numbers)
-        # Beside the edge between the last axis and the first, where there is no name and no mark.
+        # Next to the edge between the last axis and the first, if there is no name and no mark.
         ends = [(self.locate(0, ring), self.locate(-1, ring), f"{ring:.0%}") for ring in (0.5, 1.0)]
         scale = "".join(
             render_text((3 * first[0] + last[0]) / 4 - 4, (3 * first[1] + last[1]) / 4 + 4, label, "halo", "end")
@@ -384,7 +384,7 @@ class _Rays:
         return f'<g class="{one.group}"><path class="{one.line}" d="{path}"/>{spans}{marks}</g>'
 
     def render_name(self, name: str, number: int) -> str:
-        """The name of an axis beside its end, in as many lines as it needs."""
+        """The name of an axis next to its end, in as many lines as it needs."""
         width, middle = self.layout.width, self.layout.middle
         x, y = self.locate(number, 1.0, 12.0)
         side = x - middle[0]

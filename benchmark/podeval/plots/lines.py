@@ -105,7 +105,7 @@ class Density:
 def draw_densities(
     densities: Sequence[Density], frame: Frame, axis_title: str = "", usual: tuple[float, float] | None = None
 ) -> str:
-    """Draw how densely values lie, a curve each, by a Gaussian kernel of Silverman's width; each has an area of 1.
+    """Draw how dense values are, a curve each, by a Gaussian kernel of Silverman's width; each has an area of 1.
 
     Args:
         densities: the curves, of which at most `SERIES` differ in look.
@@ -131,7 +131,7 @@ def draw_densities(
     for number, (one, curve, shape) in enumerate(zip(densities, curves, SERIES, strict=False), 1):
         y += 18
         outline = [(along.at(float(x)), up.at(float(height))) for x, height in zip(grid, curve, strict=True)]
-        # The mark stands at the top of the curve, and beside its name.
+        # The mark is at the top of the curve, and next to its name.
         places = (min(outline, key=lambda at: at[1]), (14.0, y))
         marks = "".join(render_mark(shape, left, height, 4.5, "mk") for left, height in places)
         path = "L".join(f"{x:g} {height:g}" for x, height in outline)

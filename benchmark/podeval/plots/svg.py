@@ -144,7 +144,7 @@ class Frame:
         length = f' data-length="{data_length:g}"' if data_length is not None else ""
         size = f' width="{self.width}" height="{height:g}"' if self.alone else ""
         ground = f'{STYLE}<rect width="{self.width}" height="{height:g}" fill="#fff"/>' if self.alone else ""
-        # What is an image has no links in it for who does not see it.
+        # An image contains no links for people who do not see it.
         role = "group" if "<a href=" in content else "img"
         return (
             f'<svg{css} xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {height:g}"{size}{length} '
@@ -230,7 +230,7 @@ def render_legend(kinds: Iterable[str], words: Mapping[str, str], y: float, font
 
 
 def render_labels(places: Iterable[tuple[float, float, str, bool]], width: float, size: float) -> str:
-    """Render names next to points of a field: place, name, whether it must be there. One that would lie over another
+    """Render names next to points of a field: place, name, whether it must be there. One that would be over another
     is left out.
     """
     labels, boxes = "", list[tuple[float, float, float]]()

@@ -3,7 +3,7 @@
 An entry's name begins with a digest of the content that it is about, so that everything about one recording can be
 deleted. An entry is 32 bytes of SHA-256 followed by the payload that it is the digest of. It is written under another
 name and moved into place, so a reader sees a whole entry or none; an entry that does not match its digest is computed
-anew. Two processes may share one folder: at worst both compute the same entry.
+again. Two processes may share one folder: at worst both compute the same entry.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """Windows of speech as numbers, factor by factor: what the metric `human_likeness` compares with people's.
 
 Windows last 3 s and begin every second, at most 60 of them, in the recording's middle. Those of prosody, voice,
-articulation and sound lie over the speech joined end to end, so that pauses belong to timing alone, whose windows lie
+articulation and sound are over the speech joined end to end, so that pauses belong to timing alone, whose windows are
 over the recording's own time. The level of the speech is brought to one value first.
 """
 
@@ -41,7 +41,7 @@ Features = NDArray[np.float64]
 
 
 def describe_windows(recording: Recording, melody: float = 1.0) -> dict[str, Features]:
-    """Return the features of each window by factor, each of shape (windows, features); NaN where nothing can be said.
+    """Return the features of each window by factor, each of shape (windows, features); NaN if nothing can be said.
 
     Args:
         recording: speech, 16 kHz.
@@ -177,13 +177,13 @@ def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
 
 
 def mumble(samples: Samples, speech: Sequence[Span], seconds: float) -> Samples:
-    """Average the formants over so many seconds, and leave pitch and level: sounds run into each other."""
+    """Average the formants over this many seconds, and leave pitch and level: sounds run into each other."""
     frames = max(1, round(seconds * RATE / _STEP))
     return _change_envelope(samples, lambda envelope: uniform_filter1d(envelope, frames, axis=1))
 
 
 def interrupt(samples: Samples, speech: Sequence[Span], seconds: float) -> Samples:
-    """Insert pauses of so many seconds into the speech, all equal and wherever it is."""
+    """Insert pauses of this many seconds into the speech, all equal and wherever it is."""
     cuts = [round(at * RATE) for span in speech for at in np.arange(span.start + EVERY, span.end - 0.2, EVERY)]
     edges = np.ones(len(samples), dtype=np.float32)
     for cut in cuts:

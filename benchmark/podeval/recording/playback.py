@@ -43,7 +43,7 @@ _SEEKABLE = ("WAV", "WAVEX", "FLAC", "AIFF", "RF64")
 _PRUNE_EVERY = 20
 _LOCKS = 64
 _SHORT = 600.0
-"""Length in seconds up to which a passage is read without decoding what lies before it."""
+"""Length in seconds up to which a passage is read without decoding what is before it."""
 
 _OPUS_BITS = 128_000
 """Bits per second of Opus, constant: at this rate listeners do not tell speech and music from the original."""
@@ -137,7 +137,7 @@ class Playback:
         return _mark_used(path)
 
     def pad(self, copy: Path, size: int) -> Path:
-        """Return the file of a copy with so many bytes, creating it if necessary.
+        """Return the file of a copy with this many bytes, creating it if necessary.
 
         Args:
             copy: a file that `copy` returned.
@@ -150,7 +150,7 @@ class Playback:
         return self._derive(copy, "opus", lambda path: write_opus(copy, path))
 
     def _derive(self, copy: Path, ending: str, write: Callable[[Path], object]) -> Path:
-        """Return a file made of a copy, beside it; it is deleted with the copies of its recording."""
+        """Return a file made of a copy, next to it; it is deleted with the copies of its recording."""
         path = copy.with_suffix(f".{ending}")
         with self._lock_for((copy.parent.name + copy.stem).rpartition("-")[2]):
             if not path.is_file():
@@ -242,7 +242,7 @@ def decode_standard(stretch: Stretch) -> Samples:
     """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; more channels are averaged into both.
 
     Raises:
-        BadInput: there is no such recording, or the passage lies outside it.
+        BadInput: there is no such recording, or the passage is outside it.
     """
     samples, rate = _read(stretch)
     if not len(samples):

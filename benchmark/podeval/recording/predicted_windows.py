@@ -25,7 +25,7 @@ LONGEST_END, KEPT_END = 1.0, 0.5
 """Seconds without speech at an end that are heard, and how many are kept of more; none of digital silence."""
 
 FULLEST = 0.5
-"""Share of the fullest window's speech that a window must have to be heard, if no window contains enough speech, as in
+"""Share of the fullest window's speech that a window must must be heard, if no window contains enough speech, as in
 one channel of a conversation."""
 
 Source = Literal["mix", "stem"]
@@ -46,7 +46,7 @@ class PredictedWindows:
     """What a predictor says of a recording's windows.
 
     `starts` are in seconds, shape (windows,); `scores` have the shape that the model gives, windows first; `left_out`
-    counts windows with hardly any speech, of which nothing was asked.
+    counts windows with hardly any speech, which were not scored.
     """
 
     starts: NDArray[np.float64]
@@ -79,7 +79,7 @@ FEWEST_ZEROS = 0.02
 
 
 def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
-    """Return a recording from its first to its last speech, without a constant offset; all of it where nobody speaks.
+    """Return a recording from its first to its last speech, without a constant offset; all of it if nobody speaks.
 
     Raises:
         CannotScore: the recording's rate is too low, or its channels cancel each other.
@@ -125,7 +125,7 @@ def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:
-    """Return the numbers of the windows that hold enough speech; where none does, of the fullest (`FULLEST`)."""
+    """Return the numbers of the windows that hold enough speech; if none does, of the fullest (`FULLEST`)."""
     clips = [(Span(start, min(start + seconds, track.duration)),) for start in starts]
     sounding, spoken = find_sounding(clips, track.speech()), count_seconds_inside(clips, track.speech())
     return np.flatnonzero(sounding if sounding.any() else spoken >= FULLEST * spoken.max())
@@ -157,7 +157,7 @@ def predict_windows(
     *,
     everything: bool = False,
 ) -> PredictedWindows:
-    """Have a model rate windows of `seconds` that hold speech.
+    """Have a model rate windows of `seconds` that contain speech.
 
     A recording that is shorter is one window. Windows with more than 60 % of silence are pauses, of which listeners
     have no opinion; they are left out, unless all are such: then the fullest are heard.

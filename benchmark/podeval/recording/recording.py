@@ -90,7 +90,7 @@ class Recording:
 
     @classmethod
     def from_bytes(cls, data: bytes, **options: Any) -> Recording:
-        """Decode the bytes of an audio file; errors say of the recording what is said of the file that keeps them."""
+        """Decode the bytes of an audio file; errors name the recording instead of the file that keeps it."""
         with tempfile.NamedTemporaryFile(prefix="podeval-") as file:
             file.write(data)
             file.flush()
@@ -275,7 +275,7 @@ class Recording:
             return same
 
     def _find_transcript(self, language: str | None) -> Transcript | None:
-        """Return the transcript in a language where there is one already, whether it was asked for or detected."""
+        """Return the transcript in a language if there is one already, whether it was asked for or detected."""
         if language in self._transcripts or not self._transcripts:
             return self._transcripts.get(language)
         if language is not None:
@@ -386,7 +386,7 @@ class Recording:
 
         def compute() -> T:
             if (payload := self.cache.get(key)) is not None:
-                # The entry is whole but in another version's format, so it is computed anew.
+                # The entry is whole but in another version's format, so it is computed again.
                 with contextlib.suppress(ValueError, EOFError):
                     return read(payload)
             fact = make()

@@ -73,7 +73,7 @@ class ReferenceVoices(dict[str, Recording]):
         """Return each voice's mean embedding over the windows of its recording that hold enough speech.
 
         Raises:
-            CannotScore: a reference recording is silent, too short or holds no speech.
+            CannotScore: a reference recording is silent, too short or contains no speech.
         """
         return {name: self._embed(name, recording) for name, recording in self.items()}
 
@@ -82,7 +82,7 @@ class ReferenceVoices(dict[str, Recording]):
         """Return the embedding of each voice's whole recording, as PodEval's public code takes it.
 
         Raises:
-            CannotScore: a reference recording is silent, too short or holds no speech.
+            CannotScore: a reference recording is silent, too short or contains no speech.
         """
         return {name: self._embed(name, recording, whole=True) for name, recording in self.items()}
 
@@ -116,5 +116,5 @@ def _parse_paths(text: str, name: str) -> dict[str, Any]:
     except ValueError as error:
         raise BadInput(f"{name} is not JSON ({error}); write {{speaker: path}}") from None
     if not isinstance(paths, dict):
-        raise BadInput(f"{name} must hold a recording by speaker, such as {{'HOST': 'host.wav'}}")
+        raise BadInput(f"{name} must contain a recording by speaker, such as {{'HOST': 'host.wav'}}")
     return paths

@@ -95,7 +95,7 @@ def list_recordings(source: Any) -> list[Any] | None:
     """The recordings of a folder or a collection; None for what is one recording itself.
 
     Raises:
-        BadInput: a folder or a collection that holds none; samples without their rate.
+        BadInput: a folder or a collection that contains none; samples without their rate.
     """
     if is_missing(source):
         return None
@@ -107,7 +107,7 @@ def list_recordings(source: Any) -> list[Any] | None:
         files = sorted(path for path in folder.rglob("*") if is_audio_name(path))
         if not files:
             suffixes = ", ".join(sorted(suffix.removeprefix(".") for suffix in AUDIO_SUFFIXES))
-            raise BadInput(f"{folder} holds no recordings; files with these endings are looked for: {suffixes}")
+            raise BadInput(f"{folder} contains no recordings; files with these endings are looked for: {suffixes}")
         return list(files)
     source = list_rows(source)
     if (
@@ -148,11 +148,11 @@ def _read_name(source: Any) -> str:
 
 
 def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
-    """Read audio in any form in which a program has it: one of `FORMS`, a dict of a `transformers` pipeline, a decoder.
+    """Read audio in any form that programs use: one of `FORMS`, a dict of a `transformers` pipeline, a decoder.
 
     Returns:
         The path of a file, the bytes of one, or samples of shape (frames,) or (frames, channels) with their rate; None
-        where the recording is missing.
+        if the recording is missing.
 
     Raises:
         BadInput: it is none of these forms, or samples lack their rate.
@@ -231,7 +231,7 @@ def list_rows(source: Any, column: str = "") -> Any:
 
 
 def _orient(samples: Any) -> NDArray[Any]:
-    """Return samples of one recording, frames first where there are more columns than rows."""
+    """Return samples of one recording, frames first if there are more columns than rows."""
     array = convert_to_array(samples)
     array = array[0] if array.ndim == 3 and len(array) == 1 else array
     return array.T if array.ndim == 2 and array.shape[0] < array.shape[1] else array

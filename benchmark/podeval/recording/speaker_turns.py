@@ -6,7 +6,7 @@ most alike become one. A voice is never divided, so that a recording of one voic
 
 Two at once: the diarisation gives every moment to one speaker. The segmentation finds speakers who overlap, but its
 labels hold within ten seconds only. Each of its speakers in a chunk is the one of the diarisation during whose turns it
-is heard longest. Where two of them at once would be the same, the one that is heard for less is the other speaker that
+is heard longest. If two of them at once would be the same, the one that is heard for less is the other speaker that
 is nearest in time. Of every two chunks that overlap, each is used up to the middle of the overlap.
 """
 
@@ -78,7 +78,7 @@ def find_speaker_turns(
 
 
 def align_turns(recording: Recording, script: Script, language: str | None = None) -> tuple[SpeakerTurn, ...]:
-    """Return who speaks when by laying the script beside the words that are heard.
+    """Return who speaks when by laying the script next to the words that are heard.
 
     Raises:
         CannotScore: too few of the script's words are heard to know who speaks when.
@@ -146,7 +146,7 @@ def transcribe_and_diarise(recording: Recording, language: str | None = None) ->
         language: such as `en`; None lets the transcriber decide.
 
     Raises:
-        CannotScore: the audio is defective, or holds no speech or no speaker.
+        CannotScore: the audio is defective, or contains no speech or no speaker.
         BadInput: the transcriber does not support the language.
         ModelMissing: the profile's transcriber or diarizer is not installed.
     """
@@ -241,7 +241,7 @@ def name_speakers(runs: Sequence[Run], diarised: Sequence[SpeakerTurn]) -> list[
 
 
 def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) -> str:
-    """Return another speaker than `name` whose turn is nearest to a moment; empty where there is none."""
+    """Return another speaker than `name` whose turn is nearest to a moment; empty if there is none."""
     others = [turn for turn in turns if turn.speaker != name]
     if not others:
         return ""
@@ -249,7 +249,7 @@ def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) ->
 
 
 def join_touching(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerTurn, ...]:
-    """Join what one speaker says without a pause, as at the seams of chunks; in order of time."""
+    """Join the turns of one speaker without a pause between them, as at the seams of chunks; in order of time."""
     joined: list[SpeakerTurn] = []
     for speaker in dict.fromkeys(turn.speaker for turn in turns):
         own = sorted((turn for turn in turns if turn.speaker == speaker), key=lambda turn: turn.start)

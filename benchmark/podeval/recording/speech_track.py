@@ -8,7 +8,7 @@ noise and hum, reverberant, distorted, faster and slower: 130 recordings, one ho
 instruments it is found from 72 % of the time to all of it (20 dB: from 24 %). Bare drums are found up to 5 dB below
 speech, for 13 % to 83 % of the time. Steady tones are taken for music. Measured in November 2026 with FireRedVAD.
 
-If music lies under speech, the scores of the stem are closer to those of the speech alone than the scores of the mix
+If music is under speech, the scores of the stem are closer to those of the speech alone than the scores of the mix
 are, at every level tried (0 to 30 dB; DNSMOS, DistillMOS). The stem of clean speech keeps its DNSMOS within 0.1, that
 of far-field speech loses up to 0.4 DistillMOS; hence the threshold, below which a jingle does not justify a separation.
 
@@ -208,7 +208,7 @@ def find_voices(
 
     Args:
         turns: the turns of all speakers.
-        duration: length of the recording, seconds; what lies beyond is left out.
+        duration: length of the recording, seconds; what is beyond is left out.
         embed: gives an embedding of each clip, shape (clips, dimensions).
         window: length of a window, seconds.
         stride: seconds from the beginning of a window to that of the next.

@@ -1,10 +1,10 @@
-"""A script beside what is heard of it in a recording, and which of their differences are the recogniser's own.
+"""A script next to what is heard of it in a recording, and which of their differences are the recogniser's own.
 
 The recogniser is asked once more, for the stretch and a second on both sides alone, since its errors depend on what
-surrounds the words; and a second recogniser is asked for the same, where the profile has one for the language. Words
+surrounds the words; and a second recogniser is asked for the same, if the profile has one for the language. Words
 that either hears then were not left out; words that the first does not hear again, or in whose place the second hears
-little, were an invention. So are words where nobody speaks. Words that were left out leave no time: where voice enough
-for up to three of them lies between their neighbours, they count as left out only if the second recogniser hears none
+little, were an invention. So are words if nobody speaks. Words that were left out leave no time: where voice enough
+for up to three of them is between their neighbours, they count as left out only if the second recogniser hears none
 of them and everything around them.
 """
 
@@ -37,7 +37,7 @@ from podeval.text.tokens import Language, detect_language
 
 
 def align_recording(recording: Recording, script: Script) -> tuple[ScriptAlignment, str]:
-    """Lay the script beside the recording's transcript, in the language that `sptd` and `wer` transcribe it in.
+    """Lay the script next to the recording's transcript, in the language that `sptd` and `wer` transcribe it in.
 
     Where less than half of the words are heard in the script's language, the transcriber decides on one.
 
@@ -45,7 +45,7 @@ def align_recording(recording: Recording, script: Script) -> tuple[ScriptAlignme
         The alignment, and the language that was transcribed.
 
     Raises:
-        CannotScore: the script holds no words.
+        CannotScore: the script contains no words.
     """
     alignment, transcript = hear_script(recording, script)
     return alignment, transcript.language
@@ -65,7 +65,7 @@ def hear_script(recording: Recording, script: Script) -> tuple[ScriptAlignment, 
 
 
 def time_transcript(recording: Recording, language: str | None = None) -> Transcript:
-    """Return what is heard, with the times of the profile's forced aligner, or the transcriber's where it has none."""
+    """Return what is heard, with the times of the profile's forced aligner, or the transcriber's if it has none."""
     transcript = recording.transcript(language)
     if not transcript.words or not registry.list_cards(recording.profile, ("aligner",)):
         return transcript
@@ -105,7 +105,7 @@ SWALLOWED = frozenset(
 """Single English words of three letters that people hardly sound, and that recognisers skip by themselves."""
 
 SKIPPED = 3
-"""Words that the recogniser may have skipped where there is voice enough for them; more it would hear again."""
+"""Words that the recogniser may have skipped if there is voice enough for them; more it would hear again."""
 
 FEWEST_WORDS, STUCK = 0.5, 6
 """Words a second below which a recogniser has given up; words of which one is not more than half."""
@@ -135,7 +135,7 @@ def confirm_differences(
 
     Args:
         recording: the transcribed recording.
-        alignment: its script beside the transcript.
+        alignment: its script next to the transcript.
         differences: the differences of the alignment.
         language: the language that was transcribed.
         loops: whether a recogniser that repeats a phrase again and again is taken to have given up there and nearby,
@@ -187,7 +187,7 @@ def _hear_alone(
     for at, span in enumerate(merged):
         inside = [word for word in words if span.start <= (word.start + word.end) / 2 <= span.end]
         if _gave_up(inside, span) or any(looped[max(0, at - NEAR) : at + NEAR + 1]):
-            # What stands beside a stretch can make a recogniser give up: heard alone, it does not.
+            # What is next to a stretch can make a recogniser give up: heard alone, it does not.
             words = [word for word in words if word not in inside]
             words += listen_again(recording, [span], language, job=job)
     timed = [(word.text, word.start, max(word.start, word.end)) for word in words]
@@ -326,7 +326,7 @@ def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def _share_heard(words: Sequence[str], heard: Sequence[str]) -> float:
-    """Which share of words stands in the other list, in order, letters that differ a little allowed."""
+    """Which share of words is in the other list, in order, letters that differ a little allowed."""
     if not words:
         return 0.0
     equal = sum(

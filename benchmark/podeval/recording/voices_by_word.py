@@ -1,10 +1,10 @@
-"""Which voice says each word of a dialogue, told by the voices alone.
+"""The voice that says each word of a dialogue, recognised by the voices alone.
 
 The words that are heard are taken in stretches of about 2 s that no turn of the script and no longer pause divides;
 each has an embedding. As many voices as the script has speakers are sought among them: spherical k-means from the
 script's own division and from the stretches that are least alike, whichever fits better. Voices whose centres are
 nearly equal are one, so that a system with one voice for all is not taken for two. Voices go to speakers by their
-reference recordings, where there are some, else so that most words are said by whom the script names.
+reference recordings, if there are some, otherwise so that most words are spoken by the speaker in the script.
 
 A stretch counts for another voice only if it is nearer to it by a margin; one under 0.6 s says nothing of a voice.
 """
@@ -148,7 +148,7 @@ def _normalise(vectors: Vectors) -> Vectors:
 
 
 def _find_centres(vectors: Vectors, weights: Vectors, meant: NDArray[np.int64], count: int) -> Vectors:
-    """Find the centres of `count` voices, or of fewer where there are fewer stretches; shape (voices, dimensions)."""
+    """Find the centres of `count` voices, or of fewer if there are fewer stretches; shape (voices, dimensions)."""
     count = min(count, len(vectors))
     by_script = [_mean_of(vectors, weights, meant == number) for number in range(meant.max() + 1)]
     starts = [np.stack([centre for centre in by_script if centre is not None])]
@@ -227,7 +227,7 @@ def _decide(stretch: VoicedStretch, cosines: Vectors, names: Mapping[int, str]) 
 
 
 def count_words_by(stretches: Sequence[VoicedStretch], alignment: ScriptAlignment) -> Counter[tuple[str, str | None]]:
-    """Count the script's words that are heard, by who should say them and in whose voice they are said."""
+    """Count the script's words that are heard, by their intended speaker and by the voice that says them."""
     counts: Counter[tuple[str, str | None]] = Counter()
     for stretch in stretches:
         if stretch.decided:

@@ -1,4 +1,4 @@
-"""One report for whoever has data: parts such as tables, pictures and players, and the page that shows them.
+"""One report for anyone who has data: parts such as tables, pictures and players, and the page that shows them.
 
 A report of recordings, of a system or of a judge is a `Report` with the parts that it has; one template makes a page of
 it, self-contained to be sent, read and printed, or within the site.

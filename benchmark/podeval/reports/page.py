@@ -75,7 +75,7 @@ class Text:
 class Entry:
     """A line of a list: a strong beginning, a text, code; with a `start`, a button that plays from that second.
 
-    A line with a `sound`, an address that holds an excerpt, has a player of its own.
+    A line with a `sound`, an address that contains an excerpt, has a player of its own.
     """
 
     text: str
@@ -130,7 +130,7 @@ class Transcription:
 
 @dataclass(frozen=True)
 class Protocols:
-    """How values came about: the metric, the protocol's id, and its content line by line."""
+    """How values were made: the metric, the protocol's id, and its content line by line."""
 
     entries: Sequence[tuple[str, str, Sequence[tuple[str, str]]]]
 

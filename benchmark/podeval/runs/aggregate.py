@@ -50,7 +50,7 @@ def summarise(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         provenance={**describe_provenance(profile), **({"judge_usage": usage} if usage else {})},
         protocols={
-            # What a judge refuses is noted beside the content, and changes no id.
+            # What a judge refuses is noted next to the content, and changes no id.
             protocol.id: {**protocol.to_json(), **unsent.get(protocol.metric, {})}
             for protocol in current.values()
         },

@@ -1,4 +1,6 @@
-"""The tables that the board reads: `board.parquet`, `items.parquet`, `systems.parquet`, beside the runs they are of."""
+"""The tables that the board reads: `board.parquet`, `items.parquet`, `systems.parquet`, next to the runs they are
+of.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,7 @@ class ItemRow(FactSheet):
     metric: str
     protocol: str
     result: str  # JSON as Score.to_json or Unscored.to_json
-    output: str  # path of the item's output JSON, relative to the runs folder; "" where there is none
+    output: str  # path of the item's output JSON, relative to the runs folder; "" if there is none
 
 
 class SystemRow(FactSheet):
@@ -157,7 +159,7 @@ def list_rows(numbers: pd.DataFrame, names: Sequence[str]) -> list[dict[str, Any
 
 
 def stamp(path: Path) -> Stamp | None:
-    """Return a value that changes when a file does; None where there is no file."""
+    """Return a value that changes when a file does; None if there is no file."""
     try:
         status = path.stat()
     except FileNotFoundError:

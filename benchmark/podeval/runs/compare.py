@@ -5,7 +5,7 @@ seeds it has. Only figures of one protocol are compared. An item on which one of
 scored counts as the greatest difference there is, so that silence never pays.
 
 The test of the mean may be looked at after each item (`podeval.stats.sequential`). Items are tested one by one as well
-where there are enough seeds: by rearranging the seeds, corrected for the number of items (Holm). Both together fail at
+if there are enough seeds: by rearranging the seeds, corrected for the number of items (Holm). Both together fail at
 most 5 % of comparisons of equal systems, however many metrics are watched.
 """
 
@@ -52,7 +52,7 @@ Verdict = Literal["worse", "no worse", "undecided"]
 
 @dataclass(frozen=True)
 class QuarantinedItem:
-    """An item that is compared and decides nothing.
+    """An item that is compared but does not count.
 
     Attributes:
         item: the item's id.
@@ -80,7 +80,7 @@ class ColumnComparison:
         margin: margin by which the mean may become worse; None if it is not watched.
         evidence: evidence that it became worse by more than the margin, or with `verdict` "no worse" that it did not.
         needed: evidence that decides.
-        verdict: None where it is not watched.
+        verdict: None if it is not watched.
         worse_items: found by their seeds.
         more_items, more_seeds: number that would decide in addition, as far as these tell; None if that is not known.
         size: the size of a difference of interest; None if there is none.
@@ -283,7 +283,7 @@ def _compare(
     test_items: bool,
     size: float | None,
 ) -> ColumnComparison | None:
-    """Compare one column; None where no pair has it in both runs."""
+    """Compare one column; None if no pair has it in both runs."""
     if not paired.before:
         return None
     names = {pair: f"{pair[0]} {pair[1]}" for pair in paired.clusters}

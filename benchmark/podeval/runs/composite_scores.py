@@ -63,7 +63,7 @@ def declare(benchmark: Benchmark, composite: Composite) -> Metric:
 
 
 def make_composite_protocol(composite: Composite, parts: Mapping[str, Protocol]) -> Protocol:
-    """Say how a composite came about: by the protocols of what it is made of."""
+    """Say how a composite were made: by the protocols of what it is made of."""
     metrics = {column.partition(".")[0] for column in composite.columns}
     first = parts[min(metrics)]
     return Protocol(
@@ -79,7 +79,7 @@ def make_composite_protocol(composite: Composite, parts: Mapping[str, Protocol])
 
 
 def compose(composite: Composite, results: Mapping[str, Result | None]) -> Result:
-    """Compose one item's figure of its results by metric; where a part is missing, so is the whole, for that reason."""
+    """Compose one item's figure of its results by metric; if a part is missing, so is the whole, for that reason."""
     values = []
     for column in composite.columns:
         metric, _, key = column.partition(".")

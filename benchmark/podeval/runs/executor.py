@@ -26,11 +26,11 @@ R = TypeVar("R")
 
 
 class MemoryRanOut(Exception):
-    """Work did not fit into memory; with fewer processes beside it, it may. Raised in workers."""
+    """Work did not fit into memory; with fewer processes next to it, it may. Raised in workers."""
 
 
 def count_workers(profile: str) -> int:
-    """Return how many processes measure by default: one a core, or fewer where a GPU has no room for them."""
+    """Return how many processes measure by default: one per core, or fewer if a GPU has no room for them."""
     cores = len(os.sched_getaffinity(0))
     # A name that is no profile is refused where its models are looked for.
     needed = {name: PROFILES[name].gigabytes for name in MEASURING}
@@ -41,7 +41,7 @@ class Executor(Protocol):
     """Does work on tasks."""
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Yield each task with its result, in the order they finish; None where the process died twice on it.
+        """Yield each task with its result, in the order they finish; None if the process died twice on it.
 
         Args:
             work: is done on each task.
@@ -65,7 +65,7 @@ class InProcess:
     """One task after the other, here."""
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Yield each task with its result, in order; None where it did not fit into memory twice."""
+        """Yield each task with its result, in order; None if it did not fit into memory twice."""
         for task in tasks:
             yield task, try_twice(work, task)
 
@@ -78,7 +78,7 @@ class Workers(AbstractContextManager["Workers"]):
         self._pool: ProcessPoolExecutor | None = None
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Yield each task with its result, in the order they finish; None where the process died twice on it.
+        """Yield each task with its result, in the order they finish; None if the process died twice on it.
 
         No more are under way than there are processes, as everything under way falls with one that dies.
         """
@@ -90,7 +90,7 @@ class Workers(AbstractContextManager["Workers"]):
                 yield from self._collect_finished(running, fallen, too_large, timeout=None)
             self._submit(running, work, task)
             yield from self._collect_finished(running, fallen, too_large, timeout=0)
-        # What had no room beside the others, with fewer of them.
+        # What had no room next to the others, with fewer of them.
         while running or too_large:
             if too_large and len(running) < self.processes:
                 self._submit(running, work, too_large.pop())
@@ -158,7 +158,7 @@ def _run_alone(work: Callable[[T], R], task: T) -> R | None:
 
 
 def try_twice(work: Callable[[T], R], task: T) -> R | None:
-    """Do work in this process; once more, with its memory freed, where there was too little."""
+    """Do work in this process; once more, with its memory freed, if there was too little."""
     for _ in range(2):
         try:
             return work(task)

@@ -1,6 +1,6 @@
 """The executor `hf-jobs` lets a submitted model generate in a container of its own on Hugging Face Jobs.
 
-The container is the sandbox: an image pinned by digest, the model mounted read-only at its commit, what is asked from a
+The container is the sandbox: an image pinned by digest, the model mounted read-only at its commit, the items from a
 private dataset at its commit, no secrets, a time limit, one start, results into a bucket. What it will cost at most is
 known before it starts. Measuring stays here, on copies that are decoded here.
 """

@@ -60,7 +60,7 @@ def gather_inputs(
         output: the output for the item.
         outputs: the folder of the run's audio.
         profile: the profile of the models that recordings and passages use.
-        allow_upsampling: whether recordings below a model's sampling rate are read all the same.
+        allow_upsampling: whether recordings below a model's sampling rate are read anyway.
     """
     sources: dict[str, Any] = {}
     if output.audio:

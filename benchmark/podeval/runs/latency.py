@@ -16,7 +16,7 @@ from podeval.files import read_lines
 from podeval.runs.run_folder import RunFolder, RunPlan
 
 AT_ONCE = "at_once"
-"""Key in the generation of a run's plan: the number of requests in flight, where it is not 1."""
+"""Key in the generation of a run's plan: the number of requests in flight, if it is not 1."""
 
 LEFT = "left.jsonl"
 """File in the folder of a run: a line for each time that an item was left for a later run by a busy server."""
@@ -55,7 +55,7 @@ class Latency:
 
 
 def read_latency(run: RunFolder) -> Latency | None:
-    """Compute how fast the requests of a run were answered; None where nothing was timed."""
+    """Compute how fast the requests of a run were answered; None if nothing was timed."""
     outputs = [output for item in run.items() or () if (output := run.output(item.id))]
     logs = [output.details for output in outputs if (output.details.get("playback") or {}).get("pieces")]
     if not logs:
@@ -81,7 +81,7 @@ def read_latency(run: RunFolder) -> Latency | None:
 
 
 def list_latencies(run: RunFolder) -> list[Latency]:
-    """List how fast the system of a run answered under each load, the smallest first; none where nothing was timed.
+    """List how fast the system of a run answered under each load, the smallest first; none if nothing was timed.
 
     Of several runs under one load it is the run itself, else the one with the most answers: another is a check.
     """

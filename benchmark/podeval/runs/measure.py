@@ -48,7 +48,7 @@ def list_task_conditions(split: Split) -> dict[str, str]:
 
 
 def list_conditions(plan: RunPlan, outputs: Iterable[Output] = ()) -> dict[str, Any]:
-    """Return how these outputs of a run came about; without outputs, as far as the plan says.
+    """Return how these outputs of a run were made; without outputs, as far as the plan says.
 
     `cuts` is the number of places at which podeval cut scripts that were too long for a request, if there are some.
     """
@@ -179,8 +179,8 @@ def make_protocols(
 
 
 def _describe_log(metric: Metric, plan: RunPlan) -> dict[str, Any]:
-    """Mark what is made of a log that whoever supplied the outputs wrote, and of one of several requests in flight:
-    neither ranks beside what we measured of one request after the other.
+    """Mark the values computed from a log that the supplier of the outputs wrote, and of one of several requests in
+    flight: neither ranks next to what we measured of one request after the other.
     """
     if "generation_log" not in metric.inputs:
         return {}
@@ -209,7 +209,7 @@ def measure(
         executor: the processes that do the work; this process alone writes.
         done: is told how many items are finished.
         bench: the judges.
-        allow_upsampling: whether recordings below a model's sampling rate are measured all the same.
+        allow_upsampling: whether recordings below a model's sampling rate are measured anyway.
     """
     plan = folder.plan()
     make = cache(lambda *conditions: make_protocols(benchmark, plan, profile, dict(conditions), bench))
@@ -262,7 +262,7 @@ def measure(
             some = [task for task in seen if missing(task.item, task.output, [name])]
             for task, result in _judge(uses[name], some, bench, partial(log_usage, folder, profile, protocols()[name])):
                 keep(task.item, protocols(task.output), {name: result})
-    # A run whose outputs came about in different ways has one protocol; then the figures that are made of the others.
+    # A run whose outputs were made in different ways has one protocol; then the figures that are made of the others.
     after, current = folder.results(profile), protocols(*(task.output for task in seen))
     for task in seen:
         of_item = protocols(task.output)
@@ -293,7 +293,7 @@ def _read_inputs(task: Task) -> MetricInputs | Unscored:
 
 
 def _restore_paths(result: Result, original_folders: Mapping[str, str]) -> Result:
-    """Name files in a result as whoever asked for it knows them."""
+    """Name files in a result as the caller knows them."""
     if isinstance(result, Unscored):
         reason = result.reason
         for here, original in original_folders.items():
@@ -303,7 +303,7 @@ def _restore_paths(result: Result, original_folders: Mapping[str, str]) -> Resul
 
 
 def _explain_nothing(task: Task) -> Unscored | None:
-    """Explain why there is nothing to measure; None where there is something."""
+    """Explain why there is nothing to measure; None if there is something."""
     output = task.output
     if output.audio_removed and task.track != "write":
         return Unscored(
@@ -334,7 +334,7 @@ def _describe_failure(error: Exception) -> Unscored:
     """Describe an error of ours.
 
     Raises:
-        MemoryRanOut: it says that memory was too small, so that whoever spreads the work may make room.
+        MemoryRanOut: it says that memory was too small, so that anyone who spreads the work may make room.
     """
     if is_out_of_memory(error):
         raise MemoryRanOut(str(error).partition("\n")[0])
@@ -378,8 +378,8 @@ def _describe_judge_failure(error: Exception) -> Unscored:
 def _is_final(result: Result | None, output: Output, allow_upsampling: bool) -> bool:
     """Tell whether a result stands.
 
-    What failed by our fault is tried again on the next run; that there was nothing to measure stands until there is,
-    and that the sampling rate is too low until upsampling is allowed.
+    What failed through our fault is tried again on the next run; that there was nothing to measure stands until there
+    is, and that the sampling rate is too low until upsampling is allowed.
     """
     if not isinstance(result, Unscored):
         return result is not None

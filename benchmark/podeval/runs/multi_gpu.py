@@ -2,7 +2,7 @@
 
 The first process owns the run's folder, measures and sums up. The others put outputs into it and end. They meet once,
 when the plan is written; after that the files say how far everybody is, so that no process waits in a call that could
-time out, and a group that was killed goes on where it was.
+time out, and a group that was killed continues where it was.
 """
 
 import os
@@ -32,12 +32,12 @@ class ProcessGroup:
     """Waits until all processes are here, then parts for good."""
 
     def share(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """Return the items that this process speaks: every n-th, as long ones often lie together."""
+        """Return the items that this process speaks: every n-th, as long ones often are together."""
         return items[self.rank :: self.count]
 
 
 def group() -> ProcessGroup | None:
-    """Return the group that this process was started in; None where it is alone.
+    """Return the group that this process was started in; None if it is alone.
 
     Takes what says so out of the environment, so that programs started from here do not think they belong to it.
 

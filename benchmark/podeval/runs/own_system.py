@@ -1,7 +1,7 @@
 """Run a system of the user's own: any `OutputMaker`, in this process, without a queue, a document or a sandbox.
 
 It is for one's own machine: whoever runs it trusts it. What was made is kept as for every other run, so that the same
-call again goes on where the last one stopped.
+call again continues where the last one stopped.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -78,8 +78,9 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
     """Make what is missing, measure what is missing, aggregate.
 
     Raises:
-        BadInput: the folder holds a run made otherwise, there is no such track, profile or seed, the folder of outputs
-            holds nothing of the benchmark, a file changed since it was measured, or a server takes no request.
+        BadInput: the folder contains a run made otherwise, there is no such track, profile or seed, the folder of
+            outputs contains nothing of the benchmark, a file changed since it was measured, or a server takes no
+            request.
         DiskFull: nothing more can be written; what is finished is kept.
     """
     if not 0 <= request.seed < 2**31:
@@ -90,7 +91,7 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
             require_some([ask_of(request.track, item) for item in items], request.seed)
         except BadInput as refusal:
             command = f"podeval data items {request.benchmark.name} --split {request.split} --track {request.track}"
-            raise BadInput(f"{refusal}; `{command}` prints what is to be in them") from None
+            raise BadInput(f"{refusal}; `{command}` prints what they must contain") from None
 
     def make(folder: RunFolder, items: tuple[Item, ...]) -> Iterable[Item]:
         return _make_missing(system, request, folder, items, lambda done: progress("making", done, len(items)))
@@ -191,7 +192,7 @@ def _make_one(system: OwnSystem, request: RunRequest, folder: RunFolder, item: I
     except PodevalError:
         raise
     except Exception as error:
-        # What nobody thought of costs this item alone, and is no fault of the system.
+        # What nobody thought of costs this item alone, and is not a fault of the system.
         keep_failure(folder, item, f"{type(error).__name__}: {error}", "ours")
     return None
 
@@ -222,7 +223,7 @@ def _fingerprint(maker: OutputMaker, ask: Ask, seed: int) -> str | None:
 
 
 def describe_streaming(folder: RunFolder) -> str | None:
-    """Say in a sentence how what a server sent would have played; None where nothing was timed."""
+    """Say in a sentence how a server's stream would have played; None if nothing was timed."""
     latency = read_latency(folder)
     if latency is None:
         return None
@@ -237,7 +238,7 @@ def describe_streaming(folder: RunFolder) -> str | None:
 
 
 def describe_turn_taking(folder: RunFolder) -> str | None:
-    """Say in a sentence how a system took its turns in live conversations; None where nothing was timed."""
+    """Say in a sentence how a system took its turns in live conversations; None if nothing was timed."""
     outputs = [folder.output(item.id) for item in folder.items() or ()]
     logs = [output.details["turn_taking"] for output in outputs if output and "turn_taking" in output.details]
     if not logs:
@@ -256,7 +257,7 @@ def describe_turn_taking(folder: RunFolder) -> str | None:
 
 
 def list_notes(folder: RunFolder) -> list[str]:
-    """List what outputs are noted for: how a script was read, a rate that a server states nowhere, refused fields."""
+    """List the notes on outputs: how a script was read, a rate that the server did not state, refused fields."""
     details = [output.details for item in folder.items() or () if (output := folder.output(item.id))]
     notes = [note for one in details for note in (*one.get("notes", ()), *one.get("script_notes", ()))]
     if cut := sum(one.get("whole") is False for one in details):

@@ -1,6 +1,6 @@
 """A worker of a Ray cluster: the process on a node that does pieces of work one at a time, and keeps its models.
 
-It shares no disk with whoever asks. Files arrive by their content, lie in a folder of the hand's own while they are
+It shares no disk with anyone who asks. Files arrive by their content, are in a folder of the hand's own while they are
 read, and are gone afterwards; what a hand that was killed left there is cleared away by the next one on that machine.
 """
 

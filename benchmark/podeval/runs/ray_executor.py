@@ -1,9 +1,9 @@
 """The executor `ray` spreads work over the processes of a Ray cluster, on as many machines as it has.
 
-Ray starts the processes where there is room for them, starts those again that died, and moves files and results. Which
+Ray starts the processes if there is room for them, starts those again that died, and moves files and results. Which
 item is done next, and how often it is tried, is decided here: Ray tries a task again only on its own process, which
-may wait for room for ever, and `ActorPool` does not say of which task an error is. Nothing is acknowledged before its
-result is at home: a node that goes takes with it only what its processes were at, and that is done again elsewhere.
+may wait for room for ever, and `ActorPool` does not say which task an error belongs to. Nothing is acknowledged before
+its result is at home: a node that goes takes with it only what its processes were at, and that is done again elsewhere.
 """
 
 import contextlib
@@ -121,7 +121,7 @@ class Ray(AbstractContextManager["Ray"]):
         self._resources.close()
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Yield each task with its result, in the order they finish; None where processes died on it again and again.
+        """Yield each task with its result, in the order they finish; None if processes died on it again and again.
 
         No more tasks are taken than there are processes to do them, and one.
 
@@ -146,7 +146,7 @@ class Ray(AbstractContextManager["Ray"]):
             self._queue = deque(job for job in self._queue if job.line is not line)
 
     def _gather(self, seconds: float = 10.0) -> None:
-        """Send what can be sent, and take in what has come, waiting so long for something."""
+        """Send pending items and receive results, waiting at most this long."""
         self._send()
         if not self._flights:
             return
@@ -206,7 +206,7 @@ class Ray(AbstractContextManager["Ray"]):
         self._await_start(actor)
 
     def _await_start(self, actor: Any) -> None:
-        """Use a process once Ray has started it, or started it again, where there is room for it."""
+        """Use a process once Ray has started it, or started it again, if there is room for it."""
         self._flights[actor.meet.options(max_task_retries=-1).remote()] = (actor, None)
 
     def _receive_start(self, actor: Any, flight: Any) -> None:
@@ -235,7 +235,7 @@ class ClusterFailed(PodevalError):
 
 @contextlib.contextmanager
 def connect(address: str = "") -> Iterator[Any]:
-    """Connect to Ray for as long as the block runs; a connection that is there already is used, and left.
+    """Connect to Ray for as long as the block runs; a connection that already exists is used, and left.
 
     Args:
         address: `host:port` of the head; `auto` for the cluster that this machine belongs to; `local` for one that is
@@ -260,7 +260,7 @@ def connect(address: str = "") -> Iterator[Any]:
     address = address or os.environ.get("RAY_ADDRESS") or LOCAL
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == LOCAL:
-        # Whoever reaches a cluster can run code on it, and not every Ray asks for a token.
+        # Anyone who reaches a cluster can run code on it, and not every Ray asks for a token.
         options |= {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
     elif address != "auto":
         _require_answer(address)

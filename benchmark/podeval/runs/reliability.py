@@ -5,8 +5,8 @@ of each dimension. Of the system: the same over items, with 95 % intervals that 
 items and seeds; the share of catastrophic outputs (WER, in Chinese CER, above 30 %; nothing made or nothing heard;
 another number of speakers than the script has); and the worst window of what is measured in windows of voices.
 
-Lies beside the summary as `reliability.json`, and stands on the board as a group of columns. What has other seeds or
-other protocols is another column: the worst of five is no worst of ten.
+It is next to the summary as `reliability.json`, and is on the board as a group of columns. Other seeds or other
+protocols make another column: the worst of five is not the worst of ten.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ CATASTROPHIC_ERRORS = 0.3
 """Share of words, in Chinese of characters, above which what is heard is another text."""
 
 ALWAYS = ("wer.wer", "wer.cer")
-"""Columns that stand beside the main ones, where they were measured."""
+"""Columns that are next to the main ones, if they were measured."""
 WINDOWED = ("sim.sim", "timbre_consistency.timbre_consistency", "timbre_similarity.timbre_similarity")
 _MEAN, _WORST, _SPREAD, _WINDOW = "_mean", "_worst", "_spread", "_worst_window"
 _SUFFIXES = {
@@ -81,7 +81,7 @@ class Reliability(FactSheet):
 
 
 def write_reliability(request: RunRequest, system: str) -> Reliability:
-    """Compute the figures of a run and its repeats, and keep them beside the first one's summary."""
+    """Compute the figures of a run and its repeats, and keep them next to the first one's summary."""
     run = RunFolder(request.runs, request.benchmark.name, request.split, system)
     reliability = compute_reliability(run, request.benchmark, request.profile)
     write_json(run.locate_measured(request.profile) / FILE, reliability.model_dump())
@@ -89,7 +89,7 @@ def write_reliability(request: RunRequest, system: str) -> Reliability:
 
 
 def read_reliability(run: RunFolder, profile: str) -> Reliability | None:
-    """Read the figures of a run; None where none were kept, or by another version."""
+    """Read the figures of a run; None if none were kept, or by another version."""
     try:
         return Reliability.model_validate_json((run.locate_measured(profile) / FILE).read_bytes())
     except (OSError, ValidationError):
@@ -242,7 +242,7 @@ def _aggregate(
 
 
 def _find_worst_window(result: Result, key: str) -> float | None:
-    """Find the least value of the timeline of a key, where there is one."""
+    """Find the least value of the timeline of a key, if there is one."""
     if not isinstance(result, Score) or result.timeline is None:
         return None
     values = [value for value in result.timeline.values.get(key, ()) if value is not None]
@@ -252,7 +252,7 @@ def _find_worst_window(result: Result, key: str) -> float | None:
 def _explain_catastrophe(
     item: Item, seed: int, folder: RunFolder, results: Mapping[str, Mapping[Pair, Result]]
 ) -> str | None:
-    """Say why an output is useless; None where it is not, or where we could not tell."""
+    """Say why an output is useless; None if it is not, or where we could not tell."""
     output = folder.output(item.id)
     if output is not None and output.failed:
         return f"no output ({output.failed[:200]})"

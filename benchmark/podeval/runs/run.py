@@ -1,6 +1,6 @@
 """Run a system on a benchmark: plan, generate, measure, aggregate.
 
-Every step is on disk when it is done, so the same call again goes on where the last one stopped, whatever stopped it.
+Every step is on disk when it is done, so the same call again continues where the last one stopped, whatever stopped it.
 """
 
 from collections import Counter
@@ -52,7 +52,7 @@ class Voicing:
 
         Raises:
             BadInput: the seed is out of range.
-            ModelMissing: something has to be installed where it would speak.
+            ModelMissing: something must be installed where it would speak.
         """
         for _ in self.executor.map(partial(_require, seed=seed), (system,)):
             pass
@@ -123,7 +123,7 @@ Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
 
 
 RunProgress = Callable[[str, int, int], None]
-"""Tells a person that so many of so many pieces of the step with this title are finished."""
+"""Tells a person that some of all pieces of the step with this title are finished."""
 
 
 def tell_nobody(title: str, done: int, total: int) -> None:
@@ -132,7 +132,7 @@ def tell_nobody(title: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What to run, where the results go, and where the measuring is done."""
+    """A request for a run: the system, the folder of results, and the place of measuring."""
 
     benchmark: Benchmark
     split: str
@@ -150,13 +150,13 @@ class RunRequest:
     name: str = ""
     """Name of the run's folder, if it is not the system's own name."""
     repeats: bool = False
-    """Whether the run is of one more seed of a system that has a run; it then lies in that one's folder."""
+    """Whether the run is of one more seed of a system that has a run; it then is in that one's folder."""
     only: tuple[str, ...] = ()
-    """Ids of the items that are run; all where there are none."""
+    """Ids of the items that are run; all if there are none."""
     retry: bool = False
     """Whether what failed before is spoken and measured again, whatever its cause."""
     allow_upsampling: bool = False
-    """Whether recordings below a model's sampling rate are measured all the same."""
+    """Whether recordings below a model's sampling rate are measured anyway."""
     limit: int | None = None
     """Number of items that are run, and the others left for later; None for all."""
     pilot: bool = False
@@ -169,8 +169,8 @@ def run_system(
     """Generate what is missing, measure what is missing, aggregate.
 
     Raises:
-        BadInput: the folder holds a run made otherwise, there is no such track, profile or seed, or the track asks for
-            something else than speech.
+        BadInput: the folder contains a run made otherwise, there is no such track, profile or seed, or the track asks
+            for something else than speech.
         ModelMissing: the system cannot speak here; says the command that helps.
         DiskFull: nothing more can be written; what is finished is kept.
     """
@@ -288,8 +288,8 @@ def choose_items(request: RunRequest, items: tuple[Item, ...]) -> tuple[Item, ..
 
 
 def find_failed(folder: RunFolder, profile: str) -> set[str]:
-    """Find the items of which nothing was made, or that no more metrics score than are unscored by the system's fault,
-    as with silence.
+    """Find the items of which nothing was made, or that no more metrics score than are unscored through the system's
+    fault, as with silence.
     """
     results = folder.results(profile)
     scored = Counter(item for (item, _), one in results.items() if isinstance(one, Score))

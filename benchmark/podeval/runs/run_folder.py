@@ -36,19 +36,19 @@ Form = TypeVar("Form", bound=BaseModel)
 
 SCHEMA: Literal[1] = 1
 SUPERSEDED = ".superseded"
-"""Folder beside the board's runs with earlier runs of the same systems."""
+"""Folder next to the board's runs with earlier runs of the same systems."""
 SEEDS = "seeds"
 """Folder in a run's own with its repeats by seed."""
 UPLOADS = ".uploads"
-"""Folder beside the runs for recordings that people uploaded; only backups and who takes submissions look into it."""
+"""Folder next to the runs for recordings that people uploaded; only backups and who takes submissions look into it."""
 REPLACED = ".before-restore-"
-"""Begins the name of a folder beside the runs, in which a restore keeps what was there before."""
+"""Begins the name of a folder next to the runs, in which a restore keeps what was there before."""
 REOPENED = Unscored("it failed before and is tried again; run the same command", "ours")
-"""Result of what is to be measured again."""
+"""Result of what must be measured again."""
 SHARDS = "shards.jsonl"
 """File in a run's folder with the addresses of the tars into which its recordings were moved."""
 BACKUPS = ".backups.jsonl"
-"""File beside the runs with the paths of their backups, so that a takedown can be noted beside each."""
+"""File next to the runs with the paths of their backups, so that a takedown can be noted next to each."""
 
 
 class _Document(FactSheet):
@@ -71,13 +71,13 @@ class RunPlan(_Document):
 
     @property
     def shown_kind(self) -> Literal["system", "control", "human"]:
-        """What readers call what was run."""
+        """The readers' name for the system that ran."""
         kinds: dict[str, Literal["system", "control", "human"]] = {"control": "control", "human": "human"}
         return kinds.get(self.system_kind, "system")
 
 
 class OutputAnswer(FactSheet):
-    """One answer in a dialogue: its audio's file, and its words where they are known."""
+    """One answer in a dialogue: its audio's file, and its words if they are known."""
 
     audio: str | None = None
     words: str = ""
@@ -165,7 +165,7 @@ class RunFolder:
         """Protocols that this object knows to be in the file, by profile."""
 
     def repeat(self, seed: int) -> "RunFolder":
-        """Return the folder of the same system with another seed, which lies in this one."""
+        """Return the folder of the same system with another seed, which is in this one."""
         benchmark, split, system = self.path.relative_to(self.runs).parts[:3]
         return RunFolder(self.runs, benchmark, split, f"{system}/{SEEDS}/{seed}")
 
@@ -182,7 +182,7 @@ class RunFolder:
         """Write the plan, or check that the one there is the same unless replaced; clear away half-written files.
 
         Raises:
-            BadInput: the folder holds a run that was made otherwise.
+            BadInput: the folder contains a run that was made otherwise.
         """
         path = self.path / "run.json"
         for leftover in self.path.rglob(".*.partial"):
@@ -195,7 +195,7 @@ class RunFolder:
         differing = [name for name in RunPlan.model_fields if getattr(existing, name) != getattr(plan, name)]
         if differing:
             raise BadInput(
-                f"{self.path} holds a run that differs in {', '.join(differing)}; "
+                f"{self.path} contains a run that differs in {', '.join(differing)}; "
                 "choose another folder with --out, another --name, or delete it to start afresh"
             )
 
@@ -204,7 +204,7 @@ class RunFolder:
         return _read(self.path / "run.json", RunPlan)
 
     def output(self, item: str) -> Output | None:
-        """Read what the system made of an item; None where that, or its audio, is not there and nobody removed it."""
+        """Read what the system made of an item; None if that, or its audio, is not there and nobody removed it."""
         path = self.output_path(item)
         if not path.exists():
             return None
@@ -230,7 +230,7 @@ class RunFolder:
         return self.outputs / f"{item}.json"
 
     def audio_path(self, output: Output) -> Path | None:
-        """Return the path of the item's audio; None where it has none."""
+        """Return the path of the item's audio; None if it has none."""
         return self.outputs / Path(output.audio).name if output.audio else None
 
     def audio_paths(self, output: Output) -> list[Path]:
@@ -270,7 +270,7 @@ class RunFolder:
         write_json(self.path / "submission.json", dict(document))
 
     def document(self) -> dict[str, Any] | None:
-        """Read the submission document that the run is of, as plain data; None where none was kept."""
+        """Read the submission document that the run is of, as plain data; None if none was kept."""
         try:
             document = json.loads((self.path / "submission.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -278,7 +278,7 @@ class RunFolder:
         return document if isinstance(document, dict) else None
 
     def locate_measured(self, profile: str) -> Path:
-        """Return the folder of what was measured under a profile, whichever models it names; protocols keep them."""
+        """Return the folder of results under a profile, whichever models it names; protocols keep them."""
         return self.path / profile.partition(",")[0]
 
     def results(self, profile: str) -> dict[tuple[str, str], Result]:
@@ -302,7 +302,7 @@ class RunFolder:
         self._append(profile, item, {protocol.id: result for protocol, result in results})
 
     def reopen_results(self, profile: str, item: str, protocols: Iterable[str]) -> None:
-        """Note that an item's results under these protocols do not stand any more."""
+        """Note that an item's results under these protocols do no longer stand."""
         self._append(profile, item, dict.fromkeys(protocols, REOPENED))
 
     def _append(self, profile: str, item: str, results: Mapping[str, Result]) -> None:
@@ -326,12 +326,12 @@ class RunFolder:
         return contents
 
     def spot_check(self) -> SpotCheckReport | None:
-        """Read what the spot check of the run found; None where there was none."""
+        """Read what the spot check of the run found; None if there was none."""
         path = self.path / SPOT_CHECK_FILE
         return _read(path, SpotCheckReport) if path.is_file() else None
 
     def write_summary(self, summary: RunSummary, *, afresh: bool = False) -> None:
-        """Keep the aggregates, and how the outputs came about now that all are known.
+        """Keep the aggregates, and how the outputs were made now that all are known.
 
         Args:
             summary: the aggregates of one setting.

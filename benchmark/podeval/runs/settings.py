@@ -1,7 +1,7 @@
-"""What is set in a run otherwise than its benchmark has it, and which models that needs here.
+"""The settings of a run that differ from its benchmark, and the models that they need here.
 
-Every setting is a protocol of its own. A run's results lie by protocol, so that one folder holds several settings, and
-what two of them have in common is measured once.
+Every setting is a protocol of its own. A run's results are by protocol, so that one folder contains several settings,
+and what two of them have in common is measured once.
 """
 
 from collections.abc import Sequence

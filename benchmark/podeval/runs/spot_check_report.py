@@ -1,4 +1,4 @@
-"""What a spot check of supplied outputs found, as it lies in a run's folder."""
+"""What a spot check of supplied outputs found, as it is in a run's folder."""
 
 from typing import Literal
 
@@ -52,7 +52,7 @@ class SpotCheckReport(FactSheet):
 
     @property
     def verdict(self) -> Literal["agrees", "differs", "not told"]:
-        """`not told` where nothing could be compared."""
+        """`not told` if nothing could be compared."""
         if not self.comparisons:
             return "not told"
         return "differs" if any(each.differs for each in self.comparisons) else "agrees"

@@ -1,4 +1,4 @@
-"""The submission of a finished run: its document, and its outputs beside it, named as a submission's have to be."""
+"""The submission of a finished run: its document, and its outputs next to it, named as a submission's must be."""
 
 import json
 import shutil
@@ -43,7 +43,7 @@ podeval takes outputs that are submitted. How they were made, by the plan of the
 
 @dataclass(frozen=True)
 class SubmissionDraft:
-    """What was written: the document's path, how many outputs lie beside it, and what is to be known of it."""
+    """What was written: the document's path, how many outputs are next to it, and what must be known of it."""
 
     document: Path
     outputs: int
@@ -77,7 +77,7 @@ def draft_submission(
     """
     run = open_run(run_path)
     if (folder / FILE_NAME).exists():
-        raise BadInput(f"{folder / FILE_NAME} is there already; move it away, or choose another name")
+        raise BadInput(f"{folder / FILE_NAME} already exists; move it away, or choose another name")
     plan, items = run.plan(), run.items() or ()
     outputs = {item.id: output for item in items if (output := run.output(item.id)) and not output.failed}
     if not outputs:

@@ -120,7 +120,7 @@ def describe_memory_bound() -> str:
 
 
 def describe_system_calls() -> str:
-    """Describe the filter of system calls that stands around what strangers send, as a clause."""
+    """Describe the filter of system calls that is around what strangers send, as a clause."""
     isolated = explain_missing_isolation() is None
     if not isolated and (why := explain_missing_second_wall()) is not None:
         return f"none is refused ({why})"
@@ -238,7 +238,7 @@ class Running:
         self._ended = ExitInfo(self._process.returncode, reason, log, seconds)
 
     def _watch_until_end(self) -> str | None:
-        """Return why the sandbox has to be stopped; None once it has ended by itself."""
+        """Return why the sandbox must be stopped; None once it has ended by itself."""
         while self._process.poll() is None:
             if reason := self._stopped or self._overuse():
                 return reason
@@ -247,7 +247,7 @@ class Running:
         return None
 
     def _read(self) -> None:
-        """Keep the end of what it prints, and read no faster than a program has reason to print."""
+        """Keep the end of its output, and read no faster than a program has reason to print."""
         assert self._process.stdout is not None
         with self._process.stdout as pipe:
             while printed := os.read(pipe.fileno(), 65_536):

@@ -134,7 +134,7 @@ def open_group(memory_bytes: int, processes: int) -> ControlGroup | None:
 def find_tree() -> Tree | None:
     """Return the tree with the group below which this process can make groups that limit memory; None if there is none.
 
-    It is found by trial. Where no other process is in its group, this process moves into a group below, as version 2
+    It is found by trial. If no other process is in its group, this process moves into a group below, as version 2
     requires.
     """
     if (tree := _read_own_tree()) is None:
@@ -258,7 +258,7 @@ def parse_tree(mounts: str, groups: str) -> Tree | None:
 
 
 def _place_in_mount(interface: Interface, mount: Path, root: str, path: str | None) -> Tree | None:
-    """Locate a group in a mount, which may show a part of the tree only; None if the group lies outside it."""
+    """Locate a group in a mount, which may show a part of the tree only; None if the group is outside it."""
     inside = ".." if path is None else os.path.relpath(path, root)
     if ".." in inside.split("/"):
         return None

@@ -59,7 +59,7 @@ class SandboxSpec:
             of a process is then not limited.
         trusted: whether it runs without isolation; only for programs the operator vouches for.
         own: whether the program is podeval's own, and only what it reads is a stranger's: where it is not isolated, by
-            whatever reason, the second wall stands around it if there can be one.
+            whatever reason, the second wall is around it if there can be one.
     """
 
     command: Sequence[str]
@@ -83,7 +83,7 @@ class ExitInfo:
 
     @property
     def failure(self) -> str | None:
-        """The failure, as a clause; None where it ended by itself and successfully."""
+        """The failure, as a clause; None if it ended by itself and successfully."""
         if self.stopped:
             return self.stopped
         number = -self.code if self.code < 0 else self.code - 128
@@ -96,7 +96,7 @@ PROGRAMS = ("bwrap", "prlimit", "setpriv")
 OWN_PROCESSES = 2
 """Processes of bubblewrap itself, above those of the program."""
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 - inside the box, where nobody else is
-"""File systems of the box that lie in memory and can be written to, each of a fixed size."""
+"""File systems of the box that are in memory and can be written to, each of a fixed size."""
 
 _SYSTEM = ("/usr", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -106,7 +106,7 @@ _GPU_FACTS = "/sys"
 _GPU_SETTINGS = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Variables that say which GPU a worker may use; the drivers' libraries read them."""
 _SEAL = ("--remount-ro", "/dev", "--remount-ro", "/")
-"""Make read-only what bubblewrap had to write to; it lies in memory and has no fixed size."""
+"""Make read-only what bubblewrap had to write to; it is in memory and has no fixed size."""
 _ENGINE = Path(__file__).parents[2]
 _OWN_USERS = 2_000_000_000
 """First user id for sandboxes opened by root; no files of others belong to these users."""
@@ -139,7 +139,7 @@ def build_isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
 def build_trusted_command(box: SandboxSpec, system_calls: int | None = None) -> list[str]:
     """Return the command that runs a program without isolation; it dies with the thread that starts it.
 
-    With a filter of system calls, as an open file, the second wall stands around it.
+    With a filter of system calls, as an open file, the second wall is around it.
     """
     tied = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
     enclosed = []

@@ -1,5 +1,5 @@
 """The filter of system calls that a sandbox runs under: a classic BPF program, which bubblewrap hands to the kernel, or
-the program itself where there is no bubblewrap (`second_wall`); that one refuses more.
+the program itself if there is no bubblewrap (`second_wall`); that one refuses more.
 
 It refuses what no model needs and what the namespaces of a sandbox do not cover: sockets that lead past the network
 namespace (vsock, netlink, raw packets), new namespaces, memory that no process's resident size shows (memfd, System V
@@ -54,7 +54,7 @@ REFUSED: dict[int, dict[str, tuple[int | None, int | None]]] = {
         "io_uring_setup": (425, 425),
         "io_uring_enter": (426, 426),
         "io_uring_register": (427, 427),
-        # Its flags lie in memory, where no filter can look; the C library goes back to clone.
+        # Its flags are in memory, where no filter can look; the C library goes back to clone.
         "clone3": (435, 435),
     },
     errno.EPERM: {
@@ -205,7 +205,7 @@ def build_filter(machine: str | None = None, *, namespaces: bool = True) -> byte
 
 @contextlib.contextmanager
 def open_filter(*, namespaces: bool = True) -> Iterator[int]:
-    """Open a file that holds the filter, as bubblewrap takes it."""
+    """Open a file that contains the filter, as bubblewrap takes it."""
     reading, writing = os.pipe()
     try:
         with open(writing, "wb") as pipe:

@@ -33,7 +33,7 @@ _FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/self", "/sys/devices/system/c
 
 
 def find_version() -> int:
-    """Find which version of Landlock this kernel has; 0 where it has none."""
+    """Find which version of Landlock this kernel has; 0 if it has none."""
     try:
         return max(0, int(_load_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)))
     except (OSError, AttributeError):

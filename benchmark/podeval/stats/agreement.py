@@ -194,7 +194,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
     Computed by evalica; the interval is that of the jackknife over items with Student's t, from `FEWEST_THINGS` on.
 
     Args:
-        ratings: one list per rater with one entry per item, None where the rater gave no rating.
+        ratings: one list per rater with one entry per item, None if the rater gave no rating.
         level: nominal, ordinal, interval or ratio.
 
     Returns:
@@ -276,7 +276,7 @@ def _correlation(
 def _resample_clusters(
     a: Array, b: Array, clusters: Sequence[Hashable], function: Callable[[Array, Array], float]
 ) -> tuple[float | None, float | None]:
-    """Return the interval of a correlation by its clusters: jackknifed, or drawn where there are many."""
+    """Return the interval of a correlation by its clusters: jackknifed, or drawn if there are many."""
     codes, count = number_clusters(clusters, a.size)
     if count < FEWEST_CLUSTERS:
         return None, None
@@ -342,7 +342,7 @@ def _percentiles(values: Array) -> tuple[float | None, float | None]:
 
 
 def _ratio(over: Array, under: Array) -> Array:
-    """Divide element by element; NaN where the divisor is zero."""
+    """Divide element by element; NaN if the divisor is zero."""
     ratio: Array = np.divide(over, under, out=np.full(np.shape(under), np.nan), where=np.abs(under) > 1e-12)
     return ratio
 
@@ -352,5 +352,5 @@ def _validate_pair(x: Sequence[float], y: Sequence[float]) -> tuple[Array, Array
     if a.ndim != 1 or a.shape != b.shape:
         raise BadInput(f"agreement needs two judgements of each thing; there are {len(x)} and {len(y)}")
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise BadInput("the judgements hold NaN or infinity; leave out what was not judged by both")
+        raise BadInput("the judgements contain NaN or infinity; leave out what was not judged by both")
     return a, b

@@ -41,7 +41,7 @@ class Battles:
 
     `first`, `second` and `voter` are codes into `systems` and `voters`; `outcome` is a code into `OUTCOMES`;
     `covariates` holds, by name, the first side's value minus the second's (seconds, LU). `slight` says which outcomes
-    the voter called a slight preference; None where nobody was asked.
+    the voter called a slight preference; None if nobody was asked.
     """
 
     systems: tuple[str, ...]
@@ -113,7 +113,7 @@ class Battles:
             raise BadInput(f"{name} is on both sides of a battle; leave such battles out")
         for name, values in battles.covariates.items():
             if not np.isfinite(values).all():
-                raise BadInput(f"the covariate {name} holds NaN or infinity; leave those battles out")
+                raise BadInput(f"the covariate {name} contains NaN or infinity; leave those battles out")
         return battles
 
     def only(self, kept: NDArray[np.bool_]) -> "Battles":
@@ -147,7 +147,7 @@ class Tally:
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """Win rate of i against j, with a tie counting half; NaN where they never met."""
+        """Win rate of i against j, with a tie counting half; NaN if they never met."""
         met = self.battles
         won = self.wins + (self.ties + self.both_bad) / 2
         shares: NDArray[np.float64] = np.divide(won, met, out=np.full(met.shape, np.nan), where=met > 0)

@@ -138,7 +138,7 @@ def rate(
         prior: wins and losses against a system of average strength that are added for each system.
         strength: count a slight preference as half a preference and half a tie.
         robust: lower the weight of cohorts of voters who differ from everyone else on a system, and of its fans if
-            they are too many, as `podeval.stats.voter_weights` describes; the battles have to be in recorded order.
+            they are too many, as `podeval.stats.voter_weights` describes; the battles must be in recorded order.
 
     Raises:
         BadInput: there are no battles, or they do not differ in a covariate.

@@ -99,7 +99,7 @@ def _rank(table: Array, weights: Array) -> Array:
 
 
 def _correlate(values: Array, weights: Array) -> Array:
-    """Return Pearson's correlations of variables, `(rounds, variables, variables)`; NaN where one does not vary.
+    """Return Pearson's correlations of variables, `(rounds, variables, variables)`; NaN if one does not vary.
 
     Args:
         values: `(variables, rounds, values)`, or one round for all.

@@ -180,7 +180,7 @@ def mean_ci(
     the textbook t interval with standard error s / sqrt(n).
 
     Bounds have three consequences. Values that are all one bound or the other are yes and no: the interval is
-    Wilson's, with the effective number of draws. If a bound lies within three standard deviations of the mean, the
+    Wilson's, with the effective number of draws. If a bound is within three standard deviations of the mean, the
     values are skewed: each side reaches as far as the wider of Student's and Hall's interval, and further towards a
     tail without a bound if there are few values. No interval exceeds a bound.
 
@@ -204,7 +204,7 @@ def mean_ci(
     if y.ndim != 1 or y.size == 0:
         raise BadInput("a mean needs at least one value; leave the figure out where nothing was scored")
     if not np.isfinite(y).all():
-        raise BadInput("the values to average hold NaN or infinity; leave unscored items out first")
+        raise BadInput("the values to average contain NaN or infinity; leave unscored items out first")
     if not 0 < level < 1:
         raise BadInput(f"the confidence level must lie between 0 and 1, not {level}; 0.95 is the usual one")
     codes, count = number_clusters(clusters, y.size)
@@ -312,7 +312,7 @@ def paired_difference(
     On each side the interval reaches as far as the wider of the two of `paired_bootstrap_ranks`; if the difference is
     the same in every cluster, it follows from the resolution of the values (`alike_reach`). A single pair chosen
     by a reader needs no correction: among these two systems alone, one beats the other there exactly if this interval
-    lies wholly on one side of zero.
+    is wholly on one side of zero.
 
     Args:
         a: values of the first system by item.

@@ -302,7 +302,7 @@ RULES: Mapping[str, str] = {
 
 
 def describe_screening(marks: Iterable[Mark], reasons: Mapping[str, Sequence[str]], low: str = LOW) -> list[str]:
-    """Say how many listeners a screening excludes by which rule, and warn where they disagree with the rest.
+    """Say how many listeners a screening excludes by which rule, and warn if they disagree with the rest.
 
     A rule about an anchor also excludes those who hear well and have another opinion of it, which is then missing from
     the result that it would refute. The test: the excluded can tell stimuli apart (Student's test of a listener's

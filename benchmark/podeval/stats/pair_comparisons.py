@@ -33,7 +33,7 @@ def tabulate_values(columns: Sequence[Mapping[str, float]], items: Sequence[str]
     """
     y = np.array([[column.get(item, math.nan) for column in columns] for item in items], dtype=np.float64)
     if np.isfinite(y).sum() < sum(item in column for column in columns for item in items):
-        raise BadInput("the scores to rank hold NaN or infinity; leave unscored items out first")
+        raise BadInput("the scores to rank contain NaN or infinity; leave unscored items out first")
     return y
 
 
@@ -123,14 +123,14 @@ def compare_draws(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Tell over which others a system is for certain ahead in all drawn means but the tail, and where that is unclear.
 
-    A quantile lies above zero where no more draws than the tail has are at or below zero: counting tells it without
+    A quantile is above zero where no more draws than the tail has are at or below zero: counting tells it without
     sorting. Means that were subtracted are off by rounding, so that draws near zero count as either.
 
     Args:
         drawn_means: drawn means of each system, `(rounds, systems)`.
         index: the system.
         others: those that it is compared with, by index.
-        tail: the quantile of the differences that is to lie above zero.
+        tail: the quantile of the differences that is to be above zero.
     """
     near_zero = NEAR_ZERO * float(np.abs(drawn_means).max(initial=0.0))
     return _count_draws(drawn_means[:, [index]] - drawn_means[:, others], near_zero, tail)
@@ -263,7 +263,7 @@ class _PairTable:
     """The values of all systems of a column, higher ones better, and Student's test of each two.
 
     Attributes:
-        p: p-value of each system's claim to be ahead of each other; NaN where two are not comparable.
+        p: p-value of each system's claim to be ahead of each other; NaN if two are not comparable.
     """
 
     def __init__(
@@ -307,13 +307,13 @@ class _PairTable:
         )
 
     def _subtract(self, index: int, others: Any, filled: bool = False) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the differences of a system from others, `(items, others)`, 0 where one lacks the item, and whether
-        both have it; one column for all where nobody lacks any.
+        """Return the differences of a system from others, `(items, others)`, 0 if one lacks the item, and whether
+        both have it; one column for all if nobody lacks any.
 
         Args:
             index: the system.
             others: those it is compared with, by index.
-            filled: whether the system is behind by a standard deviation of their differences where it lacks an item.
+            filled: whether the system is behind by a standard deviation of their differences if it lacks an item.
         """
         differences = self._better[:, [index]] - self._better[:, others]
         if self._whole.all():

@@ -57,7 +57,7 @@ def evidence_of_increase(differences: ArrayLike, margin: float = 0.0) -> Array:
 def sequential_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, float] | None:
     """Return the interval of the differences' centre that holds at whatever number of them one looks.
 
-    It holds every centre against which there is not enough evidence on either side; None where there are too few
+    It holds every centre against which there is not enough evidence on either side; None if there are too few
     differences for any evidence.
     """
     values = np.asarray(differences, np.float64)
@@ -73,7 +73,7 @@ def sequential_interval(differences: ArrayLike, level: float = 0.95) -> tuple[fl
 
 
 def count_needed(differences: ArrayLike, evidence: float, margin: float = 0.0) -> int | None:
-    """Return how many differences like these it takes for so much evidence of increase; None where none would do.
+    """Return how many differences like these it takes for so much evidence of increase; None if none would do.
 
     The evidence is taken to grow as fast with each stake as it did so far.
     """
@@ -92,7 +92,7 @@ def count_needed(differences: ArrayLike, evidence: float, margin: float = 0.0) -
 def count_repeats_needed(
     repeats: Sequence[Sequence[float]], differences: ArrayLike, evidence: float, margin: float = 0.0
 ) -> int | None:
-    """Return how many more repeats of each thing give so much evidence; None where ten times as many would not.
+    """Return how many more repeats of each thing give so much evidence; None if ten times as many would not.
 
     Repeats are taken to do no more than average out what differs between them.
 
@@ -125,7 +125,7 @@ def count_to_show(
     """Return how many differences show an increase of a size in four of five comparisons; None for over 3,200.
 
     Differences are drawn from those at hand, with replacement; each gets a sign by chance, as those of equal systems
-    have it, and the size is added. Where the systems at hand are not equal, the number is too large rather than too
+    have it, and the size is added. If the systems at hand are not equal, the number is too large rather than too
     small.
 
     Args:
@@ -151,7 +151,7 @@ def permutation_p(before: ArrayLike, after: ArrayLike, margin: float = 0.0, seed
     """Return the chance that repeats of one thing differ in their means as these do or more, upwards.
 
     Of two equal systems any rearrangement of all values into two groups is as likely as the one at hand. All are
-    counted where there are few, else 20,000 are drawn and the one at hand is added, so that the level is kept.
+    counted if there are few, else 20,000 are drawn and the one at hand is added, so that the level is kept.
 
     Args:
         before: values of repeats, `(n,)`.
@@ -248,7 +248,7 @@ def project_half_width(half: float, count: int, total: int) -> float:
 def select_items(
     items: Sequence[T], limit: int | None, pilot: bool, stratum: Callable[[T], Hashable], name: Callable[[T], str]
 ) -> list[T]:
-    """Return the items that are worked on now: all, the first so many, or a stratified sample.
+    """Return the items that are worked on now: all, a number of the first, or a stratified sample.
 
     Args:
         items: all items.

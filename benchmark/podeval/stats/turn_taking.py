@@ -3,7 +3,7 @@
 Times are in seconds. A person's speech with pauses below `SAME_UNIT` is one unit. Units are followed in order of
 their start, and somebody holds the floor. A unit of another person
 - that ends while the holder still speaks is a backchannel if it lasts at most `BACKCHANNEL`, else talking over;
-- that lasts at most `BACKCHANNEL`, after which the holder goes on before anybody speaks longer, is a backchannel;
+- that lasts at most `BACKCHANNEL`, after which the holder continues before anybody speaks longer, is a backchannel;
 - takes the floor otherwise. Its floor-transfer offset is its start minus the end of the holder's speech: a gap if
   positive, an overlap if negative (Heldner and Edlund 2010; Levinson and Torreira 2015).
 Only times are looked at: a short answer between two turns of one person counts as a backchannel, whatever its words.
@@ -168,7 +168,7 @@ def count_people(kind: str) -> NDArray[np.int64]:
 def jensen_shannon_distance(counts: NDArray[np.generic], people: NDArray[np.generic]) -> float:
     """Return the distance of two distributions given as counts: the root of their Jensen-Shannon divergence in bits.
 
-    0 where they are equal, 1 where nothing that happens in the one happens in the other.
+    0 if they are equal, 1 if nothing that happens in the one happens in the other.
     """
     from scipy.spatial.distance import jensenshannon
 
@@ -176,7 +176,7 @@ def jensen_shannon_distance(counts: NDArray[np.generic], people: NDArray[np.gene
 
 
 def bootstrap_distance(kinds: Sequence[int], people: NDArray[np.generic], draws: int = 1000) -> tuple[float, float]:
-    """Return the 95 % interval of the distance of one conversation, its events drawn anew with a fixed seed.
+    """Return the 95 % interval of the distance of one conversation, its events drawn again with a fixed seed.
 
     Half an event is added to each kind before, so that what did not happen in a short conversation is not impossible.
     """

@@ -82,7 +82,7 @@ class Database(AbstractContextManager["Database"]):
 
     Raises:
         StoreReadOnly: the disk is full or read-only; the file may be opened with `read_only`.
-        BadInput: the address cannot be parsed, or the file lies where SQLite is not safe.
+        BadInput: the address cannot be parsed, or the file is where SQLite is not safe.
         StoreUnusable: the database cannot be opened, or its tables are of another version.
     """
 
@@ -106,12 +106,12 @@ class Database(AbstractContextManager["Database"]):
             (upgrade if migrate and not read_only else check)(self.engine, self.name)
         except DBAPIError as error:
             self.close()
-            # SQLite speaks of an error of reading if it cannot make the files that it needs beside its own.
+            # SQLite speaks of an error of reading if it cannot make the files that it needs next to its own.
             if self.is_sqlite and (why := explain_unwritable(Path(str(self.url.database)).parent)):
                 raise StoreReadOnly(f"the disk of {self.name} is {why}, then start again") from error
             raise StoreUnusable(
-                f"the database {self.name} cannot be opened ({_first_line(error)}); check that it is one, and its "
-                "server runs"
+                f"the database {self.name} cannot be opened ({_first_line(error)}); check that it is a database, "
+                "and that its server is running"
             ) from error
         except BaseException:
             self.close()
@@ -330,7 +330,7 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
         mounts: the text of `/proc/self/mounts`; None reads that file.
 
     Raises:
-        BadInput: the file lies on such a mount.
+        BadInput: the file is on such a mount.
     """
     if mounts is None:
         try:
@@ -351,7 +351,7 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
             longest, kind = point, mount_kind
     if kind.startswith(_SHARED_MOUNTS) and kind not in _LOCAL_FUSE:
         raise BadInput(
-            f"{file} lies on a {kind} mount ({longest}), where SQLite can lose what it wrote; "
+            f"{file} is on a {kind} mount ({longest}), where SQLite can lose what it wrote; "
             "put it on a local disk, or use PostgreSQL (DATABASE_URL)"
         )
 

@@ -1,10 +1,10 @@
 """Pseudonyms of persons, and their erasure on request.
 
-A person is identified by a keyed hash of who they are, so that they are recognised when they come back. The name under
-which their votes appear in the public log is made with a random key of that person alone. Erasing a person deletes that
-key with everything they gave: nobody, the operator included, can then tell which pseudonym was theirs.
+A person is identified by a keyed hash of their identity, so that they are recognised when they come back. The
+name under which their votes appear in the public log is made with a random key of that person alone. Erasing a person
+deletes that key with everything they gave: nobody, the operator included, can then tell which pseudonym was theirs.
 
-The name that a person signed in with is not stored either; a keyed hash of it beside their pseudonym lets an operator
+The name that a person signed in with is not stored either; a keyed hash of it next to their pseudonym lets an operator
 who is asked by that name erase them.
 """
 
@@ -92,7 +92,7 @@ def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> E
     """Erase a person: the pseudonym's key, and the votes, battles and listening sessions with all that depends on them.
 
     All that remains is the record that this pseudonym was erased, so that no import restores its votes. Files of the
-    public log that were published before hold the votes without comments and without a link to the person; whoever
+    public log that were published before hold the votes without comments and without a link to the person; anyone who
     reads them leaves out what is erased.
     """
     erasure = session.get(Erasure, pseudonym)

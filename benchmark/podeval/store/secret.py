@@ -57,7 +57,7 @@ class Secret:
     def of(cls, database: "Database") -> "Secret":
         """Read the secret from the environment or a file named there.
 
-        For an SQLite file without one there, the secret is read from a file beside it, which is created if necessary.
+        For an SQLite file without one there, the secret is read from a file next to it, which is created if necessary.
 
         Raises:
             BadInput: the secret is too short, or there is none and the database is a server.
@@ -140,7 +140,7 @@ class _Lost(Secret):
 def renew(database: "Database", reason: str, by: str) -> int:
     """Replace the secret, after which nobody in the database is identified; return how many people the old one knew.
 
-    A secret from the environment is used as it is; a file beside the database is created anew, and the old one
+    A secret from the environment is used as it is; a file next to the database is created again, and the old one
     is kept under a name with the time.
 
     Args:
@@ -193,7 +193,7 @@ def read_secret(url: "URL") -> bytes | None:
 
 
 def _make_secret(database: "Database") -> bytes:
-    """Create a secret beside an SQLite file if there is none; a server's secret must be set by its operator."""
+    """Create a secret next to an SQLite file if there is none; a server's secret must be set by its operator."""
     if not database.is_sqlite:
         raise BadInput(
             f"set {VARIABLE} to a random text of {SHORTEST} characters or more, the same for all servers of this "

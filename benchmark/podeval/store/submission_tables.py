@@ -43,7 +43,7 @@ class SubmissionRow(TableBase):
     """SHA-256 of what would be run: two submissions with the same digest are duplicates."""
     document: Mapped[dict[str, Any]]
     place: Mapped[str] = mapped_column(Text, default="")
-    """Folder of a document that was read with files beside it."""
+    """Folder of a document that was read with files next to it."""
     profile: Mapped[str] = mapped_column(String(20), default="embedded")
     pinned: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """Findings of the gate: commits, sizes, licence, base."""
@@ -100,7 +100,7 @@ class SubmissionLogLine(TableBase):
     """Increases; lines of items that were made again are missing."""
     attempt: Mapped[int] = mapped_column(Integer)
     item: Mapped[str] = mapped_column(String(200), default="")
-    """`<benchmark>/<split>/<item>`; empty where a line is about all of it."""
+    """`<benchmark>/<split>/<item>`; empty if a line is about all of it."""
     text: Mapped[str] = mapped_column(Text)
     at: Mapped[datetime]
 

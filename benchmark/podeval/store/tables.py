@@ -158,7 +158,7 @@ class Battle(TableBase):
     """The rule that chose the pair."""
     excerpt: Mapped[dict[str, Any]] = mapped_column(default=dict)
     protocol: Mapped[str] = mapped_column(String(20), default="excerpts")
-    """`excerpts` or `whole`: what is heard, and how much of it has to be; votes of the two are never rated together."""
+    """`excerpts` or `whole`: what is heard, and how much of it must be; votes of the two are never rated together."""
     served_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     fetched_a: Mapped[float | None] = mapped_column(Float, default=0.0)
@@ -369,7 +369,7 @@ class MirrorFile(TableBase):
 
 
 class Mirrored(TableBase):
-    """The file of the public log that holds a record; a record is in one file only."""
+    """The file of the public log that contains a record; a record is in one file only."""
 
     __tablename__ = "mirrored"
 

@@ -2,7 +2,7 @@
 
 They are changed in the transaction that adds, excludes or removes a battle or vote, so that nobody counts all votes to
 deal a battle, to reveal one or to find a page of the public list. At any time they equal what `recount` makes of the
-battles and votes anew. A vote is rated if it counts, is no skip, and its battle repeats no other.
+battles and votes again. A vote is rated if it counts, is no skip, and its battle repeats no other.
 """
 
 from collections import Counter, defaultdict
@@ -137,7 +137,7 @@ def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> No
         for system in (vote.low, vote.high):
             systems[*kind, system]["votes"] += by
             judged.add((vote.voter, *kind, system))
-    # Whoever has other votes on a system is one of its voters either way.
+    # Anyone who has other votes on a system is one of its voters either way.
     for _, *key in judged - _find_judged(session, judged, {vote.number for vote in votes}):
         systems[tuple(key)]["voters"] += by
     _add(session, PAIR_COUNTS, pairs)
@@ -185,7 +185,7 @@ def _make_upsert(table: Table, dialect: str) -> tuple[Any, list[str], list[str]]
 
 
 def recount(session: Session) -> None:
-    """Make all counts anew from the battles and votes, however many there are."""
+    """Make all counts again from the battles and votes, however many there are."""
     for table in COUNTS:
         session.execute(delete(table))
     rated_battle, *rated_vote = RATED

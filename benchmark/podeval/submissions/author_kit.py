@@ -1,6 +1,6 @@
 """What an author starts from: a draft of the document for a model repo, or scripts to speak for any other system.
 
-A draft holds what the Hub says of the commit, the card, the languages and the headers of the weights; nothing is
+A draft contains what the Hub says of the commit, the card, the languages and the headers of the weights; nothing is
 downloaded or run. Scripts come as a zip, with a notebook that pushes the outputs: `<name>.json` is spoken into
 `<name>.flac`.
 """
@@ -234,7 +234,7 @@ def check_document(
         desk: the desk that takes submissions.
         plain: the document as it is filled in.
         who: wants to submit it.
-        beside: folder of what was uploaded, where the document names some of it.
+        beside: folder of what was uploaded, if the document names some of it.
 
     Raises:
         HubUnavailable: the Hub does not answer.

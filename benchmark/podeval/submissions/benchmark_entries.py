@@ -40,7 +40,7 @@ class RunEntry:
         """Return the items, in order.
 
         Raises:
-            BadInput: they are rows of a dataset that has to be built first; the message gives the command.
+            BadInput: they are rows of a dataset that must be built first; the message gives the command.
         """
         return load_items(benchmarks.get(self.benchmark), self.split, data).items
 
@@ -65,7 +65,7 @@ def list_runs_of_tracks(tracks: Iterable[tuple[str, str]]) -> tuple[RunEntry, ..
 
 
 def list_possible_runs(document: Submission) -> tuple[RunEntry, ...]:
-    """List every run that a submission may have, also in splits that are not entered any more."""
+    """List every run that a submission may have, also in splits that are no longer entered."""
     return tuple(
         RunEntry(entered.name, split.name, track)
         for entered in document.benchmarks
@@ -149,7 +149,7 @@ def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
 
 
 def _voices(item: Item, folder: Path) -> dict[str, Reference]:
-    """Return the reference voice of each speaker; each recording is copied beside the items once."""
+    """Return the reference voice of each speaker; each recording is copied next to the items once."""
     voices = {}
     for speaker, voice in item.reference_voices.items():
         copy = folder / f"{voice.id}{Path(voice.file).suffix}"

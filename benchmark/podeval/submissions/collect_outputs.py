@@ -1,7 +1,7 @@
 """Collection of a run's outputs from the files of an untrusted process, which are judged by name and kind only.
 
-Audio is decoded and written anew as FLAC in a second sandbox, and only that copy is kept. A line of the process's log
-is used if it is well-formed, belongs to a requested item, and names plain files beside the log.
+Audio is decoded and written again as FLAC in a second sandbox, and only that copy is kept. A line of the process's log
+is used if it is well-formed, belongs to a requested item, and names plain files next to the log.
 
 A fault of this machine that this process observes is a `MachineFault`: the submission returns to the queue and is never
 given up because of it. What a program in a sandbox reports counts as an attempt (`OursFailed`).
@@ -99,7 +99,7 @@ class Intake:
             self._keep(item, line, out, clean, copies)
 
     def fail(self, item: Item, reason: str) -> None:
-        """Store that an item has no output, by the system's fault."""
+        """Store that an item has no output, through the system's fault."""
         self.folder.write_output(Output(item=item.id, failed=reason[:2_000], script=_script_asked_for(item)))
 
     def _keep(self, item: Item, line: Generated, out: Path, clean: Path, copies: Mapping[str, Transcoded]) -> None:
@@ -208,7 +208,7 @@ def open_box(box: sandbox.SandboxSpec) -> Iterator[sandbox.Running]:
 
 
 def require_disk(folder: Path) -> None:
-    """Refuse if the disk has too little room for any sandbox, and what lies in this one's folder is not the cause.
+    """Refuse if the disk has too little room for any sandbox, and what is in this one's folder is not the cause.
 
     Raises:
         MachineFault: the message says how little is left.
@@ -238,7 +238,7 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
         return
     require_disk(folder)
     if ended.log.startswith("bwrap: "):
-        # Asked anew: what worked when the worker started need not work now.
+        # Asked again: what worked when the worker started need not work now.
         tried = getattr(sandbox.explain_missing_isolation, "__wrapped__", sandbox.explain_missing_isolation)
         if (why := tried()) is not None:
             raise MachineFault(f"sandboxes can no longer be opened: {why}")

@@ -167,7 +167,7 @@ class Gate:
     def _check_outputs(
         self, document: Submission, source: Outputs | Human, document_folder: Path | None
     ) -> PinnedSource:
-        # Outputs come from a repo, or from a folder beside the document.
+        # Outputs come from a repo, or from a folder next to the document.
         refusals = list(list_placeholders(document))
         refusals += check_consent(source) if isinstance(source, Outputs) else ()
         if source.repo is not None and source.revision is not None:
@@ -206,7 +206,7 @@ class Gate:
 
 
 def _count_other_bytes(repo: hub.RepoFacts) -> int:
-    """Count the bytes of the files that are fetched from a model's repo beside its weights."""
+    """Count the bytes of the files that are fetched from a model's repo next to its weights."""
     from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
 
     others = (name for name in repo.files if name not in repo.weights)

@@ -66,7 +66,7 @@ class GenerationSettings:
     voices: Path | None = None
 
     def voices_for(self, entry: RunEntry, asks: Path) -> Path | None:
-        """Copy the reference voices beside the items if the benchmark's settings need some; return their folder."""
+        """Copy the reference voices next to the items if the benchmark's settings need some; return their folder."""
         if self.voices is None or not get_preset(get_preset_settings(entry)).reference_voices:
             return None
         folder = asks / "voices"
@@ -105,7 +105,7 @@ class Runner(Protocol):
 
         Raises:
             Unusable: the model cannot be run.
-            OursFailed: an item could not be made by our fault.
+            OursFailed: an item could not be made through our fault.
             MachineFault: this machine cannot run any model.
         """
 
@@ -115,7 +115,7 @@ def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Itera
 
     Raises:
         Unusable: the model cannot be run.
-        OursFailed: an item could not be made by our fault.
+        OursFailed: an item could not be made through our fault.
         MachineFault: this machine cannot run any model.
     """
     yield from (item for item in items if intake.folder.output(item.id) is not None)
@@ -192,7 +192,7 @@ class SandboxRunner:
                     running.stop(str(error))
                     break
                 new = [(outstanding.pop(line.item), line) for line in lines if self._is_wanted(line, outstanding)]
-                # Only so much is read at a time: what it left is read on as long as it holds what was asked for.
+                # Only so much is read at a time: what it left is read on as long as it contains what was asked for.
                 unread = bool(new)
                 if new:
                     batches += 1

@@ -49,11 +49,11 @@ class FetchedResults:
         self.out = out
         self.done: set[str] = set()
         self.ours: list[str] = []
-        """Reasons why items were not made by our fault."""
+        """Reasons why items were not made through our fault."""
         self.refused = ""
         """Reason why the model cannot be run."""
         self.end: dict[str, Any] = {}
-        """The generation's own report of how it ended; empty where there is none."""
+        """The generation's own report of how it ended; empty if there is none."""
         self._results, self._asked, self._left = results, items, most
         shutil.rmtree(out.parent, ignore_errors=True)
         out.mkdir(parents=True)
@@ -137,7 +137,7 @@ MOST_ROUNDS = 9
 """Most jobs of one run; a model that needs more is given up."""
 
 SILENCE_SECONDS = 1_800.0
-"""Seconds without an answer of the Hub after which a worker gives the submission back; the job goes on meanwhile."""
+"""Seconds without an answer of the Hub after which a worker gives the submission back; the job continues meanwhile."""
 
 _OUT = "/tmp/podeval-out"  # noqa: S108 - inside the container, which is the job's alone
 
@@ -251,7 +251,7 @@ class HubRounds:
         Raises:
             BudgetSpent: there is not enough money for it now.
             TooExpensive: there never will be.
-            HubUnavailable: the Hub has not answered for long; the job goes on.
+            HubUnavailable: the Hub has not answered for long; the job continues.
         """
         jobs, ledger = self.hub.jobs, self.hub.ledger
         yield from self._recover(missing, intake)

@@ -307,7 +307,7 @@ class Proposals:
         if row.kind != "model":
             raise BadInput(f"{id} is of kind {row.kind}; results are proposed to the repo of a model")
         if not forms:
-            raise BadInput(f"{id} asked for no form; say --eval-results or --model-index, where its owner wants that")
+            raise BadInput(f"{id} asked for no form; say --eval-results or --model-index, if its owner wants that")
 
         def renew(session: Session) -> None:
             refused = [HubProposal.submission == id, HubProposal.form.in_(forms), HubProposal.state != "open"]

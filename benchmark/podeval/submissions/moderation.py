@@ -4,7 +4,7 @@ Each has a reason and a name, and is noted on the trail in the transaction that 
 once. A takedown also deletes the submission's audio and its words: at once on the board, among runs set aside, in the
 arena, in the tables, in this machine's cache and in judges' records; on the disk and in the cache of every worker, and
 where its jobs ran, at a worker's next check (`worker`, `hub_generation`); in the Hub's record with the next push
-(`hub_record`); in a backup when it is restored, by the decisions of the replaced database and of the file beside the
+(`hub_record`); in a backup when it is restored, by the decisions of the replaced database and of the file next to the
 backup. Figures, history and votes stay, as does the decision with its reason. The content is recognised by its digests
 (`takedown`) and not accepted again. Copies that people made are beyond reach.
 """
@@ -160,7 +160,7 @@ def _carry_out(queue: Queue, decision: TakenDown, board: Path, tell: Tell = _LOG
     try:
         row = queue.get(decision.submission)
     except BadInput:
-        # It was submitted after the backup was made; its content is known again all the same.
+        # It was submitted after the backup was made; its content is known again anyway.
         queue.database.write(lambda session: _keep_takedown(session, decision))
         return
     content = SpokenContent(set(decision.marks))
@@ -208,7 +208,7 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
         delete_log(session, row.id)
         _keep_takedown(session, decision)
         for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
-            # Also a copy that lies elsewhere; votes on it stay.
+            # Also a copy that is elsewhere; votes on it stay.
             if output.sha256 in content.contents or str(Path(output.audio).resolve()).startswith(places):
                 output.active, output.audio = False, ""
 
@@ -243,13 +243,13 @@ def repeat_takedowns(copy: Database, runs: Path, replaced: list[TakenDown], back
         copy: the restored database.
         runs: the unpacked runs.
         replaced: decisions of the database that is replaced.
-        backup: the backup; decisions that were made after it are read from the file beside it.
+        backup: the backup; decisions that were made after it are read from the file next to it.
 
     Returns:
         The ids of the submissions that are taken down.
 
     Raises:
-        BadInput: the file beside the backup is damaged.
+        BadInput: the file next to the backup is damaged.
     """
     decisions = [*list_takedowns(copy), *_read_beside(backup), *replaced]
     for decision in dict.fromkeys(decisions):
@@ -260,7 +260,7 @@ def repeat_takedowns(copy: Database, runs: Path, replaced: list[TakenDown], back
 
 
 def _note_beside_backups(decision: TakenDown, board: Path, tell: Tell) -> None:
-    """Note a decision beside each backup of a board that is still there, for a restore on another machine."""
+    """Note a decision next to each backup of a board that is still there, for a restore on another machine."""
     line = asdict(decision) | {"at": decision.at.isoformat(), "marks": sorted(decision.marks)}
     for path in sorted({Path(noted["path"]) for noted in read_lines(board / BACKUPS)}):
         try:
@@ -272,7 +272,7 @@ def _note_beside_backups(decision: TakenDown, board: Path, tell: Tell) -> None:
 
 
 def _read_beside(backup: Path) -> list[TakenDown]:
-    """Read the decisions beside a backup."""
+    """Read the decisions next to a backup."""
     path = _locate_beside(backup)
     try:
         return [

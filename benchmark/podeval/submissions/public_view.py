@@ -36,7 +36,7 @@ _WORKER = re.compile(r"[^\s:]+:\d+")
 
 
 def describe_publicly(row: SubmissionRow, standing: QueuePosition | None = None) -> dict[str, Any]:
-    """Return the public facts of a submission, with its position in the queue if it is there, as plain data."""
+    """Return the public facts of a submission, with its position in the queue if it has one, as plain data."""
     document = row.document
     pinned = row.pinned or {}
     source = document["source"]
@@ -116,7 +116,7 @@ def describe_log(lines: Sequence[SubmissionLogLine]) -> dict[str, list[dict[str,
 
 
 def describe_last(lines: Sequence[SubmissionLogLine]) -> str:
-    """Return the last thing that a worker said, in one line; empty where nobody said anything."""
+    """Return the last thing that a worker said, in one line; empty if nobody said anything."""
     if not lines:
         return ""
     last = lines[-1]
@@ -164,7 +164,7 @@ class SubmissionLog:
         self._database = database
 
     def note(self, submission: SubmissionRow, text: str, item: str = "") -> None:
-        """Write a line; nothing is written where there are too many already.
+        """Write a line; nothing is written if there are too many already.
 
         Args:
             submission: the submission that is worked on.
@@ -221,7 +221,7 @@ class QueueHealth:
     """How a queue is at a moment.
 
     `waiting`: submissions that could be claimed. `waited`: seconds of the one that waits for longest. `busy`: workers
-    that hold a claim. `alive_at`: the last sign of life of a worker.
+    that contain a claim. `alive_at`: the last sign of life of a worker.
     """
 
     states: dict[str, int]
@@ -233,7 +233,7 @@ class QueueHealth:
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether submissions wait and no worker lives."""
+        """Whether submissions wait and no worker is running."""
         silent = self.alive_at is None or (self.at - self.alive_at).total_seconds() > SILENT_SECONDS
         return self.waited > SILENT_SECONDS and silent
 

@@ -43,7 +43,7 @@ _CLOCKS_AGREE = timedelta(minutes=1)
 
 
 class LeaseLost(PodevalError):
-    """This worker's claim is not valid any more: the submission was cancelled, or the claim was taken back."""
+    """This worker's claim is no longer valid: the submission was cancelled, or the claim was taken back."""
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class Queue:
     ) -> SubmissionRow:
         """Store a document as a new submission; when this returns, it is on the disk.
 
-        The document is valid plain data; its folder counts where it names files beside it. `owner_proven` says that the
-        submitter was shown to own what is submitted; without `quotas` the owner's do not apply.
+        The document is valid plain data; its folder counts where it names files next to it. `owner_proven` says that
+        the submitter was shown to own what is submitted; without `quotas` the owner's do not apply.
 
         Raises:
             SubmissionRefused: it is a duplicate, or the owner has too many.
@@ -218,7 +218,7 @@ class Queue:
         """Renew a claim, and report the progress of its work.
 
         Raises:
-            LeaseLost: the claim is not valid any more; stop.
+            LeaseLost: the claim is no longer valid; stop.
         """
         now = self._clock()
 
@@ -238,7 +238,7 @@ class Queue:
         """Change the state of a claimed submission; the lease ends where the new state needs none.
 
         Raises:
-            LeaseLost: the claim is not valid any more, nothing was changed.
+            LeaseLost: the claim is no longer valid, nothing was changed.
         """
 
         def change(session: Session) -> None:
@@ -257,7 +257,7 @@ class Queue:
         again after a pause in seconds.
 
         Raises:
-            LeaseLost: the claim is not valid any more.
+            LeaseLost: the claim is no longer valid.
         """
         now = self._clock()
 
@@ -336,7 +336,7 @@ class Queue:
         return [lease.submission for lease in lapsed]
 
     def _set_back(self, session: Session, now: datetime) -> None:
-        """Shorten times that a fast clock has put far into the future, so that nothing waits for them."""
+        """Shorten times that a fast clock has put far into the future, so nothing waits for them."""
         latest = now + _CLOCKS_AGREE
         lease_seconds = timedelta(seconds=self.policy.lease_seconds)
         for lease in session.scalars(select(Lease).where(Lease.expires_at > latest + lease_seconds)):

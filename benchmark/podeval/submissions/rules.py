@@ -18,10 +18,10 @@ RULES = {
     "safetensors": "the weights are safetensors, whole and as their headers say",
     "remote_code": "no configuration asks to run code of the repo",
     "code": "the repo holds no code",
-    "consent": "whoever's voice is cloned from a recording that is not the benchmark's has permitted it",
+    "consent": "everyone whose voice is cloned from a recording that is not the benchmark's has permitted it",
     "base": "the model that an adapter adapts is known, pinned, and passes the same rules",
     "task": "an adapter of podeval can run the task on the tracks that are entered",
-    "duplicate": "the same has not been submitted before",
+    "duplicate": "it has not been submitted before",
     "taken_down": "none of its content was taken down from this board",
     "quota": "no submitter has too many submissions in the queue",
     "open": "the board takes submissions at the moment",
@@ -29,7 +29,7 @@ RULES = {
     "names": "files are in the folder, have plain names and are not links",
     "volume": "all files together stay within the limits",
     "audio": "every recording can be decoded, and its length and rate are sane",
-    "script": "every script can be read as one",
+    "script": "every script is readable as a script",
 }
 """Every rule of the gate, and what it requires."""
 
@@ -107,7 +107,7 @@ class GateLimits:
         weight_bytes: weights of a model and its base together.
         parameters: number of parameters of both together.
         files: number of files in a repo.
-        other_bytes: files that are fetched beside the weights of a model and its base: configs, tokenizers, voices.
+        other_bytes: files that are fetched next to the weights of a model and its base: configs, tokenizers, voices.
         output_bytes: supplied outputs together.
         output_file_bytes: one supplied output.
     """

@@ -130,7 +130,7 @@ class SubmissionService:
         """Accept a submission; when this returns, it is queued, or received if the Hub is down.
 
         Submissions of higher priority are worked on first; models of the profile measure it. The document's folder
-        counts where it names files beside it.
+        counts where it names files next to it.
 
         Raises:
             SubmissionRefused: a rule is broken; the error lists all of them. The submission is listed as refused,

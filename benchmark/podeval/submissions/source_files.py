@@ -183,7 +183,7 @@ def _file_digest(path: Path) -> str:
 
 
 def is_upload(document_folder: str) -> bool:
-    """Tell whether the folder beside a document is that of a board's uploads."""
+    """Tell whether the folder next to a document is that of a board's uploads."""
     return Path(document_folder).name == UPLOADS
 
 
@@ -204,7 +204,7 @@ def digest(document: Mapping[str, Any], profile: str, document_folder: str = "")
     Args:
         document: a valid document, as plain data.
         profile: profile whose models measure it.
-        document_folder: folder of the document, where it names a folder beside it.
+        document_folder: folder of the document, where it names a folder next to it.
     """
     source = {
         key: value for key, value in document["source"].items() if key not in ("base", "publish", "made_by", "consent")
@@ -237,7 +237,7 @@ def fetch(
         document: document of the submission.
         pinned: the commits that passed the gate.
         folder: folder of the submission on this machine.
-        document_folder: folder of the document, where it names files beside it.
+        document_folder: folder of the document, where it names files next to it.
 
     Raises:
         BadInput: the files cannot be had; the message says why.
@@ -300,7 +300,7 @@ def _copy(source: Path, folder: Path, content: str) -> None:
     if is_upload(str(source.parent)) and source.parent.is_dir() and not source.is_dir():
         raise SubmissionRefused(write_refusal("exists", "upload-gone"))
     if not source.is_dir():
-        raise MachineFault(f"there is no folder {source} here any more, or it is on another machine")
+        raise MachineFault(f"the folder {source} no longer exists here, or it is on another machine")
     folder.mkdir(parents=True)
     for name in list_files(source):
         target = folder / name

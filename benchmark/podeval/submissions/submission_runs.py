@@ -55,7 +55,7 @@ class Heartbeat:
             self.done = self.before + done
 
     def check(self) -> None:
-        """Stop the work if the claim is not valid any more.
+        """Stop the work if the claim is no longer valid.
 
         Raises:
             LeaseLost: the claim is not valid, or may not be.
@@ -141,13 +141,13 @@ class SubmissionRuns:
     workplace: Workplace
 
     def make(self) -> list[RunFolder]:
-        """Make every run that the submission asks for; what is there already is not made again.
+        """Make every run that the submission asks for; what already exists is not made again.
 
         Raises:
             Unusable: the system made nothing at all.
             MachineFault: this machine cannot do it.
-            OursFailed: an item could not be made by our fault.
-            LeaseLost: the claim is not valid any more.
+            OursFailed: an item could not be made through our fault.
+            LeaseLost: the claim is no longer valid.
         """
         row, source, folder = self.row, self.document.source, self.workplace.folder / self.row.id / "runs"
         # Refuse before anything is made.

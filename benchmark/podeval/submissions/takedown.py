@@ -1,4 +1,4 @@
-"""The content that a takedown deletes, where it is deleted, and the digests by which it is recognised afterwards.
+"""The content that a takedown deletes, if it is deleted, and the digests by which it is recognised afterwards.
 
 A recording's digest is of its decoded samples, so that another name, system, folder, repo or lossless container is the
 same content; one different sample makes another digest. The digest of a script or an answer is of its words, whatever
@@ -170,7 +170,7 @@ def _text_mark(text: str) -> str:
 
 
 def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str, now: datetime) -> None:
-    """Store the digests of content taken down with a submission, beside those that are stored already."""
+    """Store the digests of content taken down with a submission, next to those that are stored already."""
     row = session.get(OperatorSetting, _SETTING + submission)
     kept = set(row.value) if row is not None else set()
     keep_setting(session, _SETTING + submission, sorted(kept.union(marks)), by, now)
@@ -240,7 +240,7 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path, played
 
     database.write(work)
     if database.is_sqlite:
-        # What was overwritten lies in the log until it is written into the file; who reads just now keeps it there.
+        # What was overwritten is in the log until it is written into the file; who reads just now keeps it there.
         with database.engine.connect() as connection:
             for statement in ("ROLLBACK", "PRAGMA wal_checkpoint(TRUNCATE)", "BEGIN"):
                 connection.exec_driver_sql(statement)

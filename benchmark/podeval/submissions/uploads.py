@@ -1,7 +1,7 @@
 """The recordings that people uploaded to this board as a zip, for systems that cannot be run as a model.
 
-Each upload is a folder beside the runs, under a name that nobody guesses, with a line about it in a file next to it.
-A person has one upload that is not submitted yet; the next replaces it. What no submission needs any more is removed.
+Each upload is a folder next to the runs, under a name that nobody guesses, with a line about it in a file next to it.
+A person has one upload that is not submitted yet; the next replaces it. Files that no submission needs are removed.
 """
 
 import json
@@ -38,7 +38,7 @@ OWNER_BYTES = 8 * 2**30
 """Bytes of the disk that the uploads of one person may take, submitted or not."""
 
 LEAST_FREE = 2 * 2**30
-"""Bytes of the disk that stay free beside what is unpacked."""
+"""Bytes of the disk that stay free next to what is unpacked."""
 
 BOX = sandbox.SandboxLimits(
     wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=5 * 2**30, output_files=20_000
@@ -164,7 +164,7 @@ class Uploads:
         try:
             with explain_write_errors(incoming):
                 (incoming / "out").mkdir(parents=True)
-            # Unpack, and believe of the report what lies there.
+            # Unpack, and believe of the report what is there.
             report = self._run(archive, incoming / "out")
             unpacked = incoming / "out" / RECORDINGS
             sizes = list_files(unpacked) if unpacked.is_dir() else {}
@@ -179,7 +179,7 @@ class Uploads:
                 {str(name)[:300]: str(why)[:500] for name, why in report["unreadable"].items()},
                 [str(name)[:200] for name in report["ignored"]],
             )
-            # Put the folder in its place first: the file beside it says that it is whole.
+            # Put the folder in its place first: the file next to it says that it is whole.
             if recordings:
                 with explain_write_errors(self.folder):
                     unpacked.rename(self.folder / token)
@@ -192,7 +192,7 @@ class Uploads:
             shutil.rmtree(incoming, ignore_errors=True)
 
     def _run(self, archive: Path, out: Path) -> dict[str, Any]:
-        """Run the program that unpacks, in a sandbox where there is one, and return its report."""
+        """Run the program that unpacks, in a sandbox if there is one, and return its report."""
         runs = [
             f"{name}/{split.name}" for name in benchmarks.list_benchmarks() for split in benchmarks.get(name).splits
         ]

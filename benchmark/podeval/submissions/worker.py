@@ -59,7 +59,7 @@ _ERRORS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOMEM, errno.EAGAIN}
     | {errno.EMFILE, errno.ENFILE, errno.ENODEV, errno.ESTALE}
 )
-"""Numbers of the system's errors that a machine's operator can mend."""
+"""Numbers of the system's errors that a machine's operator can fix."""
 
 
 LIFE_SECONDS = 60.0
@@ -81,7 +81,7 @@ class Worker(Workplace):
         look_over: called when there is nothing to do; checks what was received while the Hub was down.
         proposals: proposes results to models' own repos, for submitters who asked; None proposes nothing.
         alone: whether it claims nothing while another worker is at work.
-        fault: the fault of this machine because of which the last submission was given back; None where there was none.
+        fault: the fault of this machine because of which the last submission was given back; None if there was none.
         at_work: the submission that it works on.
         noted: monotonic seconds of the last sign of life.
         rests: monotonic seconds until which it leaves a submission alone that this machine could not run.
@@ -188,7 +188,7 @@ class Worker(Workplace):
     def catch_up(self) -> None:
         """Finish what is left undone on the Hub: stop jobs of ended submissions, open pull requests with results.
 
-        What fails because the Hub does not answer is left for the next time.
+        Steps that fail because the Hub does not answer are left for the next time.
         """
         if self.hub is not None:
             try:
@@ -289,11 +289,12 @@ def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
 
 
 def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
-    """Remove files that are not needed any more, and return the names of the folders that lost some.
+    """Remove files that are no longer needed, and return the names of the folders that lost some.
 
-    The folder `<id>` holds the files of a model and its outputs; `spot-<id>` holds those of a spot check. A submission
-    that can be retried keeps everything for a week. Nothing stays of a submission that was taken down. Folders that are
-    in use, or belong to no submission of the queue, are left. After a kill, the next call finishes the work.
+    The folder `<id>` contains the files of a model and its outputs; `spot-<id>` holds those of a spot check. A
+    submission that can be retried keeps everything for a week. Nothing stays of a submission that was taken down.
+    Folders that are in use, or belong to no submission of the queue, are left. After a kill, the next call finishes the
+    work.
     """
     cleared: list[str] = []
     for path in sorted(work.glob("*")):

@@ -83,11 +83,11 @@ class ReaderControl(SpeakingSystem):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """What it does to a reader, and what speaks."""
+        """The change to a reading, and the reader."""
         return {"system": self.name, **self.facts, "reader": self._reader.generation}
 
     def available(self) -> str | None:
-        """Return None where the reader is ready, else what it lacks."""
+        """Return None if the reader is ready, else what it lacks."""
         missing = self._reader.available()
         return None if missing is None else f"{self.name} speaks through {self._reader.name}: {missing}"
 
@@ -154,7 +154,7 @@ class DrawnGaps(ReaderControl):
     facts: ClassVar[dict[str, Any]] = {"people": _DRAWN_FROM, "offsets": list(_DRAWN_OFFSETS)}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read the script, and lay its turns out anew with gaps and overlaps that the seed draws."""
+        """Read the script, and lay its turns out again with gaps and overlaps that the seed draws."""
         speech = self._reader.speak(script, seed=seed)
         begin = time.perf_counter()
         offsets = _draw_offsets(len(speech.turns) - 1, seed)
@@ -204,7 +204,7 @@ class ContentFaults(ReaderControl):
             voice = (line.voice + 1) % len(script.speakers) if line.turn == turn else line.voice
             spoken += [replace(line, voice=voice)] * (0 if number == omitted else 1)
             if number == repeated:
-                # Said anew, in another tone: the same sound twice would be a fault of the signal as well.
+                # Said again, in another tone: the same sound twice would be a fault of the signal as well.
                 spoken.append(replace(line, text=line.text.rstrip(".!?") + ("?" if line.text.endswith("!") else "!")))
         speech = self._reader.read(script, spoken, seed=seed)
         planted = {"omitted": lines[omitted].text, "repeated": lines[repeated].text, "wrong_voice": turn}
@@ -248,7 +248,7 @@ def _draw_offsets(changes: int, seed: int) -> list[float]:
 
 
 def _lay_out(speech: Speech, offsets: Sequence[float]) -> tuple[Samples, tuple[SpokenTurn, ...]]:
-    """Return the turns of a recording one after the other, each so many seconds after the end of the one before.
+    """Return the turns of a recording one after the other, each this many seconds after the end of the one before.
 
     A turn starts no earlier than the one before it. The peak of what overlaps is kept under that of the recording.
     """
@@ -307,7 +307,7 @@ def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken:
     """
     step = rate // 10
     levels = np.sqrt(np.mean(np.square(samples[: len(samples) // step * step].reshape(-1, step)), axis=1))
-    # Loud from before to after, so that a fault lies inside of a sound.
+    # Loud from before to after, so that a fault is inside of a sound.
     inner = np.min(np.lib.stride_tricks.sliding_window_view(levels, 5), axis=1)
     moments = (np.flatnonzero(inner >= _LOUD * np.percentile(levels, 90)) + 1) / 10
     fit = [

@@ -84,7 +84,7 @@ class DialogueReader(SpeakingSystem):
     packages: ClassVar[Mapping[str, str]]
 
     def available(self) -> str | None:
-        """Return None where the packages are installed, else which are not and the command that brings them."""
+        """Return None if the packages are installed, else which are not and the command that brings them."""
         missing = [package for module, package in self.packages.items() if util.find_spec(module) is None]
         return f"{self.name} needs {' and '.join(missing)}; install with `{INSTALL_PACKAGES}`" if missing else None
 
@@ -168,7 +168,7 @@ def describe_chunks(longest: int | None = None) -> dict[str, Any]:
 def list_lines(
     script: Script, voices: Mapping[str, int] | None = None, longest: int | None = None, laugh: str = ""
 ) -> tuple[SpokenLine, ...]:
-    """List what is said of a script, without turns that hold nothing speakable.
+    """List what is said of a script, without turns that contain nothing speakable.
 
     Args:
         script: the script.
@@ -196,7 +196,7 @@ def join_lines(
 ) -> tuple[Samples, tuple[SpokenTurn, ...]]:
     """Join all lines to one recording, shape (frames, 1), and tell when each turn of the script is spoken in it.
 
-    Lines that hold no sound are left out; with none at all the recording is empty.
+    Lines that contain no sound are left out; with none at all the recording is empty.
     """
     cut = [cut_silence(sound, rate) for sound in sounds]
     gains = _gains(lines, cut, rate)
@@ -315,7 +315,7 @@ def make_speakable(text: str, laugh: str = "") -> str:
     """Strip a text of emoji, control characters and markup; make typographic forms plain and cut runs of a sign.
 
     The mark `[laughs]` becomes the engine's own mark of a laugh; it is taken out for engines that have none, which
-    would read the word. Empty where no letter and no digit is left, for then there is nothing to say.
+    would read the word. Empty if no letter and no digit is left, because then there is nothing to say.
     """
     pieces = _LAUGH.split(text.translate(_PLAIN))
     plain = f" {laugh} ".join("".join(map(_plain_character, piece)) for piece in pieces)

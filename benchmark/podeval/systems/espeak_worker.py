@@ -2,7 +2,7 @@
 
 Arguments: the shared library and its data folder. Standard input: JSON,
 `{"seed": n, "parameters": [[id, value], …], "lines": [[voice, pitch, words a minute, text], …]}`. Standard
-output: one record for the start, then one a line: seconds taken (float64), a number (uint32), and so many bytes of
+output: one record for the start, then one per line: seconds taken (float64), a number (uint32), and this many bytes of
 16-bit samples. The first record's number is the sampling rate and no samples follow it.
 """
 

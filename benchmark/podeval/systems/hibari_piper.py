@@ -48,7 +48,7 @@ def load_voice(voice: str, threads: int) -> Any:
 
 
 def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
-    """Say a line, shape (frames,), at `rate` Hz; empty where the line holds no sound.
+    """Say a line, shape (frames,), at `rate` Hz; empty if the line contains no sound.
 
     Raises:
         SpeechFailed: Piper broke.

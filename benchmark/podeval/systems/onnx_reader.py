@@ -28,7 +28,7 @@ class OnnxReader(DialogueReader):
         self._networks: dict[int, Any] = {}
 
     def available(self) -> str | None:
-        """Return None where the packages and the weights are there, else what is missing and its command."""
+        """Return None if the packages and the weights are there, else what is missing and its command."""
         if (missing := super().available()) is not None:
             return missing
         try:
@@ -44,7 +44,7 @@ class OnnxReader(DialogueReader):
 
     @abstractmethod
     def _say_line(self, network: Any, line: SpokenLine, seed: list[int]) -> Samples:
-        """Say a line with the network of its voice, shape (frames,), at `rate`; empty if the line holds no sound.
+        """Say a line with the network of its voice, shape (frames,), at `rate`; empty if the line contains no sound.
 
         Raises:
             SpeechFailed: the engine broke.

@@ -2,7 +2,7 @@
 
 The package `py-nanotts` brings the engine and its voices. The engine is C with state that runs on from line to line,
 and some texts it never finishes; so each script is spoken in a child process, whose end ends nothing else.
-Equal scripts give equal samples, whatever the seed, as long as the package lies in the same folder: from another one
+Equal scripts give equal samples, whatever the seed, as long as the package is in the same folder: from another one
 the engine says some lines a little slower or faster.
 """
 

@@ -1,8 +1,8 @@
 """The child process in which SVOX Pico speaks; run by its path.
 
-Arguments: the folder that holds the package `py_nanotts`. Standard input: JSON,
+Arguments: the folder that contains the package `py_nanotts`. Standard input: JSON,
 `{"volume": factor, "lines": [[voice, speed, text], …]}`. Standard output: one record for the start, whose number is
-the rate, then one a line: seconds taken (float64), a number of bytes (uint32), and so many bytes of 16-bit samples.
+the rate, then one per line: seconds taken (float64), a number of bytes (uint32), and this many bytes of 16-bit samples.
 """
 
 import json

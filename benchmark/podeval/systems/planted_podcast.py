@@ -40,7 +40,7 @@ class PlantedPodcast(OneByOne[Speech]):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """What the podcasts are made of."""
+        """The ingredients of the podcasts."""
         return {"system": "planted_podcast", "music": self.music, "reader": registry.get(READER).generation}
 
     def make_one(self, ask: Ask, seed: int) -> Speech:

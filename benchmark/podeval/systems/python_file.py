@@ -1,4 +1,4 @@
-"""A function in a Python file is a system: whoever has a model in Python writes one function, and nothing else.
+"""A function in a Python file is a system: anyone who has a model in Python writes one function, and nothing else.
 
     speak(turns, voices, language) -> (samples, rate)       reads a script aloud
     write(prompt, language) -> text, or a list of turns     writes a script
@@ -52,7 +52,7 @@ _EXAMPLE = "my_tts.py:speak"
 
 @dataclass(frozen=True)
 class HeardTurn:
-    """What was said in a conversation so far; `audio` is the path of a person's recording, None of our own answers."""
+    """The conversation so far; `audio` is the path of a person's recording, None of our own answers."""
 
     who: Literal["user", "system"]
     words: str
@@ -157,7 +157,7 @@ class PythonSystem(OneByOne[Product]):
         return samples, int(rate)
 
     def _read_script(self, result: Any) -> tuple[str, list[dict[str, str]] | None]:
-        """Read what a function gave as a script: its text, and its turns where it has some."""
+        """Read what a function gave as a script: its text, and its turns if it has some."""
         if isinstance(result, str):
             text = strip_reasoning(result)
             if not text:

@@ -2,7 +2,7 @@
 
 An `Ask` is the same for every system, wherever it runs, and as JSON it is a line of a job's items. A built-in system, a
 model that an adapter opened, supplied files: each is an `OutputMaker` and makes `Speech`, a `WrittenScript` or
-`SpokenAnswers` of what it is asked. Whoever keeps these looks at what was made, never at who made it.
+`SpokenAnswers` of what it is asked. Anyone who keeps these looks at what was made, never at who made it.
 """
 
 import io
@@ -50,7 +50,7 @@ class Reference(JobPart):
 
 
 class RecordedUserTurn(JobPart):
-    """What a person says in one turn of a conversation: a recording, and its words where they are known."""
+    """What a person says in one turn of a conversation: a recording, and its words if they are known."""
 
     id: Annotated[str, Field(pattern=ITEM_ID)]
     audio: str | None = None
@@ -120,7 +120,7 @@ class Speech:
     Attributes:
         samples: float32, shape (frames, channels) or (frames,).
         rate: sampling rate in Hz.
-        turns: spoken turns in order, without those that hold nothing speakable; none where their times are unknown.
+        turns: spoken turns in order, without those that contain nothing speakable; none if their times are unknown.
         wall_seconds: time of synthesis and assembly, without loading models; of several items at once an equal share.
         load_seconds: time spent on loading models and starting engines.
         details: provenance, such as engine versions, which voice read whom, and which turns were unspoken.
@@ -260,7 +260,7 @@ class SpeakingSystem(OneByOne[Speech]):
 
     @abstractmethod
     def available(self) -> str | None:
-        """Return None where it can speak now, else a sentence with the one command that helps."""
+        """Return None if it can speak now, else a sentence with the one command that helps."""
 
     @abstractmethod
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
@@ -268,7 +268,7 @@ class SpeakingSystem(OneByOne[Speech]):
 
         Raises:
             BadInput: the script cannot be spoken by this system: its language, its speakers, no words.
-            ModelMissing: something has to be installed first; says what `available` says.
+            ModelMissing: something must be installed first; says what `available` says.
             SpeechFailed: the engine broke or stayed silent.
         """
 

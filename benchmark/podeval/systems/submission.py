@@ -232,7 +232,7 @@ class ReportedFigure(DocumentPart):
 
     @property
     def place(self) -> tuple[str | None, ...]:
-        """What the figure is of; no two figures of a system share it."""
+        """The identity of a figure; no two figures of a system share it."""
         return (self.benchmark, self.paper, self.variant, self.printed, self.breakdown, self.group)
 
 

@@ -34,7 +34,7 @@ _RESULTS: Location = ("source", "results")
 class DocumentProblem:
     """One mistake: in which file, where (line and column, from 1), in which field, and what to do about it.
 
-    The column is 0 where a line has no columns to tell, as in a table.
+    The column is 0 if a line has no columns to tell, as in a table.
     """
 
     file: str
@@ -61,7 +61,7 @@ class BadDocument(BadInput):
 
 @dataclass
 class _Located:
-    """Plain data, and where its values are: in a document of YAML, and in a file of results beside it."""
+    """Plain data, and where its values are: in a document of YAML, and in a file of results next to it."""
 
     file: str
     data: Any
@@ -120,7 +120,7 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
         BadDocument: it is not a valid document; every mistake has its line and field.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        raise BadInput(f"{name} is larger than {MAX_BYTES // 1024} KiB; put long results in a CSV file beside it")
+        raise BadInput(f"{name} is larger than {MAX_BYTES // 1024} KiB; put long results in a CSV file next to it")
     try:
         document = _Located(name, read_yaml(text, MAX_BYTES), yaml.compose(text, PLAIN_LOADER))
     except BadInput as error:
@@ -136,7 +136,7 @@ def parse_form(data: dict[str, Any]) -> Submission:
 
     Raises:
         BadDocument: it is not valid; every mistake has its field.
-        BadInput: there is something in it that is no text.
+        BadInput: there is something in it that is not text.
     """
     try:
         document = _validate(_Located("the form", data), None)
@@ -173,7 +173,7 @@ def _read(file: Path) -> str:
 
 
 def _refuse_repeated_fields(document: _Located, node: yaml.Node | None, path: Location) -> None:
-    """Refuse a field that a block holds twice, of which YAML would read the last."""
+    """Refuse a field that occurs twice in a block, because YAML would read the last one."""
     if isinstance(node, yaml.SequenceNode):
         for index, entry in enumerate(node.value):
             _refuse_repeated_fields(document, entry, (*path, index))

@@ -114,7 +114,7 @@ def read_book(path: Path) -> Book:
     pieces = _read_epub(path) if ending == ".epub" else _read_json(path) if ending == ".json" else _read_plain(path)
     book = _number_sections(pieces)
     if not any(passage.kind == "body" for passage in book.passages):
-        raise BadInput(f"{path} holds no words to read aloud, only headings, front matter or notes")
+        raise BadInput(f"{path} contains no words to read aloud, only headings, front matter or notes")
     return book
 
 

@@ -142,7 +142,7 @@ def parse_diarised(text: str) -> list[Segment]:
             names the line.
     """
     segments: list[Segment] = []
-    # Not splitlines(): what it takes for a line end may stand inside a text.
+    # Not splitlines(): what it takes for a line end may be inside a text.
     for number, line in enumerate(re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff")), start=1):
         if not line.strip():
             continue
@@ -154,7 +154,7 @@ def parse_diarised(text: str) -> list[Segment]:
             )
         segments.append(segment)
     if not segments:
-        raise BadInput(f"the transcript is empty; it should hold lines of the form {FORM}")
+        raise BadInput(f"the transcript is empty; it should contain lines of the form {FORM}")
     return segments
 
 
@@ -297,7 +297,7 @@ def select_clips(
         BadInput: fewer than one clip is asked for, or no duration can meet the limits.
     """
     if count < 1:
-        raise BadInput(f"at least one clip has to be selected, not {count}")
+        raise BadInput(f"at least one clip must be selected, not {count}")
     if not 0 <= min_seconds <= max_seconds < math.inf:
         raise BadInput(f"no clip can last {min_seconds:g} to {max_seconds:g} s; give a low limit and a high one")
 

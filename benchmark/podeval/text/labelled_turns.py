@@ -56,7 +56,7 @@ _NAMED = regex.compile(
     rf"{_LEAD}(?:(?P<open>[\[【])?{_NAME}(?(open)[\]】]){_DIRECTION}(?:\s++{_CLOCK})?{_COLON}"
     r"(?:(?<=[：︓][*_]*)(?!\d\d\b)|(?=[\s\"“”「『*_(\[（\p{Lu}]|$|[^\x00-\x7f]))"
     rf"|[\[【]{_NAME}[\]】](?:\s++{_CLOCK}\s*$|(?=\s*[^\s:：]))|{_NAME}[*_]*+\s++{_CLOCK}\s*$)\s*+"
-    # A quotation behind a name.
+    # A quotation after a name.
     rf"|\s*+{_NAME}(?=[「『].*[」』]\s*$)"
     rf"|(?:\#+\s*+|\*\*){_NAME}{_DIRECTION}\*{{0,2}}\s*$"
     rf"|\s*@?(?P<name>\p{{Lu}}[\p{{Lu}}\p{{N}} .'’\-]{{1,30}}\p{{Lu}})\.?(?:\s*\([^()]*\))?\s*\^?\s*$"
@@ -333,7 +333,7 @@ def _may_speak(line: LabelledLine) -> bool:
 
 
 def _is_direction(line: LabelledLine) -> bool:
-    """Return whether a line is no speech: a heading, a rule, a direction in brackets, a sound."""
+    """Return whether a line is not speech: a heading, a rule, a direction in brackets, a sound."""
     return not line.sure and any(form.match(line.text) for form in (_HEADING, _SCENE, _DIRECTION_ALONE))
 
 

@@ -195,7 +195,7 @@ def _decide_language(weights: Mapping[str, float], total: float) -> IdentifiedLa
 
 
 def _split_sentences(text: str) -> Iterator[str]:
-    """Yield pieces of the text of at least six words, where it has them, and at most forty."""
+    """Yield pieces of the text of at least six words, if it has them, and at most forty."""
     parts: list[str] = []
     weight = length = 0.0
     for match in _SENTENCE.finditer(text):

@@ -1,6 +1,6 @@
 """Markup around the words of scripts: tags of SSML and HTML, front matter, blocks of code, times of lines.
 
-What only formats is left out; what it leaves is plain text. Tags that name a speaker are read by
+Formatting is removed; the rest is plain text. Tags that name a speaker are read by
 `podeval.text.labelled_turns`.
 """
 

@@ -1,7 +1,7 @@
 """Texts of pages, by message id, from gettext catalogues that Babel reads: one file for each language and page.
 
 The id `plot/shapes/ranked` of `en/LC_MESSAGES/board.po` is `texts["board"]["plot"]["shapes"]["ranked"]`; names that are
-numbers make a list. What a language does not say is said in English.
+numbers make a list. Texts that a language lacks are shown in English.
 """
 
 import gettext
@@ -31,7 +31,7 @@ class PluralText(str):
     rule: Callable[[int], int]
 
     def __new__(cls, forms: tuple[str, ...], rule: Callable[[int], int]) -> Self:
-        """Create the text that is shown where no number is given."""
+        """Create the text that is shown if no number is given."""
         self = super().__new__(cls, forms[-1])
         self.forms, self.rule = forms, rule
         return self

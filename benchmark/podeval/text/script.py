@@ -159,7 +159,7 @@ class Script:
         refuse_longer(sum(len(text) for _, text in turns))
         turns = [(speaker, strip_tags(text)) for speaker, text in turns]
         if all(is_missing(text) for _, text in turns):
-            raise BadInput("the script holds no words; give at least one turn with text")
+            raise BadInput("the script contains no words; give at least one turn with text")
         lost = sum(text.count("\ufffd") for _, text in turns)
         note = f"{lost} characters of the text are \ufffd, because a program could not read them; export it again"
         return cls(tuple(Turn(*turn) for turn in turns), (*notes, note) if lost else tuple(notes))
@@ -239,7 +239,7 @@ def _find_speaker(entry: Mapping[Any, Any]) -> Any:
 
 
 def _find_text(entry: Mapping[Any, Any]) -> Any:
-    """Find the text of a turn, which may be in parts; a value that is no text is returned as it is."""
+    """Find the text of a turn, which may be in parts; a value that is not text is returned as it is."""
     fields = _name_fields(entry)
     for key in _ALTERNATIVES:
         if isinstance(best := fields.get(key), list) and best and isinstance(best[0], Mapping):
@@ -289,7 +289,7 @@ def _read(text: str) -> Any:
         has_turns = bool(_find_entries(data))
         if len(text[end:].strip()) <= (_MOST_BEHIND if has_turns else 0) and not _MORE.search(text, end):
             return data
-        # What is beside turns may be more of them, and turns with their brackets are no words.
+        # What is next to turns may be more of them, and turns with their brackets are no words.
         looks = looks or has_turns
     except (ValueError, RecursionError) as error:  # ValueError also for a number of thousands of digits
         broken = error

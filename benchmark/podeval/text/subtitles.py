@@ -1,7 +1,7 @@
 """The words of subtitles: SubRip (SRT) and WebVTT, without numbers, times, settings, styles and comments.
 
-A WebVTT voice tag, `<v Ann>`, names the speaker of what follows. Text of other formats that is no script, such as ASS
-subtitles or a web page, is refused by name.
+A WebVTT voice tag, `<v Ann>`, names the speaker of what follows. Text of other formats that is not a script, such as
+ASS subtitles or a web page, is refused by name.
 """
 
 import re
@@ -22,7 +22,7 @@ _ROLLING = 1 / 3
 _COMMENT = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t]|$)")
 _VOICE_TAG = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]+([^<>]+)>")
 _STYLE_TAG = re.compile(r"</?(?:v|c|i|b|u|s|font|ruby|rt|lang)\b[^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
-# What may stand before the first element of XML.
+# What may be before the first element of XML.
 _PROLOG = r"\s*(?:<\?xml[^<>]*\?>\s*)?(?:<!--.*?-->\s*)?"
 _OTHER_FORMS = {
     re.compile(

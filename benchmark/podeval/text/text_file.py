@@ -35,7 +35,7 @@ def read_text(path: Path) -> str:
         raise BadInput(f"{path} cannot be read ({error}); save it as plain text or JSON") from None
     text = decode_text(content, str(path))
     if not text.strip():
-        raise BadInput(f"{path} is empty; it should hold a text or a script")
+        raise BadInput(f"{path} is empty; it should contain a text or a script")
     if path.suffix.lower() == ".json" and not _is_json(text):
         raise BadInput(f"{path} cannot be read as JSON; fix it, or name it .txt if it is plain text")
     return text

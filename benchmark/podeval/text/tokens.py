@@ -94,7 +94,7 @@ def require_words(tokens: Sequence[str]) -> None:
         CannotScore: there are tokens, but no letter or digit in them.
     """
     if tokens and not any(character.isalnum() for token in tokens for character in token):
-        raise CannotScore("the text holds no words, only punctuation; give the words of the script")
+        raise CannotScore("the text contains no words, only punctuation; give the words of the script")
 
 
 def tokenise(text: str, language: str = "en") -> list[str]:

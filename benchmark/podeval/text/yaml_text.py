@@ -91,7 +91,7 @@ def read_yaml_file(path: Path, *, trusted: bool = False) -> Any:
 
 
 def find_place(text: str, location: Sequence[str | int]) -> str:
-    """Return where a field stands in a document that was read, as `line 3, column 5`.
+    """Return where a field is in a document that was read, as `line 3, column 5`.
 
     Args:
         text: the document.

@@ -1,4 +1,6 @@
-"""What numbers are worth: metrics and judges against people, judges' biases, printed figures against recomputed."""
+"""How far numbers can be trusted: metrics and judges against people, judges' biases, printed figures against
+recomputed.
+"""
 
 __all__ = [
     "agreement",

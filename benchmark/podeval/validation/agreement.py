@@ -247,7 +247,7 @@ def correlate(
 
 
 def _jackknife(statistic: Statistic, a: Array, b: Array, codes: NDArray[np.intp]) -> float | None:
-    """Return the jackknife's variance of Fisher's z over clusters; None where one leaves nothing to correlate."""
+    """Return the jackknife's variance of Fisher's z over clusters; None if one leaves nothing to correlate."""
     count = int(codes.max()) + 1
     values = [statistic(a[codes != code].tolist(), b[codes != code].tolist()).value for code in range(count)]
     if any(value is None for value in values):

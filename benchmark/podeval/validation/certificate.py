@@ -1,7 +1,7 @@
 """A certificate for a number: what of a figure is the system, and what seed, recogniser, normaliser and averaging.
 
 Error rates are recomputed from the transcripts that the run keeps, with no audio: under each normaliser, each way of
-averaging, for each recogniser and seed that was run. Whoever compares the figure with a printed one sees whether the
+averaging, for each recogniser and seed that was run. Anyone who compares the figure with a printed one sees whether the
 difference is larger than these choices make. For other keys there are seeds and profiles alone.
 """
 
@@ -39,7 +39,7 @@ class Flip:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a run's figure depends on.
+    """The dependencies of a run's figure.
 
     Attributes:
         system: system of the figure.
@@ -47,7 +47,7 @@ class Certificate:
         value: the figure as the run has it, with its interval over items.
         seeds: the figure of each seed.
         choices: the figure under each choice, of the run's own seed; empty for keys that are no error rates.
-        floor: the figure of recordings of people by the same recogniser and normaliser; None where none was named.
+        floor: the figure of recordings of people by the same recogniser and normaliser; None if none was named.
         flips: pairs of systems whose order depends on the choice.
         compared: number of pairs of systems that were compared.
         printed: the figure that it is set against.
@@ -77,13 +77,13 @@ class Certificate:
 
     @property
     def is_inside(self) -> bool | None:
-        """Whether the printed figure lies within what seeds and choices give; None where there is none."""
+        """Whether the printed figure is within what seeds and choices give; None if there is none."""
         low, high = self.extent
         return None if self.printed is None else low <= self.printed <= high
 
     @property
     def is_in_interval(self) -> bool | None:
-        """Whether the printed figure lies in the run's interval over items; None where either is missing."""
+        """Whether the printed figure is in the run's interval over items; None if either is missing."""
         if self.printed is None or self.value.low is None or self.value.high is None:
             return None
         return self.value.low <= self.printed <= self.value.high

@@ -93,7 +93,7 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
 
     Args:
         path: a `.csv` or a file of JSON lines.
-        key: key of the value, where there are several.
+        key: key of the value, if there are several.
 
     Raises:
         BadInput: the file cannot be read, or contains no such values.

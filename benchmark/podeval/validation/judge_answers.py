@@ -62,7 +62,7 @@ class JudgeAnswers:
         replies: the usable answers.
         asked: number of questions that got at least one answer.
         unusable: number of those with a first answer that could not be used.
-        unanswered: number of those without a usable answer in the end.
+        unanswered: number of those without a usable answer finally.
         failed_calls: number of calls without any answer.
         unknown: number of answers to prompts that this version of podeval does not have.
     """
@@ -112,7 +112,7 @@ def read_answers(folder: Path) -> list[JudgeAnswers]:
         before = newest.get(exchange.key)
         if before is None or before[0].series < exchange.series:
             newest[exchange.key] = []
-        # Without its large parts: the messages, and the raw answer beside its text.
+        # Without its large parts: the messages, and the raw answer next to its text.
         light = replace(exchange, messages=(), answer=replace(exchange.answer, raw=None))
         newest[exchange.key].append(light)
     for exchanges in newest.values():
@@ -177,7 +177,7 @@ def _size(what: Mapping[str, Any]) -> tuple[str, float]:
 
 
 def answer_model(prompt: str) -> type[pydantic.BaseModel] | None:
-    """Return the type of the answers to a prompt, by its name; None where there is no such prompt."""
+    """Return the type of the answers to a prompt, by its name; None if there is no such prompt."""
     name = prompt.partition("@")[0]
     models = {models.name: models.answer for models in prompts.list_all_prompts()}
     for prompt_for_turns in (pairwise_judge.build_hearing_prompt, rubric.build_hearing_prompt):

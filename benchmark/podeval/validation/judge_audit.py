@@ -204,7 +204,7 @@ class _Pair:
 
 
 def compare_orders(replies: Sequence[JudgeReply]) -> Orders | None:
-    """Summarise the comparisons among the answers; return None where there are none."""
+    """Summarise the comparisons among the answers; return None if there are none."""
     pairs: dict[Hashable, _Pair] = defaultdict(_Pair)
     for answer in replies:
         preference = read_preference(answer)
@@ -257,7 +257,7 @@ def _orders(pairs: Sequence[_Pair]) -> Orders:
 
 
 def read_preference(answer: JudgeReply) -> int | None:
-    """Return 1 where the first was preferred, -1 the second, 0 neither; None where the answer is not a comparison."""
+    """Return 1 where the first was preferred, -1 the second, 0 neither; None if the answer is not a comparison."""
     if isinstance(answer.value, Choice):
         return {"A": 1, "B": -1, "tie": 0}[answer.value.winner]
     if isinstance(answer.value, Comparison):

@@ -1,4 +1,4 @@
-"""An audit of a judge for readers: its figures as text, beside those that papers print, and as parts of a report."""
+"""An audit of a judge for readers: its figures as text, next to those that papers print, and as parts of a report."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

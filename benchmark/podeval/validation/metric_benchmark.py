@@ -84,7 +84,7 @@ class PairAgreement:
 
 @dataclass(frozen=True)
 class BenchmarkReport:
-    """What is said of metrics and of people's ratings.
+    """The findings on metrics and on people's ratings.
 
     Attributes:
         agreements: each key with each human scale.
@@ -238,7 +238,7 @@ def _remove_controls(
 ) -> dict[str, Estimate]:
     """Return the SRCC without each control that the key is not itself, and without all of them.
 
-    Outputs without a control are left out, and controls that do not vary.
+    Outputs without a control, and controls that do not vary, are left out.
     """
     rows = [
         (mine, liked, *(controls.get(control, {}).get(output) for control in CONTROLS), output[0])

@@ -1,7 +1,7 @@
 """MTalk-Bench's analyses of evaluators (figures 4 to 12), from runs judged by rubrics and logs of battles.
 
 An evaluator of battles is a log: of a judge (`podeval judge battles`), or of people, whose voters are its raters. An
-evaluator of rubrics is a judge that measured runs, or a person who marked criteria with 0 or 1. Whoever fights and
+evaluator of rubrics is a judge that measured runs, or a person who marked criteria with 0 or 1. Anyone who fights and
 measures is one rater if model and revision are, or the name of the person is.
 """
 
@@ -102,7 +102,7 @@ def _read_run(folder: RunFolder) -> Iterator[RubricMarks]:
 
 
 def _measure_answers(folder: RunFolder) -> float | None:
-    """Return the mean over dialogues of the seconds that the system spoke; None where its audio is not there."""
+    """Return the mean over dialogues of the seconds that the system spoke; None if its audio is not there."""
     lengths = []
     for output in folder.readable_outputs():
         try:

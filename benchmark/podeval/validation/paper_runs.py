@@ -1,4 +1,4 @@
-"""Set one's own runs beside the figures that papers print of the same systems: print, ours, difference and verdict.
+"""Set one's own runs next to the figures that papers print of the same systems: print, ours, difference and verdict.
 
 A figure is compared only where a run has the paper's material, the paper's protocol (its preset) and no deviation that
 podeval knows, on nearly every item; the preset says which these are. Of any other, the reason is given and no number. A
@@ -46,15 +46,15 @@ ITEMS_OF_VARIANT: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class RunFigure:
-    """One printed figure beside a run of the same system.
+    """One printed figure next to a run of the same system.
 
     Attributes:
         paper, table, figure: the paper, its table, and the system with what is printed of it.
         printed: the printed value.
         run: the folder of the run.
-        ours: the run's value; None where the two are not comparable, and `why_not` says why.
+        ours: the run's value; None if the two are not comparable, and `why_not` says why.
         low, high: its 95 % interval.
-        inside: whether the printed value, to its digits, lies inside; None without an interval.
+        inside: whether the printed value, to its digits, is inside; None without an interval.
         why_not: why they are not comparable.
     """
 
@@ -159,7 +159,7 @@ def _is_of_preset(content: Mapping[str, Any], metric: Metric, benchmark: Benchma
 # PodEval's listening test: six systems and another set of real podcasts, 17 categories each. People's side is the order
 # of the six that the paper prints (section 7.2 and appendix A.5.2: 17 listeners; no marks are published). So there are
 # six human points, whatever the number of clips. `paper_tables/human_agreement.csv` has the agreement with people that
-# the papers print of metrics and judges, each with its n where the paper states one; `judges.csv` has their audits.
+# the papers print of metrics and judges, each with its n if the paper states one; `judges.csv` has their audits.
 
 ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
 """PodEval's systems as its listeners order them by the naturalness of their dialogue, the best first."""

@@ -58,7 +58,7 @@ _SPREADS = {"spread_input_length": "input_length", "spread_speakers": "speakers"
 class PaperFigure:
     """One printed figure, and its value recomputed from others of the paper, or measured on other material.
 
-    `recomputed` and `difference` are None where that is not possible, and `why_not` says why. `rounding` is the largest
+    `recomputed` and `difference` are None if that is not possible, and `why_not` says why. `rounding` is the largest
     difference that the printed digits explain. `material` says on what a figure was measured here where that is not
     the paper's own material: such a figure need not follow. `of_system` is whether it is a line of a system's results,
     `count` how many figures the line stands for.
@@ -77,7 +77,7 @@ class PaperFigure:
 
     @property
     def difference(self) -> float | None:
-        """Recomputed minus printed; None also on other material, where a difference says nothing."""
+        """Recomputed minus printed; None also for other material, because a difference says nothing there."""
         if self.printed is None or self.recomputed is None or self.material:
             return None
         return self.recomputed - self.printed

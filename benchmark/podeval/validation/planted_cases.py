@@ -157,7 +157,7 @@ def _inject(script: Script, number: int) -> Script:
 
 
 def _credit(script: Script, number: int, names: tuple[str, str]) -> Script:
-    """Name the author of the words and of the cover in a last turn, which is as long whoever wrote the words."""
+    """Name the author of the words and of the cover in a last turn, which is as long anyone who wrote the words."""
     credits = _choose_text(script, _CREDITS, number).format(*names)
     return Script((*script.turns, Turn(script.turns[-1].speaker, credits)))
 

@@ -68,7 +68,7 @@ class RatingFile:
         marks: marks of outputs; a mark of a system as a whole has no page.
         preferences: choices between two systems.
         votes: votes as records, for the analyses of votes.
-        recordings: name of the recording of an output, where the file has one.
+        recordings: name of the recording of an output, if the file has one.
         notes: sentences on what was left out.
     """
 
@@ -275,7 +275,7 @@ def _read_speechjudge(path: Path, records: Records) -> RatingFile:
 
 
 def _read_votes(path: Path) -> RatingFile:
-    """Read votes in any form of `raters.read_votes`; an item, where a vote has one, is that of both outputs."""
+    """Read votes in any form of `raters.read_votes`; an item, if a vote has one, is that of both outputs."""
     votes, preferences = read_votes(path), []
     for number, vote in enumerate(votes):
         row = read_log_record(f"vote {number + 1}", vote)

@@ -113,7 +113,7 @@ def test_criteria_are_written_approved_by_a_person_and_only_then_used(
     assert not any("Raven" in json.dumps(question.body) for question in made.questions)
     with pytest.raises(BadInput, match="8 entries of the review are open"):
         run("judge", "apply", review, *dialogues, "--to", tmp_path / "reviewed")
-    with pytest.raises(BadInput, match="may hold a person's decisions"):
+    with pytest.raises(BadInput, match="may contain a person's decisions"):
         run("judge", "rubrics", *dialogues, "--to", review, *with_judge(made))
 
     data = yaml.safe_load(review.read_text("utf-8"))
@@ -173,7 +173,7 @@ def test_criteria_that_repeat_the_standing_ones_are_asked_again(
     )
     result = run("judge", "rubrics", dialogues[0], "--to", tmp_path / "review.yaml", *with_judge(made))
     assert result.exit_code == 1
-    assert "exists already" in result.stderr
+    assert "already exists" in result.stderr
     assert not (tmp_path / "review.yaml").exists()
 
 
@@ -257,7 +257,7 @@ def test_battles_of_runs_are_read_as_they_are_by_all_that_follows(judge: Callabl
     assert re.search(r"Wren: not ranked: \d more battles, \d more opponents and \d more dialogues are needed", board)
     plan = folder.plan().model_copy(update={"dataset": "another"})
     folder.begin(plan, replace=True)
-    with pytest.raises(BadInput, match="answered other items than those of the dataset here"):
+    with pytest.raises(BadInput, match="answered items that are not in the dataset here"):
         run("judge", "battles", *sources, *with_judge(made))
 
 

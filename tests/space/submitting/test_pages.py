@@ -135,11 +135,11 @@ def test_nobody_submits_as_this_installation_or_in_place_of_what_it_measured(
     document["system"]["id"] = "piper"
     told = sent(as_person("alice"), document, "/submit/check").json()["refusals"]
     assert [each["rule"] for each in told] == ["duplicate"]
-    assert "measured by who runs it" in told[0]["message"]
+    assert "measured by its operators" in told[0]["message"]
     document["source"] = {"kind": "builtin", "runner": "espeak_ng", "role": "baseline"}
     document["system"]["id"] = "best_voice"
     told = sent(as_person("alice"), document).json()["refusals"]
-    assert "entered by who runs this board" in told[0]["message"]
+    assert "entered by the operators of this board" in told[0]["message"]
 
 
 def test_what_people_write_stays_text_on_every_page(as_person: People, hub_client: Any, database: Database) -> None:

@@ -135,10 +135,10 @@ def test_a_server_that_knows_no_seed_is_asked_without_and_that_is_noted() -> Non
         (200, {"error": {"code": 429, "message": "slow down"}}, ServerBusy, "429: slow down"),
         (200, {"error": {"message": "no GPU"}}, SpeechFailed, "answered with an error: no GPU"),
         (200, [{"error": "no GPU"}], SpeechFailed, "no GPU"),
-        (200, [], SpeechFailed, "is no chat completion"),
-        (200, None, SpeechFailed, "is no chat completion"),
+        (200, [], SpeechFailed, "is not a chat completion"),
+        (200, None, SpeechFailed, "is not a chat completion"),
         (200, {"choices": [{"message": [1]}]}, SpeechFailed, "no message|no chat completion"),
-        (204, "", SpeechFailed, "is no chat completion"),
+        (204, "", SpeechFailed, "is not a chat completion"),
     ],
 )
 def test_an_answer_is_judged_by_its_status_whatever_its_body_is(
@@ -152,10 +152,10 @@ def test_an_answer_is_judged_by_its_status_whatever_its_body_is(
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (b"<html>", "is no chat completion"),
-        (b'{"choices": []}', "is no chat completion"),
-        (written_completion("<think>only thoughts</think>"), "holds no words"),
-        (written_completion("<think>Host 1: thoughts that never end"), "holds no words"),
+        (b"<html>", "is not a chat completion"),
+        (b'{"choices": []}', "is not a chat completion"),
+        (written_completion("<think>only thoughts</think>"), "contains no words"),
+        (written_completion("<think>Host 1: thoughts that never end"), "contains no words"),
     ],
 )
 def test_an_answer_without_words_is_the_systems_failure(answer: bytes, reason: str) -> None:

@@ -78,7 +78,7 @@ def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "defa
         variant: `podeval` counts every segment and returns (x + 1) / 2 for a mean cosine x.
     """
     recording.require_sound(SHORTEST)
-    # Nothing is looked for or separated where there is no model for what follows.
+    # Nothing is looked for or separated if there is no model for what follows.
     registry.get_card("harmony", recording.profile)
     if variant == "default" and not find_lasting_music(recording):
         raise CannotScore("no music is heard in the recording, so there is nothing to compare with its speech")

@@ -13,7 +13,7 @@ ending with the recording) but a constant offset and silence of more than a seco
 in the resampler (SoX HQ instead of torchaudio's windowed sinc with 6 zero crossings), which files at 44.1 kHz do not
 need. `variant` selects how others compute it:
 
-- `paper`: the plain similarity, without the scale, as in the paper's formula; all values lie close to 0.5.
+- `paper`: the plain similarity, without the scale, as in the paper's formula; all values are close to 0.5.
 - `repro`: the first 7 s only, of the mean of the channels.
 - `msclap`: channels joined one after the other in time, as the public code reads them.
 - `pcc`: both, as the public script that correlates PAM with listeners (`pcc.py`) does: the first 7 s of the channels

@@ -118,7 +118,7 @@ def reverb_consistency(
 
     Args:
         recording: speech of at least 5 s, which is two windows; channels are averaged, 16 kHz.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         mode: `fast` uses envelopes from a gammatonegram; `slow` uses Hilbert envelopes and takes twenty times as long.
         norm: use normalised SRMR for all values: modulation energies limited to a range of 30 dB, and bands
             up to 30 Hz.

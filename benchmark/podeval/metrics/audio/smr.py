@@ -111,7 +111,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
 
     Args:
         recording: speech with music under at least some of it, one or two channels, 44.1 kHz.
-        variant: `standard` measures by BS.1770 where there is music; `podeval` measures everywhere, on mono stems at
+        variant: `standard` measures by BS.1770 if there is music; `podeval` measures everywhere, on mono stems at
             16 kHz.
     """
     recording.require_sound(SHORTEST_SEGMENT)
@@ -121,7 +121,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
         raise CannotScore("no music is heard under speech")
     rate = registry.get_card("separator", recording.profile).rate
     recording.require_rate(rate)
-    # Find segments of speech, and those of them that lie over music.
+    # Find segments of speech, and those of them that are over music.
     segments = find_speech_segments(recording.speech_stem().speech())
     if not segments:
         raise CannotScore(f"no speech lasts {SHORTEST_SEGMENT:g} s without a pause of more than {LONGEST_PAUSE:g} s")

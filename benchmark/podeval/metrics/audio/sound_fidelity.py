@@ -8,9 +8,9 @@ averaged.
 Differs from the paper, which gives the model the whole file, although its cost grows with the square of the length and
 it was trained on 5 s; `variant="lfs"` does so too, silence and all (version 1.4; it kept the windows before). A
 recording shorter than a window is scored as a whole. Noise or music alone has no PESQ and is unscored.
-What is heard, as by all predictors of opinion here (version 1.3; until 1.2 the speech stem where there was
+What is heard, as by all predictors of opinion here (version 1.3; until 1.2 the speech stem if there was
 music): the recording as it is, without a constant offset, ends without speech cut to half a second, windows with more
-than 60 % of silence or of music alone left out and counted. Where there is music, `pesq_estimate_stem` is the value of
+than 60 % of silence or of music alone left out and counted. If there is music, `pesq_estimate_stem` is the value of
 the separated speech, shown and not ranked; `source="stem"` separates every recording, and is another protocol. The
 range given in the paper, −0.5 to 4.5, is that of narrow-band PESQ, which the model does not estimate.
 """

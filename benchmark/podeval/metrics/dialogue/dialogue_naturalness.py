@@ -108,7 +108,7 @@ def dialogue_naturalness(recording: Recording, *, source: Literal["auto", "mix"]
 
     Args:
         recording: a dialogue of two or more people, 16 kHz.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
     """
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)

@@ -137,7 +137,7 @@ def speaker_attribution(
         recording: speech of two or more people, 16 kHz.
         script: the words with their speakers.
         reference_voices: a recording of each speaker's voice, by which the voices are told apart.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
     """
     recording.require_sound(SHORTEST_VOICE)
     if len(script.speakers) < 2:

@@ -7,12 +7,13 @@ Jensen-Shannon divergence (in bits) between the frequencies of these events and 
 better. People's counts come from public turn times, by kind of conversation: `broadcast` are debates, panels,
 interviews and news (VoxConverse, 411 recordings), `meeting` meetings of mostly four people (AMI, 170 meetings).
 Podcasts are neither; `broadcast` is the nearer kind. Diarisation determines who speaks, and pyannote's segmentation
-when, including two at once. A script is not used, since turns obtained by aligning its words cannot overlap, and who is
-heard counts: a diarisation is therefore computed even if there is a script. Only times are considered, so a short
-answer during another person's turn counts as a backchannel. Recordings with fewer than 15 events are unscored, and with
-few events distances are larger by chance: people have a median of 0.43 with 15 events, 0.29 with 50 and 0.25 with 100
-(docs/studies/turn-taking.md); compare systems on the same scripts. Speech is found to end some 0.1 s early and to start
-late, whereas people's times were corrected by hand. A low distance can be obtained by cutting and overlapping at
+when, including two at once. A script is not used, since turns obtained by aligning its words cannot overlap, and the
+speakers heard count: a diarisation is therefore computed even if there is a script. Only times are considered, so a
+short answer during another person's turn counts as a backchannel. Recordings with fewer than 15 events are unscored,
+and with few events distances are larger by chance: people have a median of 0.43 with 15 events, 0.29 with 50 and 0.25
+with 100 (docs/studies/turn-taking.md); compare systems on the same scripts. Speech is found to end some 0.1 s early and
+to start late, whereas people's times were corrected by hand. A low distance can be obtained by cutting and overlapping
+at
 random: read it together with WER.
 
 Source: floor-transfer offsets as Heldner and Edlund (2010) define them; VoxConverse, Interspeech 2020; AMI, 2005.
@@ -115,7 +116,7 @@ def turn_taking(
 
     Args:
         recording: a dialogue of two or more people, 16 kHz.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         people: the kind of human conversation to compare with.
     """
     recording.require_sound()

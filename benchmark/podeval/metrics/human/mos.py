@@ -3,7 +3,7 @@
 For each question, Q is the mean rating of the listeners, and J is the rating that a judge infers from their written
 reasons (one call per question over all systems). The value is the mean of both, or Q alone if there is no J. `mos` is
 the mean over the six questions that apply to every clip, with an interval clustered by listener; music is reported
-separately. PodEval section 6. Listeners are excluded if they miscount the speakers, rate music where there is none,
+separately. PodEval section 6. Listeners are excluded if they miscount the speakers, rate music if there is none,
 give ratings without a reason, or give the same reason for most of their ratings.
 
 Differs from the paper in not counting the music question for a clip without music (a missing rating rather than a 3),

@@ -104,7 +104,7 @@ def expressive_hierarchy(recording: Recording, *, source: Literal["auto", "mix"]
 
     Args:
         recording: speech, 16 kHz.
-        source: `auto` judges the speech stem where there is music; `mix` judges the recording as it is.
+        source: `auto` judges the speech stem if there is music; `mix` judges the recording as it is.
     """
     recording.require_sound()
     track = recording.speech_track(source)

@@ -109,7 +109,7 @@ def expressive_richness(
 
     Args:
         recording: speech, 16 kHz.
-        source: `auto` judges the speech stem where there is music; `mix` judges the recording as it is.
+        source: `auto` judges the speech stem if there is music; `mix` judges the recording as it is.
         variant: `lfs` rates any remainder as a segment of its own, as the paper does.
     """
     recording.require_sound()

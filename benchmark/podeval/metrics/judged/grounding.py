@@ -1,7 +1,7 @@
 """Topic and grounding: whether a podcast is about its topic, and whether its sources support what it claims.
 
 A judge reads the transcript of what is heard, in parts of at most 1,200 words. `on_topic` is the mean over parts, by
-words, of how far they serve the topic (0, 0.5 or 1), in percent. Where the podcast comes with the sources that it was
+words, of how far they serve the topic (0, 0.5 or 1), in percent. If the podcast comes with the sources that it was
 made from, the judge lists up to twelve claims of each part that could be looked up and says of each whether the sources
 support it, contradict it, or say nothing of it. `grounded` is the percentage of claims that they support,
 `contradicted` of those that they contradict. Every claim is quoted from the part, and what decides on it from the
@@ -194,7 +194,7 @@ def grounding(recording: Recording, request: PodcastRequest) -> Conversation[Res
 
 
 def request_claims(prompt: Prompt, parts: Sequence[tuple[str, Script]], request: PodcastRequest) -> list[JudgeRequest]:
-    """Ask for the claims of each part and for what the sources say of them; nothing where the sources have no words.
+    """Ask for the claims of each part and for what the sources say of them; nothing if the sources have no words.
 
     Args:
         prompt: the question, with a place for the sources and one for the part.
@@ -213,7 +213,7 @@ def request_claims(prompt: Prompt, parts: Sequence[tuple[str, Script]], request:
 
 
 def compute_support(claims: Sequence[SourcedClaim]) -> dict[str, float | None]:
-    """Return the percentages of claims that the sources support and contradict; None where there are no claims."""
+    """Return the percentages of claims that the sources support and contradict; None if there are no claims."""
     verdicts = {"grounded": "supported", "contradicted": "contradicted"}
     return {
         key: 100 * sum(claim.verdict == verdict for claim in claims) / len(claims) if claims else None

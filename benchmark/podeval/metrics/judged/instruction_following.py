@@ -210,7 +210,7 @@ def instruction_following(
 
 
 def _percent(findings: Sequence[Mapping[str, Any]], kind: str = "") -> float | None:
-    """Return 100 times the mean score of all requirements or of one kind; None where there is none of that kind."""
+    """Return 100 times the mean score of all requirements or of one kind; None if there is none of that kind."""
     scores = [finding["score"] for finding in findings if kind in ("", finding["kind"])]
     return 100 * sum(scores) / len(scores) if scores else None
 

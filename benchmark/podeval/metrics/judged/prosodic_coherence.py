@@ -135,7 +135,7 @@ def prosodic_coherence(
         reference_text: the words that should be heard, as text or a script.
         runs: number of times that the judge is asked, with seeds counted from 0.
         temperature: temperature at which the judge's answers are sampled.
-        source: `auto` judges the speech stem where there is music; `mix` judges the recording as it is.
+        source: `auto` judges the speech stem if there is music; `mix` judges the recording as it is.
     """
     recording.require_sound()
     track = recording.speech_track(source)

@@ -9,11 +9,11 @@ but raise this value by a hundred. The notes list every stretch with its time; f
 the timeline shows the errors of each minute.
 
 The recogniser's own errors should not count against the system: words that sound alike are treated as equal, and so are
-up to three words in place of as many others. Every other difference is checked again: words where nobody speaks, and
+up to three words in place of as many others. Every other difference is checked again: words if nobody speaks, and
 words that the recogniser no longer finds when it processes the stretch alone, are taken to be its inventions. A second
 recogniser processes the stretch too, if the profile has one for the language (embedded: Whisper tiny.en, English only):
 an omission does not count if either of the two then finds the words, and an insertion does not count if the second
-finds little in its place. Where there is enough voice for them, up to three words count as omitted only if the second
+finds little in its place. If there is enough voice for them, up to three words count as omitted only if the second
 recogniser finds the words around them and none of these. Single English words of one or two letters are never counted,
 nor are sixteen words of three letters that are often swallowed ("and", "the", "was") if only one is missing. Figures
 and signs stand for the words they are read as. The counts that remain on undamaged recordings are in
@@ -152,7 +152,7 @@ def content_errors(recording: Recording, script: Script, *, source: Literal["aut
     Args:
         recording: speech, 16 kHz.
         script: the words that should be heard, as text or a script.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
     """
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)
@@ -195,7 +195,7 @@ def content_errors(recording: Recording, script: Script, *, source: Literal["aut
 def _place_errors(
     alignment: ScriptAlignment, differences: Sequence[ContentDifference], duration: float
 ) -> Iterator[tuple[float, float, float]]:
-    """Yield of each of the script's words, and of each error, when it is and how much it counts."""
+    """Yield the time and the weight of each of the script's words and of each error."""
     for word, partner in zip(alignment.heard, alignment.partners, strict=True):
         if partner is not None:
             yield word.start, 0, 1

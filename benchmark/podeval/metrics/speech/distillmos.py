@@ -12,9 +12,9 @@ ignore smaller differences between files of half a minute.
 Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based speech quality
 assessment", ICASSP 2025; package `distillmos` 0.9.1.
 
-What it hears, as all predictors of opinion here (version 1.5; until 1.4 all of it, and the speech stem where there was
+What it hears, as all predictors of opinion here (version 1.5; until 1.4 all of it, and the speech stem if there was
 music): the recording as it is, without a constant offset, ends without speech cut to half a second, windows with more
-than 60 % of silence or of music alone left out and counted. Where there is music, `distillmos_stem` is the value of the
+than 60 % of silence or of music alone left out and counted. If there is music, `distillmos_stem` is the value of the
 separated speech, shown and not ranked; `source="stem"` separates every recording, and is another protocol.
 
 Differs from the package in that, in using fewer windows for recordings over 39 s, in averaging channels where the
@@ -120,7 +120,7 @@ def place_window_starts(frames: int, size: int = WINDOW, *, spread: bool = False
     Args:
         frames: length of the recording in samples.
         size: length of a window in samples.
-        spread: `ENOUGH` windows may lie further apart than `UPSTREAM_HOP`, up to half a window, and `PLENTY` of them up
+        spread: `ENOUGH` windows may be further apart than `UPSTREAM_HOP`, up to half a window, and `PLENTY` of them up
             to a whole one.
     """
     beyond = max(0, frames - size)

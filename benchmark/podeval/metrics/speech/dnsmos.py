@@ -4,7 +4,7 @@ Mean opinion scores of 1 to 5 predicted by two networks on windows of 9.01 s eve
 overall (OVRL), speech (SIG) and background (BAK) by the P.835 network, overall (P808) by the P.808 network. Higher is
 better. Clean speech rarely exceeds 3.6, and a robotic voice scores little below a person's: read it as a measure of
 noise and distortion, not of naturalness. Distance and reverberation count as distortion, so far-field recordings of
-meetings score 1 to 3. So does music under speech: the recording is scored as it is, and where there is music,
+meetings score 1 to 3. So does music under speech: the recording is scored as it is, and if there is music,
 `ovrl_stem` is the overall quality of its separated speech, shown and not ranked. `source="stem"` separates every
 recording, and is another protocol. The notes give the level of the speech (`speech_level`, dBov).
 
@@ -125,7 +125,7 @@ def dnsmos(
     Args:
         recording: speech; channels are averaged, 16 kHz.
         source: `mix` scores the recording as it is; `stem` the speech that is separated from it, music or not.
-        windows: `exact` scores the windows that hold speech; `upstream` those that the reference code scores.
+        windows: `exact` scores the windows that contain speech; `upstream` those that the reference code scores.
         level: `as_is` keeps the level; `fixed` normalises the speech to −26 dBov.
     """
     recording.require_sound(SHORTEST)
@@ -188,7 +188,7 @@ def rate_samples(
 
 
 def measure_speech_level(recording: Recording) -> float | None:
-    """Return the level of the speech in dBov, the root mean square over its spans; None where none is heard."""
+    """Return the level of the speech in dBov, the root mean square over its spans; None if none is heard."""
     samples = recording.mono()
     spans = [samples[round(s.start * MODEL_RATE) : round(s.end * MODEL_RATE)] for s in recording.speech()]
     power = float(np.mean(np.square(np.concatenate(spans), dtype=np.float64))) if any(map(len, spans)) else 0.0

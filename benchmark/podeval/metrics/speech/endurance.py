@@ -195,7 +195,7 @@ def endurance(
     Args:
         recording: speech of 5 minutes or more, 16 kHz.
         script: the words with their speakers, which then tell who speaks when.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         speakers: number of speakers if there is no script; with 0 no voice is followed.
     """
     recording.require_sound(LONG)
@@ -239,7 +239,7 @@ def choose_parts(script: Script | None) -> dict[str, tuple[Metric, str]]:
 
 
 def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
-    """Return the loudness of each clip in LUFS: the mean power of the windows of 0.4 s whose middle lies in it."""
+    """Return the loudness of each clip in LUFS: the mean power of the windows of 0.4 s whose middle is in it."""
     loudness = track.loudness()
     power, middles = 10 ** (loudness.momentary / 10), loudness.momentary_times - _MOMENTARY / 2
     levels = []
@@ -251,7 +251,7 @@ def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
 
 
 def compare_rates(rates: Floats) -> Floats:
-    """Return how far each rate is from their mean, in percent (natural logarithm); NaN where no word is heard."""
+    """Return how far each rate is from their mean, in percent (natural logarithm); NaN if no word is heard."""
     percent = 100 * np.log(np.where(rates > 0, rates, np.nan))
     difference: Floats = percent - np.nanmean(percent)
     return difference
@@ -297,7 +297,7 @@ def average_by_minute(
 
 
 def remove_speakers(values: Floats, clips: Sequence[Clip], turns: Sequence[SpeakerTurn]) -> Floats:
-    """Return the values with every speaker brought to the mean of all; NaN where none of several speakers speaks.
+    """Return the values with every speaker brought to the mean of all; NaN if none of several speakers speaks.
 
     The value of a clip is taken to be the mean of its speakers' by the time they speak in it (least squares).
     """

@@ -65,7 +65,7 @@ Windows = Mapping[str, Features]
 
 
 class FactorReference(NamedTuple):
-    """What people's recordings are like in one factor.
+    """The distribution of people's recordings in one factor.
 
     Attributes:
         mean, scale: mean and standard deviation of each feature over the windows.
@@ -131,7 +131,7 @@ class PeopleReference:
                 factors = {one: FactorReference(*(stored[f"{one}.{name}"] for name in names)) for one in FACTORS}
         except (OSError, ValueError, KeyError) as error:
             raise BadInput(
-                f"{path} is no reference of human_likeness ({error}); `podeval data likeness-reference` makes one"
+                f"{path} is not a reference of human_likeness ({error}); `podeval data likeness-reference` makes one"
             ) from None
         return cls(factors, about)
 
@@ -210,7 +210,7 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleRefer
     windows = sum(len(one["voice"]) for one in people)
     if len(people) < PLANTED or windows < LEAST or not all(damaged.values()):
         raise BadInput(
-            f"{len(people)} recordings with {windows} windows of 3 s of speech are no reference; give at least "
+            f"{len(people)} recordings with {windows} windows of 3 s of speech make no reference; give at least "
             f"{PLANTED} people and a minute of speech, a recording each"
         )
     factors = {factor: fit_factor([one[factor] for one in people], damaged[factor]) for factor in FACTORS}
@@ -286,7 +286,7 @@ def human_likeness(
 
     Args:
         recordings: the recordings of one system, 16 kHz.
-        source: `auto` scores the speech stem where there is music; `mix` scores recordings as they are.
+        source: `auto` scores the speech stem if there is music; `mix` scores recordings as they are.
         reference: file of another reference, made by `podeval data likeness-reference`; the shipped one by default.
     """
     people = load_reference(Path(reference) if reference else SHIPPED)
@@ -298,7 +298,7 @@ def human_likeness(
             # A copy, so that one recording at a time is in memory.
             recording = replace(one).recording
             if describe_models(recording.profile) != people.about["models"]:
-                raise ModelMissing("the reference was made by other models than this profile's; see docs/metrics.md")
+                raise ModelMissing("the reference was made with models other than this profile's; see docs/metrics.md")
             described.append(describe_windows(recording.speech_track(source)))
         except (BadInput, CannotScore) as reason:
             left_out[one.name] = str(reason)

@@ -3,7 +3,7 @@
 A mean opinion score of about 1 to 5, computed from the mel spectrogram up to 8 kHz at the recording's own sampling rate
 (48 kHz at most), channels averaged. The value is the mean over consecutive windows of 10 s, the last one ending with
 the recording; higher is better. It was trained on the sentences of 16 listening tests, such as those of the Blizzard
-and Voice Conversion Challenges. The last step of its recurrent network determines the score, so that it depends on
+and Voice Conversion Challenges. The last step of its recurrent network determines the score, so it depends on
 where in a window a fault lies: half a second of noise took 0 to 0.4 off a score of 4.2. Resampling the speech changes
 the score by up to 0.1. The weights may not be used commercially (CC BY-NC-SA 4.0).
 
@@ -18,9 +18,9 @@ Differs from the package, which processes the whole file at once and at most 60 
 10 s have the same value. Of several channels, the package reads the one it is asked for, and otherwise their mean, as
 here.
 
-What is heard, as by all predictors of opinion here (version 1.1; 1.0 rated the speech stem where there was music): the
+What is heard, as by all predictors of opinion here (version 1.1; 1.0 rated the speech stem if there was music): the
 recording as it is, without a constant offset, ends without speech cut to half a second, windows with more than 60 % of
-silence or of music alone left out and counted. Where there is music, `nisqa_tts_stem` is the value of the separated
+silence or of music alone left out and counted. If there is music, `nisqa_tts_stem` is the value of the separated
 speech, shown and not ranked; `source="stem"` separates every recording, and is another protocol.
 """
 

@@ -1,7 +1,7 @@
 """Pace: how fast the speakers talk, with what pauses, melody and dynamics, and how much these vary over the recording.
 
 Syllables (English) or characters (Chinese) are counted in the timed transcript; speech comes from voice activity
-detection. Where a script is given, who speaks is known from aligning its words, otherwise from diarisation; this
+detection. If a script is given, who speaks is known from aligning its words, otherwise from diarisation; this
 decides `f0_range`, `energy_range` and notes alone, and the two are different protocols (version 1.1; always diarisation
 before). Both are left out where less than half of the script's words are heard. `speaking_rate` counts syllables per
 second from the first word to the last, `articulation_rate` per second of speech. A pause is at least 0.25 s without
@@ -150,7 +150,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
     Args:
         recording: speech of one or more people, 16 kHz.
         script: the words with their speakers, which then tell whose pitch and level are whose.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
     """
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)
@@ -202,7 +202,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
 
 
 def _find_turns(track: Recording, script: Script | None) -> tuple[Sequence[SpeakerTurn], dict[str, str]]:
-    """Return who speaks when, and the note why nobody knows where too little of the script is heard."""
+    """Return who speaks when, and a note with the reason if too little of the script is heard to know."""
     try:
         return find_speaker_turns(track, script)[0], {}
     except CannotScore as reason:
@@ -233,7 +233,7 @@ def count_rates(transcript: Transcript, windows: Sequence[Clip]) -> list[float]:
 
 
 def measure_repeated(words: Sequence[str]) -> float:
-    """Return the share of words that stand in a run of `RUN` words which is also at another place."""
+    """Return the share of words that are in a run of `RUN` words which is also at another place."""
     plain = ["".join(filter(str.isalnum, word)).casefold() for word in words]
     starts: dict[tuple[str, ...], list[int]] = {}
     for at in range(len(plain) - RUN + 1):
@@ -283,14 +283,14 @@ def describe_pauses(speech: Sequence[Span], turns: Sequence[SpeakerTurn]) -> dic
 
 
 def _speaker_at(turns: Sequence[SpeakerTurn], time: float) -> str:
-    """Return who speaks nearest to a moment; empty where nobody is known."""
+    """Return who speaks nearest to a moment; empty if nobody is known."""
     if not turns:
         return ""
     return min(turns, key=lambda turn: max(turn.start - time, time - turn.end, 0.0)).speaker
 
 
 def _lies_in(clip: Clip, times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return which times lie in a clip; a word between two of its spans belongs to it too."""
+    """Return which times are in a clip; a word between two of its spans belongs to it too."""
     inside: np.ndarray[Any, Any] = (times >= clip[0].start) & (times < clip[-1].end)
     return inside
 

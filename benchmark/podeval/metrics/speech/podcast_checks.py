@@ -152,8 +152,8 @@ def podcast_checks(recording: Recording, request: PodcastRequest) -> Score:
 def find_repetitions(words: Sequence[str]) -> list[Repetition]:
     """Find the stretches of at least `RUN` words that were said before, in order; each word counts once.
 
-    A stretch goes on as long as the words follow each other as before, and each is set against the last time before it
-    that its first words were said.
+    A stretch continues as long as the words follow each other as before, and each is set against the last time before
+    it that its first words were said.
     """
     plain = [keep_letters(word) for word in words]
     seen: dict[tuple[str, ...], int] = {}

@@ -54,7 +54,7 @@ class GenerationLog:
     def parse(cls, source: "str | Mapping[str, Any] | Iterable[Mapping[str, Any]] | GenerationLog") -> "GenerationLog":
         """Parse a log: an object with `wall_seconds`, `audio_seconds` and perhaps `hardware`, a list of such, or JSON.
 
-        An object may have `speech_seconds`; of what was streamed `time_to_first_audio` and `underrun`, and the `parts`
+        An object may have `speech_seconds`; for streamed sound `time_to_first_audio` and `underrun`, and the `parts`
         it was made of, each with `wall_seconds` and `audio_seconds`.
 
         Raises:

@@ -81,7 +81,7 @@ def sptd(
     Args:
         recording: speech of two or more people, 16 kHz.
         script: the words with their speakers, which then tell who speaks when.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `paper` is Eq. 1; `podeval` halves the distance as the public code does.
         embeddings: `windows` embeds windows of 3 s; `segments` whole segments above 3 s, as the public code does.
         speakers: number of speakers expected; if fewer are heard, the recording is unscored, and if more are heard,
@@ -114,7 +114,7 @@ def sptd(
 
 
 def _expected_speakers(speakers: int, script: Script | None) -> int:
-    """Return the expected number of speakers, 0 where neither the caller nor a script gives one.
+    """Return the expected number of speakers, 0 if neither the caller nor a script gives one.
 
     Raises:
         BadInput: a number for which there is no distance between speakers, or one that the script contradicts.

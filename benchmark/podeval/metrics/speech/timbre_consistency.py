@@ -100,14 +100,14 @@ def timbre_consistency(
     Args:
         recording: speech, at least 5 s of each speaker that counts, 16 kHz.
         script: the words with their speakers, which then tell who speaks when.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and resamples to 24 kHz first.
         speakers: number of speakers if there is no script; 0 leaves a recording without a script unscored.
         window: length of a window, seconds.
         stride: seconds from the beginning of a window to that of the next.
     """
     if speakers < 0 or (script and speakers and speakers != len(script.speakers)):
-        raise BadInput(f"speakers is the number of people who speak, and of those in the script, not {speakers}")
+        raise BadInput(f"speakers must be the number of people who speak, as in the script, not {speakers}")
     recording.require_sound(window)
     if not script and not speakers:
         return Unscored(UNTOLD, "ours")
@@ -162,7 +162,7 @@ def _voices(
     """Return the speakers, and notes on them.
 
     Raises:
-        CannotScore: no speaker is found, or fewer than are stated where there is no script.
+        CannotScore: no speaker is found, or fewer than are stated if there is no script.
     """
     turns, notes = find_turns(recording, script, speakers)
     voices = recording.voices(turns, *windows)

@@ -3,7 +3,7 @@
 A mean opinion score of about 1 to 5 by UTMOS's strong learner, without its phoneme encoder, as SpeechMOS packages it;
 16 kHz, channels averaged. The value is the mean over consecutive windows of 10 s, the last one ending with the
 recording; higher is better. It was trained on single English sentences by synthetic voices up to 2020 and by people,
-and so says little about turn-taking, other languages or better voices than those. Values may lie slightly outside the
+and so says little about turn-taking, other languages or better voices than those. Values may be slightly outside the
 range.
 
 Not yet run on the real weights, which were not available where podeval was built. The loading code was run on tiny
@@ -15,9 +15,9 @@ Source: Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022"
 Differs from SpeechMOS, which processes the whole file at once, in using windows: recordings of up to 10 s have the same
 value.
 
-What is heard, as by all predictors of opinion here (version 1.1; 1.0 rated the speech stem where there was music): the
+What is heard, as by all predictors of opinion here (version 1.1; 1.0 rated the speech stem if there was music): the
 recording as it is, without a constant offset, ends without speech cut to half a second, windows with more than 60 % of
-silence or of music alone left out and counted. Where there is music, `utmos22_stem` is the value of the separated
+silence or of music alone left out and counted. If there is music, `utmos22_stem` is the value of the separated
 speech, shown and not ranked; `source="stem"` separates every recording, and is another protocol.
 """
 

@@ -1,7 +1,7 @@
 """Semantic diversity (Sem-Div): how far the parts of a text differ in meaning.
 
 The text is cut into consecutive windows of 100 tokens, and a sentence encoder turns each into a vector; the score is
-the mean of 1 − cosine over all pairs of windows. Range 0 to 2, higher is more diverse. Texts on one topic lie near 0.1
+the mean of 1 − cosine over all pairs of windows. Range 0 to 2, higher is more diverse. Texts on one topic are near 0.1
 with BERT and higher with encoders trained to tell texts apart, so values of different encoders are not comparable. The
 tokens of a window are joined by spaces, in Chinese without. Tokens after the last whole window are ignored.
 
@@ -9,7 +9,7 @@ Source: PodEval section 4; the reference profile uses its encoders, BERT base (E
 first token.
 
 Differs from the public code, which drops the last whole window if the text ends with it, gives a text of fewer than two
-windows a score of 0 where we leave it unscored (`variant="podeval"` does both; reproducing published values also
+windows a score of 0 if we leave it unscored (`variant="podeval"` does both; reproducing published values also
 requires the reference profile's BERT), and tokenises Chinese as English. Other languages are unscored.
 """
 

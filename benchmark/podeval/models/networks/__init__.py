@@ -1,1 +1,1 @@
-"""Networks reimplemented from their authors' descriptions, because their packages do not install beside podeval's."""
+"""Networks reimplemented from their authors' descriptions, because their packages do not install next to podeval's."""

@@ -119,7 +119,7 @@ def build_per_window(network: P835Network) -> Network:
 
 @dataclass(frozen=True)
 class Seamed:
-    """A continuous signal inside a stack of layers, with what differs from it at the ends of windows.
+    """A continuous signal inside a stack of layers, with the differences from it at the ends of windows.
 
     Attributes:
         whole: (1, channels, frames, bins) as if the signal had no ends.

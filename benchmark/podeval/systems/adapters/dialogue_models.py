@@ -81,7 +81,7 @@ class Csm(SpeechModel):
 # Dia of transformers speaks dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one.
 #
 # A voice is drawn with every call; it is kept by prompting with a recording of it and its words. Speakers without a
-# reference recording are prompted with their own first line. The codec (DAC) is another repo: it lies under
+# reference recording are prompted with their own first line. The codec (DAC) is another repo: it is under
 # `audio_tokenizer/` in the model's folder, or is given as the base.
 
 _PIECE = 0
@@ -138,7 +138,9 @@ class Dia(SpeechModel):
         """Generate what follows the prompts, whose texts are tagged."""
         seconds = sum(len(prompt.samples) for prompt in prompts) / self.rate
         if seconds > 2 * self.prompt_seconds:
-            raise BadInput(f"reference voices of {seconds:.0f} s leave Dia no room; give some five to ten seconds each")
+            raise BadInput(
+                f"reference voices of {seconds:.0f} s leave Dia no room; give about five to ten seconds each"
+            )
         # One recording of all prompts, one after the other.
         recordings = [np.concatenate([prompt.samples for prompt in prompts])] if prompts else []
         spoken = " ".join(str(prompt.text) for prompt in prompts)

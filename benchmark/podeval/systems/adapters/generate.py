@@ -73,7 +73,7 @@ def limit_time(seconds: float) -> Iterator[None]:
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        raise TookTooLong(f"it was not done after {seconds:g} s")
+        raise TookTooLong(f"it did not finish within {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, interrupt)
     # Again and again: a library may catch the first interruption and go on.
@@ -100,7 +100,7 @@ class Batches:
     ) -> Iterator[tuple[Sequence[T], R | PodevalError]]:
         """Yield every batch with what work made of it, or with the error it ended in.
 
-        What failed together is tried again one by one, so that no item fails for another's sake.
+        A failed batch is tried again one by one, so that no item fails because of another.
         """
         rest = list(items)
         while rest:
@@ -195,7 +195,7 @@ def _make_share(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Se
 
 
 def _die_with_parent() -> None:
-    """End this copy with its launcher, as it must not write beside the next one's."""
+    """End this copy with its launcher, as it must not write next to the next one's."""
     import ctypes
 
     with contextlib.suppress(OSError, AttributeError):  # not on Linux
@@ -251,7 +251,7 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
         with limit_time(seconds * len(batch)):
             return maker.make(batch, seed)
     except (RuntimeError, ValueError, LookupError, ArithmeticError) as error:
-        # After an error inside CUDA nothing works any more: this process has to end and begin anew.
+        # After an error inside CUDA nothing works any more: this process has to end and begin again.
         if is_out_of_memory(error) or "CUDA error" in str(error):
             raise
         reason = " ".join(str(error).split())[:300]

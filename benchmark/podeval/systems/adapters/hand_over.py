@@ -1,7 +1,7 @@
 """`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate, and hand each finished item over at once.
 
 For containers whose results folder is object storage: only whole files are written there, each once, and none is
-appended to, renamed or locked. `files/` holds what was made, `lines/<item>.<seed>.json` the line of its log, written
+appended to, renamed or locked. `files/` contains what was made, `lines/<item>.<seed>.json` the line of its log, written
 after its files; `ended.json`, last, how the generation ended. A container that is started again takes back what the
 one before it handed over, and makes the rest.
 """

@@ -94,7 +94,7 @@ class Bark(SpeechModel):
 
 
 def list_voices(folder: Path) -> dict[str, list[dict[str, str]]]:
-    """List the voices by language, in the order of their numbers; those of `v2/` where there are some.
+    """List the voices by language, in the order of their numbers; those of `v2/` if there are some.
 
     Raises:
         BadInput: the file that names them is not as it should be.
@@ -131,7 +131,7 @@ def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any
         except (ValueError, OSError, EOFError) as error:
             raise BadInput(f"{name} is not a readable array ({error})") from None
         if not isinstance(array, np.ndarray) or array.ndim != _PARTS[part] or array.dtype.kind not in "iu":
-            raise BadInput(f"{name} is no {part}: integers in {_PARTS[part]} dimensions")
+            raise BadInput(f"{name} is not a {part}: it needs integers in {_PARTS[part]} dimensions")
         arrays[part] = array.astype(np.int64)
     return arrays
 
@@ -191,8 +191,8 @@ class Vits(SpeechModel):
 
 # Higgs Audio v2 of transformers says lines as codes of eight books, which a codec of its own makes sound.
 #
-# A voice is kept by what was said before: a line of the voice with its recording stands before the line to be said. The
-# codec lies under `audio_tokenizer/` in the model's folder, or is given as the base. transformers imports torchaudio
+# A voice is kept by what was said before: a line of the voice with its recording is before the line to be said. The
+# codec is under `audio_tokenizer/` in the model's folder, or is given as the base. transformers imports torchaudio
 # for it, which resamples the recordings of voices; the extra `podeval[higgs]` brings it.
 
 _LONGEST_LINE_SECONDS = 60.0
@@ -259,7 +259,7 @@ class HiggsAudio(SpeechModel):
     def _inputs(self, messages: list[dict[str, Any]], recordings: Sequence[Samples]) -> Any:
         processor = self._processor
         rendered = processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        # What is to be said begins where sound begins; a template may leave that mark to its reader.
+        # What must be said begins where sound begins; a template may leave that mark to its reader.
         if not rendered.rstrip().endswith(processor.audio_bos_token):
             rendered += processor.audio_bos_token
         return processor(text=[rendered], return_tensors="pt", **self.pack_recordings(recordings))
@@ -270,7 +270,7 @@ def _message(role: str, text: str) -> dict[str, Any]:
 
 
 def _require_torchaudio() -> None:
-    """Check that torchaudio loads beside this build of torch.
+    """Check that torchaudio loads next to this build of torch.
 
     Raises:
         ModelMissing: it does not; with the reason.

@@ -1,6 +1,6 @@
 """A folder of files is opened with transformers: without a network or code of the folder, and from safetensors only.
 
-A copy of a model lies on one device where it fits; where it does not, accelerate spreads it over all GPUs.
+A copy of a model is on one device where it fits; if it does not, accelerate spreads it over all GPUs.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ def choose_device(requested: str | None) -> str:
 
 
 def count_fitting_copies(folder: Path, requested: str | None) -> int:
-    """Count the copies of the model that fit on GPUs of their own; 1 where there is none, or where it fits on none."""
+    """Count the copies of the model that fit on GPUs of their own; 1 if there is none, or where it fits on none."""
     import torch
 
     if requested is not None or os.environ.get("PODEVAL_DEVICE") or not torch.cuda.is_available():
@@ -90,7 +90,7 @@ def open_codec(job: Job, title: str, kind: str) -> Path:
     """Return the folder of the codec of a job's model: `audio_tokenizer/` in the model's own, or the base.
 
     Raises:
-        BadInput: there is neither, or it is no codec of this `model_type`.
+        BadInput: there is neither, or it is not a codec of this `model_type`.
     """
     own = job.model_folder / CODEC
     codec = own if (own / "config.json").is_file() else job.base_folder

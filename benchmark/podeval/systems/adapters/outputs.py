@@ -2,13 +2,14 @@
 
 A file an item, named by the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, …; a script as `ep_01.json` or
 `ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or as `manifest.jsonl` says: lines
-`{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds` and `text` where
-they are known, and with how the output came about: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`,
+`{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds` and `text` if
+they are known, and with how the output were made: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`,
 `given`), as `podeval.runs.conditions` has them. A podcast may be called as its topic is, and may have the text that it
-was made from beside it (`ep_01.sources.txt`, or `"sources": [files]` in its line). In the names of recordings case does
-not matter, nor whether a space, a hyphen or an underscore is written; in a manifest, nor which slash is.
+was made from next to it (`ep_01.sources.txt`, or `"sources": [files]` in its line). In the names of recordings case
+does not matter, nor whether a space, a hyphen or an underscore is written; in a manifest, nor which slash is.
 
-Files are decoded here, so that whoever measures reads only what podeval wrote. `OwnOutputs` is a folder of the user's
+Files are decoded here, so that anyone who measures reads only what podeval wrote. `OwnOutputs` is a folder of the
+user's
 own: each output is known by the SHA-256 of its files, so that a file which appears later is taken in, and one that
 changes under a finished run is noticed.
 """
@@ -56,7 +57,7 @@ LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=4 * 
 """Limits of one supplied recording: four hours at most."""
 
 _NAMED = 12
-"""Files that are named where a folder has none."""
+"""Files that are named if a folder has none."""
 
 _MANIFEST_MOST = 64 * 2**20
 _LINE_MOST, _LINES_MOST = 2**20, 100_000
@@ -131,7 +132,7 @@ class Supplied(OneByOne[Product]):
         name = self._find_file(ask.id, kinds, ask.topic or "")
         if name is None:
             # Without the item's name, so that what many items lack is one reason.
-            raise SpeechFailed(f"nothing was supplied: no file is called as the item is, with .{kinds[0]} or its like")
+            raise SpeechFailed(f"nothing was supplied: no file has the item's name, with .{kinds[0]} or its like")
         if ask.prompt is not None:
             return ManifestLine(item=ask.id, script=name)
         sources = [f"{ask.id}.sources.{end}" for end in ("txt", "md")] if ask.topic else ()
@@ -226,7 +227,7 @@ def resolve_plain(folder: Path, name: str) -> Path:
 
 
 def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
-    """Read the manifest's lines by item and seed; empty where there is no manifest.
+    """Read the manifest's lines by item and seed; empty if there is no manifest.
 
     Raises:
         BadInput: a line is not as it should be; says which and why.
@@ -237,14 +238,14 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
     if not path.is_file():
         return {}
     if path.stat().st_size > _MANIFEST_MOST:
-        raise BadInput(f"{MANIFEST} is {path.stat().st_size} bytes long; {_MANIFEST_MOST} are the most")
+        raise BadInput(f"{MANIFEST} is {path.stat().st_size} bytes long; at most {_MANIFEST_MOST} are allowed")
     lines: dict[tuple[str, int | None], ManifestLine] = {}
     for number, line in enumerate(path.read_bytes().removeprefix(BOM_UTF8).splitlines(), 1):
         if not line.strip():
             continue
         # Parsed JSON takes up to sixty times its size, and an entry half a kilobyte.
         if len(line) > _LINE_MOST or len(lines) == _LINES_MOST:
-            raise BadInput(f"{MANIFEST}, line {number}: {_LINES_MOST:,} lines of {_LINE_MOST:,} bytes are the most")
+            raise BadInput(f"{MANIFEST}, line {number}: {_LINES_MOST:,} lines of {_LINE_MOST:,} bytes are the limit")
         entry: ManifestLine = parse_json(ManifestLine, line, f"{MANIFEST}, line {number}")
         if (entry.item, entry.seed) in lines:
             raise BadInput(f"{MANIFEST}, line {number}: {entry.item} appears twice; remove one")
@@ -256,7 +257,7 @@ class OwnOutputs(Supplied):
     """A reader of a folder of the user's own."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the manifest, where there is one.
+        """Read the manifest, if there is one.
 
         Raises:
             BadInput: there is no such folder, or a line of its manifest is not as it should be.
@@ -264,25 +265,27 @@ class OwnOutputs(Supplied):
         if not folder.is_dir():
             raise BadInput(
                 f"there is no folder {folder}; --outputs takes a folder with a file for each item, and "
-                "`podeval data items` prints how they are called and what is to be in them"
+                "`podeval data items` prints their names and what they must contain"
             )
         super().__init__(folder)
         self.folder = folder
 
     @property
     def generation(self) -> dict[str, Any]:
-        """How the outputs came about, as far as anybody here knows."""
+        """How the outputs were made, as far as anybody here knows."""
         return {"system": "outputs", "kind": "outputs"}
 
     def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
-        """Find what there is for an item and a seed; beside the first, `<item>.<seed>.wav` or a line with that seed."""
+        """Find what there is for an item and a seed; next to the first, `<item>.<seed>.wav` or a line with that
+        seed.
+        """
         line = self.manifest.get((ask.id, seed))
         if line is not None or not seed:
             return line or super().find_entry(ask, seed)
         return super().find_entry(ask.model_copy(update={"id": f"{ask.id}.{seed}", "topic": None}), 0)
 
     def fingerprint(self, ask: Ask, seed: int) -> str | None:
-        """Return the SHA-256 of an item's files together; None where there is nothing for it yet."""
+        """Return the SHA-256 of an item's files together; None if there is nothing for it yet."""
         try:
             files = [resolve_plain(self.folder, name) for name in _files_of(self.find_entry(ask, seed))]
         except SpeechFailed:
@@ -332,7 +335,7 @@ def _spell(name: str) -> str:
 
 
 def check(folder: Path, base: Path | None = None) -> None:
-    """See `Adapter`: it takes a folder, with a manifest that can be read where there is one."""
+    """See `Adapter`: it takes a folder, with a manifest that can be read if there is one."""
     if not folder.is_dir():
         raise BadInput(f"there is no folder {folder} with outputs")
     read_manifest(folder)

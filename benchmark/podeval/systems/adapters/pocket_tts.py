@@ -3,7 +3,7 @@
 Pocket TTS keeps a voice by prompting with a recording of it: the reference, else the speaker's own first line. Phonon
 hears voices through a codec that is not in transformers, so that its voices are those that its repo ships as latents:
 files `voices/<name>.safetensors`, one tensor (frames, audio_prompt_dim) each; without any, a voice is drawn with every
-line. The codec of both lies under `audio_tokenizer/` in the model's folder, or is given as the base.
+line. The codec of both is under `audio_tokenizer/` in the model's folder, or is given as the base.
 """
 
 import json
@@ -85,7 +85,7 @@ class GradiumPhonon(PocketTts):
         self._voices = _read_voices(job.model_folder, int(self._model.config.audio_prompt_dim))
 
     def voices(self, language: str) -> int | None:
-        """Return how many voices its repo ships; one, which is drawn anew, where there is none."""
+        """Return how many voices its repo ships; one, which is drawn again, if there is none."""
         return max(1, len(self._voices))
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
@@ -97,7 +97,7 @@ def _read_voices(folder: Path, width: int) -> list[Any]:
     """Read the voices that a repo ships, by name.
 
     Raises:
-        BadInput: a file holds no latents of a voice.
+        BadInput: a file contains no latents of a voice.
     """
     from safetensors.torch import load_file
 

@@ -1,6 +1,6 @@
 """Settings of generation have names: the model's own, and those under which the papers' figures were made.
 
-What a preset leaves open (None) is as the model's own repo has it. A preset is part of a score's protocol.
+Settings that a preset leaves open (None) are those of the model's own repo. A preset is part of a score's protocol.
 """
 
 import shutil
@@ -148,11 +148,11 @@ REFERENCE_VOICES: tuple[LfsVoice, ...] = (
 def list_reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...]:
     """List the recordings of a language's voices in a folder, adults first, women and men in turn.
 
-    A recording of voice 9 is `09.wav` or `09.flac`; `09.txt` beside it holds its words.
+    A recording of voice 9 is `09.wav` or `09.flac`; `09.txt` next to it holds its words.
 
     Args:
         language: `en` or `zh`.
-        folder: whoever runs the benchmark fills it; None has no voices.
+        folder: anyone who runs the benchmark fills it; None has no voices.
     """
     if folder is None:
         return ()

@@ -26,7 +26,7 @@ from podeval.text.reasoning import strip_reasoning
 
 GPU_BATCH, CPU_BATCH = 8, 2
 NEW_TOKENS = 4_096
-"""The longest answer where neither the preset nor the model's repo says one."""
+"""The longest answer if neither the preset nor the model's repo says one."""
 
 _THINKING = "<think>"
 _THOUGHT = "</think>"
@@ -121,7 +121,7 @@ class LanguageModel:
             raise SpeechFailed(f"the model was still thinking after {len(answer)} tokens and wrote no script")
         text = strip_reasoning(self._clean(raw, answer))
         if not text:
-            raise SpeechFailed(f"the model's answer of {len(answer)} tokens holds no words")
+            raise SpeechFailed(f"the model's answer of {len(answer)} tokens contains no words")
         return {"text": text, "tokens": len(answer), "prompt_tokens": prompt, "whole": stop is not None}
 
     def _clean(self, raw: str, tokens: list[int]) -> str:
@@ -136,7 +136,8 @@ class LanguageModel:
 
 
 def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
-    """Return a generation config that takes the most probable token, and the processors that make this a draw by row.
+    """Return a generation config that takes the most probable token, and the processors that turn this into a draw per
+    row.
 
     Args:
         config: the configuration of generation; its temperature, top_k, top_p and min_p count if it samples.
@@ -235,7 +236,7 @@ def check(folder: Path, base: Path | None = None) -> None:
     if not (folder / "adapter_model.safetensors").is_file():
         raise BadInput("the adapter has no adapter_model.safetensors; save it with peft's save_pretrained")
     if base is None:
-        raise BadInput("the repo holds a LoRA adapter; name the model it adapts under base, with its commit")
+        raise BadInput("the repo contains a LoRA adapter; name the model it adapts under base, with its commit")
     if is_lora(base):
         raise BadInput("the base of an adapter must be a whole model, not another adapter")
     check(base)
@@ -250,7 +251,7 @@ def open_writer(job: Job, preset: Preset) -> ScriptWriter:
 
 
 def is_lora(folder: Path) -> bool:
-    """Tell whether a folder holds an adapter of peft and no whole model."""
+    """Tell whether a folder contains an adapter of peft and no whole model."""
     return (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file()
 
 

@@ -49,11 +49,11 @@ def check_voices_file(path: Path) -> None:
     """
     name = path.name
     if path.stat().st_size > _LARGEST:
-        raise BadInput(f"{name} is {path.stat().st_size} bytes; {_LARGEST} are the most")
+        raise BadInput(f"{name} is {path.stat().st_size} bytes; at most {_LARGEST} are allowed")
     try:
         # Each file of the archive becomes an object of a kilobyte when it is opened, however many it lists.
         if path.read_bytes().count(b"PK\1\2") > _MEMBERS_MOST:
-            raise BadInput(f"{name} holds more than a dictionary of tensors needs ({_MEMBERS_MOST:,} files)")
+            raise BadInput(f"{name} contains more than a dictionary of tensors needs ({_MEMBERS_MOST:,} files)")
         with zipfile.ZipFile(path) as archive:
             if sum(member.file_size for member in archive.infolist()) > _LARGEST:
                 raise BadInput(f"{name} unpacks to more than {_LARGEST} bytes")
@@ -61,7 +61,7 @@ def check_voices_file(path: Path) -> None:
                 raise BadInput(f"{name} is compressed, which torch.save does not do; save it again")
             (program,) = (member for member in archive.infolist() if member.filename.endswith("/data.pkl"))
             if program.file_size > _PROGRAM_MOST:
-                raise BadInput(f"{name} holds more than a dictionary of tensors needs ({program.file_size} bytes)")
+                raise BadInput(f"{name} contains more than a dictionary of tensors needs ({program.file_size} bytes)")
             _check_program(archive.read(program), name)
     except (zipfile.BadZipFile, OSError, ValueError, KeyError, NotImplementedError, RuntimeError, MemoryError) as error:
         raise BadInput(f"{name} is not what torch.save writes ({error or type(error).__name__})") from None
@@ -72,12 +72,12 @@ def _check_program(program: bytes, name: str) -> None:
     for count, (instruction, argument, _) in enumerate(pickletools.genops(program)):
         if count >= _INSTRUCTIONS_MOST:
             raise BadInput(
-                f"{name} holds more than a dictionary of tensors needs ({_INSTRUCTIONS_MOST:,} instructions)"
+                f"{name} contains more than a dictionary of tensors needs ({_INSTRUCTIONS_MOST:,} instructions)"
             )
         if instruction.name not in _PLAIN:
-            raise BadInput(f"{name} may hold code (instruction {instruction.name}); only tensors may be in it")
+            raise BadInput(f"{name} may contain code (instruction {instruction.name}); only tensors may be in it")
         if instruction.name == "GLOBAL" and not _NAMES.fullmatch(str(argument)):
-            raise BadInput(f"{name} may hold code (it names {argument!r:.80}); only tensors may be in it")
+            raise BadInput(f"{name} may contain code (it names {argument!r:.80}); only tensors may be in it")
 
 
 PATTERNS = (
@@ -105,7 +105,7 @@ _CODE = {pattern.removeprefix("*") for pattern in REFUSED}
 
 
 def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -> Path:
-    """Download what a model may be made of at one commit, into a folder that holds nothing else.
+    """Download what a model may be made of at one commit, into a folder that contains nothing else.
 
     Args:
         repo: a model repo on the Hub.
@@ -121,7 +121,7 @@ def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RemoteEntryNotFoundError
 
     if not _COMMIT.fullmatch(revision):
-        raise BadInput(f"{repo} is to be pinned to a full commit hash of 40 characters, not {revision!r}")
+        raise BadInput(f"{repo} must be pinned to a full commit hash of 40 characters, not {revision!r}")
     if folder.exists() and any(folder.iterdir()):
         raise BadInput(f"{folder} is not empty; give a new folder for the files of {repo}")
     try:
@@ -163,7 +163,7 @@ def check_files(folder: Path) -> None:
             check_voices_file(path)
             continue
         if path.suffix.lower() in _CODE:
-            raise BadInput(f"{name} may hold code; weights are read from .safetensors and settings from .json only")
+            raise BadInput(f"{name} may contain code; weights are read from .safetensors and settings from .json only")
         if path.suffix.lower() == ".json":
             data = _read_json(path, name)
             if name.name not in _VOCABULARIES and "auto_map" in collect_keys(data):
@@ -238,7 +238,7 @@ def check_safetensors(path: Path) -> None:
             raise BadInput(f"{path.name} is not a whole safetensors file; upload it again")
         if length > HEADER_MOST:
             raise BadInput(
-                f"{path.name} has a header of {length} bytes, and {HEADER_MOST} are the most; save more shards"
+                f"{path.name} has a header of {length} bytes, at most {HEADER_MOST} are allowed; save more shards"
             )
         try:
             claimed = parse_header(file.read(length)).claimed
@@ -260,13 +260,13 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _has_voices_file(folder: Path) -> bool:
-    """Return whether a model is of the class whose voices lie in a pickle of tensors."""
+    """Return whether a model is of the class whose voices are in a pickle of tensors."""
     return (folder / "config.json").is_file() and read_config(folder).get("model_type") == MODEL_TYPE
 
 
 def _read_json(path: Path, name: Path) -> Any:
     if path.stat().st_size > _JSON_MOST:
-        raise BadInput(f"{name} is {path.stat().st_size} bytes of JSON; {_JSON_MOST} are the most")
+        raise BadInput(f"{name} is {path.stat().st_size} bytes of JSON; at most {_JSON_MOST} are allowed")
     try:
         return parse_json(path.read_bytes(), _VALUES_MOST)
     except ValueError as error:

@@ -27,7 +27,7 @@ _LANGUAGES = {"en": "English", "zh": "Chinese"}
 
 @dataclass(frozen=True)
 class VoiceClip:
-    """A recording of a voice at the model's rate, shape (frames,), and its words where they are known."""
+    """A recording of a voice at the model's rate, shape (frames,), and its words if they are known."""
 
     samples: Samples
     text: str | None
@@ -76,7 +76,7 @@ class SpeechModel:
         self._options = preset.sampling(*self.sampling)
 
     def open_processor(self, job: Job, device: str) -> Any:
-        """Open what reads its texts and recordings."""
+        """Open the processor of its texts and recordings."""
         return loading.load_reader(self.reader, job.model_folder)
 
     @property
@@ -107,7 +107,7 @@ class SpeechModel:
         return samples
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Say a line after another of the same voice, where there is one, shape (frames,)."""
+        """Say a line after another of the same voice, if there is one, shape (frames,)."""
         raise NotImplementedError
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
@@ -116,7 +116,7 @@ class SpeechModel:
         Args:
             piece: consecutive turns.
             speakers: the speakers of the whole script, in order.
-            clips: reference recordings by speaker, where there are any.
+            clips: reference recordings by speaker, if there are any.
             seed: the seed of what is drawn.
         """
         raise NotImplementedError
@@ -137,7 +137,9 @@ class SpeechModel:
             BadInput: it has none.
         """
         if not reference.text:
-            raise BadInput(f"{self.title} needs the words of a reference voice beside its recording; give its text")
+            raise BadInput(
+                f"{self.title} needs the words of a reference voice in addition to its recording; give its text"
+            )
         return reference
 
 

@@ -1,7 +1,7 @@
 """In speech to speech, each turn of a person is heard and answered in speech, with all turns before it in mind.
 
-Two kinds of system: a cascade, whose folder holds a `transcriber/` (Whisper), a `language_model/` and a `speech/` (of a
-class that text to speech opens); or an omni model, which hears and speaks itself.
+Two kinds of system: a cascade, whose folder contains a `transcriber/` (Whisper), a `language_model/` and a `speech/`
+(of a class that text to speech opens); or an omni model, which hears and speaks itself.
 """
 
 import time
@@ -153,7 +153,7 @@ class QwenOmni:
 
 
 class Qwen25Omni(QwenOmni):
-    """A system that converses, whose voices lie in `spk_dict.pt`; `snapshot` says what may be in it."""
+    """A system that converses, whose voices are in `spk_dict.pt`; `snapshot` says what may be in it."""
 
     network = "Qwen2_5OmniForConditionalGeneration"
     title = "Qwen2.5-Omni"
@@ -206,7 +206,7 @@ RATE = 16_000
 """Hz of what is heard."""
 
 ANSWER_TOKENS = 512
-"""The longest answer in tokens, where neither the preset nor the model's repo says one."""
+"""The longest answer in tokens, if neither the preset nor the model's repo says one."""
 
 SETTINGS = "cascade.json"
 _OMNI = (
@@ -324,7 +324,7 @@ def open_conversation(job: Job, preset: Preset) -> Conversing:
 
 
 def read_system_prompt(folder: Path) -> str:
-    """Read what `cascade.json` tells the language model; empty where there is no such file."""
+    """Read what `cascade.json` tells the language model; empty if there is no such file."""
     if not (folder / SETTINGS).is_file():
         return ""
     settings = read_config(folder, SETTINGS)

@@ -50,7 +50,7 @@ LINE_CLASSES = (
 
 DIALOGUE_CLASSES = (
     ModelClass("dia", "Dia", "English, one or two speakers, about 15 s at once", "dialogue_models:Dia"),
-    ModelClass("csm", "CSM", "English, turn after turn with the turns before in mind", "dialogue_models:Csm"),
+    ModelClass("csm", "CSM", "English, turn by turn, in the context of the turns before", "dialogue_models:Csm"),
     ModelClass(
         "vibevoice",
         "VibeVoice",

@@ -1,6 +1,6 @@
 """Systems behind a server, by the name of the API that it speaks; `podeval run --server` takes its choice from here.
 
-To add one: a subclass of `podeval.systems.servers.connection.ServerSystem` in a file beside these, and its line in
+To add one: a subclass of `podeval.systems.servers.connection.ServerSystem` in a file next to these, and its line in
 `SERVERS`.
 """
 

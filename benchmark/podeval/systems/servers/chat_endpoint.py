@@ -58,8 +58,8 @@ class ChatEndpoint(ServerSystem):
         kind = open_kind(server_kind, connection, model)
         if not kind.chats:
             raise BadInput(
-                f"--server-kind {server_kind} speaks, and neither writes nor answers; give the address of an API like "
-                "OpenAI's, of which --server-kind openai is"
+                f"--server-kind {server_kind} speaks, and neither writes nor answers; give the address of "
+                "an API like OpenAI's (--server-kind openai)"
             )
         first = next((name for name in voice if "=" not in name), cls.voice)
         return cls(kind.connection, model, first, read_fields(field))
@@ -78,7 +78,7 @@ class ChatEndpoint(ServerSystem):
         completion, response = self._ask([{"role": "user", "content": str(ask.prompt)}], seed, {})
         text = strip_reasoning(strip_thoughts(_words_of(completion.message)))
         if not text:
-            raise SpeechFailed("the server's answer holds no words beside its thoughts")
+            raise SpeechFailed("the server's answer contains no words besides its thoughts")
         details = {
             "seed": self.fields.get("seed", seed),
             "requests": response.tries,
@@ -128,9 +128,9 @@ def _read_completion(response: ServerResponse) -> _Completion:
         message = choice["message"]
     except (KeyError, IndexError, TypeError):
         excerpt = " ".join(response.body[:120].decode("utf-8", "replace").split())
-        raise ServerBroke(f"the server's answer is no chat completion: {excerpt!r}") from None
+        raise ServerBroke(f"the server's answer is not a chat completion: {excerpt!r}") from None
     if not isinstance(message, dict):
-        raise ServerBroke("the server's chat completion holds no message")
+        raise ServerBroke("the server's chat completion contains no message")
     usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
     cost = usage.get("cost") if isinstance(usage.get("cost"), int | float) else response.cost
     tokens = {"prompt_tokens": usage.get("prompt_tokens"), "tokens": usage.get("completion_tokens")}
@@ -153,7 +153,7 @@ def _read_answer(turn: RecordedUserTurn, message: Mapping[str, Any], response: S
     """Read the sound and the words of an answer.
 
     Raises:
-        SpeechFailed: it holds no sound.
+        SpeechFailed: it contains no sound.
     """
     audio = message.get("audio")
     if not isinstance(audio, dict) or not isinstance(audio.get("data"), str):

@@ -97,7 +97,7 @@ class ServerResponse:
 
     @property
     def cost(self) -> float | None:
-        """What the server says that the request cost, in its own currency; None where it does not say."""
+        """What the server says that the request cost, in its own currency; None if it does not say."""
         for name in _COST_HEADERS:
             with contextlib.suppress(ValueError, KeyError):
                 return float(self.headers[name])
@@ -110,7 +110,7 @@ class ServerConnection:
 
     Attributes:
         url: base URL, to which `/audio/speech` and similar paths are added.
-        timeout: seconds without a byte after which a request has failed; one that goes on ends after ten times the
+        timeout: seconds without a byte after which a request has failed; one that continues ends after ten times the
             audio's length more.
         pace: keeps requests apart, and so many in flight.
         tries: most times that a request is made.
@@ -137,10 +137,10 @@ class ServerConnection:
         if url.scheme not in ("http", "https") or not url.host:
             raise BadInput(f"--server takes the base URL of a server, such as http://localhost:8000/v1, not {self.url}")
         if url.userinfo or url.query:
-            raise BadInput(f"the server's address holds a secret or a query; give {KEY} in the environment instead")
+            raise BadInput(f"the server's address contains a secret or a query; give {KEY} in the environment instead")
 
     def require(self) -> None:
-        """Refuse to start where nobody listens, and open the connections before requests are timed.
+        """Refuse to start if nobody listens, and open the connections before requests are timed.
 
         Raises:
             BadInput: nothing answers at the address, whatever it would answer.
@@ -217,11 +217,11 @@ class ServerConnection:
         return require_no_error(ServerResponse(response.content, dict(response.headers), (), 0.0, 1))
 
     def get(self, path: str, *, at_root: bool = False) -> Any:
-        """Return what a path answers as JSON; None where it does not.
+        """Return what a path answers as JSON; None if it does not.
 
         Args:
             path: path below the base URL.
-            at_root: whether it is a path of the server itself, beside `/v1`.
+            at_root: whether it is a path of the server itself, next to `/v1`.
         """
         base = self.url.rstrip("/")
         try:
@@ -230,7 +230,7 @@ class ServerConnection:
             return None
 
     def _read_fact(self, address: str) -> bytes:
-        """Read what an address answers; nothing where that is a refusal."""
+        """Read what an address answers; nothing if that is a refusal."""
         with end_after(10.0), self._client.stream("GET", address, headers=self.headers, timeout=10.0) as response:
             if response.status_code != 200:
                 read_refusal(response)  # to its end, so that the connection serves the next request

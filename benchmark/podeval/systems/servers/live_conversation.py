@@ -62,7 +62,7 @@ Recordings = Mapping[str, tuple[Samples, int]]
 
 @dataclass
 class _Response:
-    """What a server says at once, as far as it came.
+    """The part of a response that has arrived.
 
     Attributes:
         name: its id.
@@ -255,7 +255,7 @@ class LiveConversation:
         with contextlib.suppress(ValueError):
             event = parse_json(content, JSON_VALUES_MOST)
         if not isinstance(event, dict) or not isinstance(event.get("type"), str):
-            raise ServerBroke(f"the server sent a message that is no event: {message.data[:80]!r}")
+            raise ServerBroke(f"the server sent a message that is not an event: {message.data[:80]!r}")
         if event["type"] == "error":
             error = read_event_error(event.get("error"), event.get("code"))
             if not str(find_in(event, "error", "event_id")).startswith(_ASIDE):
@@ -292,7 +292,7 @@ class LiveConversation:
         number, channel = max(0, len(self._turns) - 1), self._channel
         name = event.get("response_id") or find_in(event, "response", "id")
         if self._full_duplex:
-            # One response lasts for the whole conversation; what goes on without a pause answers the turn before.
+            # One response lasts for the whole conversation; uninterrupted sound answers the turn before.
             name, goes_on = "", bool(channel.pieces) and self._now - channel.end < SAME_UNIT
             number = channel.pieces[-1].turn if goes_on else number
         name = str(name or f"turn {number}")
@@ -319,7 +319,7 @@ class LiveConversation:
             self._answer_start = self._find_start() if self._answer_start is None else self._answer_start
 
     def _find_start(self) -> float | None:
-        """Find when the answer to the turn that is said begins: the first sound that is not over before the turn is."""
+        """Find the beginning of the answer to a turn being spoken: the first sound that ends after the turn does."""
         number, end = len(self._turns) - 1, self._turns[-1].end if self._turns else 0.0
         pieces = (piece for piece in self._channel.pieces if piece.turn == number and piece.end > end)
         return next((piece.start for piece in pieces), None)

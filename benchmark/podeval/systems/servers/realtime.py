@@ -68,7 +68,7 @@ class RealtimeEndpoint(ServerSystem):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """Everything that changes what is said, as far as a client knows it."""
+        """All settings known to a client that change the speech."""
         about = {"server": self.connection.url, "api": "realtime", "model": self.model, "voice": self.voice}
         timing = {"pace": self.pace, "interrupt_after": self.interrupt_after, "pause": PAUSE}
         return {"system": "server", **about, **timing, "extra": dict(self.fields)}

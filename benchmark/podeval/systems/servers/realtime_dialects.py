@@ -107,7 +107,7 @@ def make_session(
 
 
 def find_in(event: Mapping[str, Any], *names: str) -> Any:
-    """Return what an event has below these names; None where it has nothing."""
+    """Return what an event has below these names; None if it has nothing."""
     value: Any = event
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -124,7 +124,7 @@ def read_event_error(error: Any, code: Any = None) -> HttpError:
 
     Args:
         error: the error, an object or words.
-        code: its code, where it stands beside it.
+        code: its code, where it stands next to it.
     """
     about = error if isinstance(error, Mapping) else {"message": str(error or code), "code": code}
     status = next((_STATUS_OF[str(about[key])] for key in ("code", "type") if str(about.get(key)) in _STATUS_OF), 500)

@@ -72,7 +72,7 @@ class ServerError(Exception):
 
 
 class ServerBroke(SpeechFailed):
-    """The server answered with less than a whole answer; if another try does not mend it, it is the system's fault."""
+    """The server answered with less than a whole answer; if another try does not fix it, it is the system's fault."""
 
 
 def explain_error(error: HttpError, reason: str, sent: Mapping[str, Any]) -> Exception:

@@ -1,7 +1,7 @@
 """The sound of a response: a file, samples without a header, or server-sent events that carry either.
 
 The bytes decide what the sound is, not their label. A label that is none of audio is refused by name, and so is text
-under any label; where the label says nothing (`application/octet-stream`, or none), samples without a header must be
+under any label; if the label says nothing (`application/octet-stream`, or none), samples without a header must be
 like those of a sound. The sampling rate is that of the file, or the one that a header states.
 """
 
@@ -58,7 +58,7 @@ _PIECES = ("delta", "data", "chunk")
 """Names under which events carry base64: always, and where their type says that they carry sound."""
 _CARRIERS = re.compile(r"$|.*(audio|speech|sound|delta|chunk)")
 _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
-"""Words in the types of events that carry text, whose `delta` is no sound and whose end is not that of the speech."""
+"""Words in the types of events that carry text, whose `delta` is not sound and whose end is not that of the speech."""
 _LAST = ("done", "is_final", "final", "finished", "finish_reason")
 """Names in the events that are the last ones."""
 _STATED = {
@@ -100,7 +100,7 @@ class ServedSound:
 def read_sound(response: ServerResponse, what: str) -> ServedSound:
     """Decode the sound of a response and lay it on the times at which it arrived.
 
-    Time to first audio is that of the first byte of a sample: a header is no sound yet, silence is.
+    Time to first audio is that of the first byte of a sample: a header is not sound yet, silence is.
 
     Args:
         response: the response to a request for speech.
@@ -119,7 +119,7 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
         excerpt = " ".join(response.body[:200].decode("utf-8", "replace").split()) or "nothing"
         raise SpeechFailed(
             f"the server sent {kind or 'nothing'} instead of sound for {what[:60]!r}: "
-            f"{excerpt if is_text else f'{len(response.body)} bytes that are no text'}"
+            f"{excerpt if is_text else f'{len(response.body)} bytes that are not text'}"
         )
     else:
         if behind := _JSON_BEHIND.search(response.body, max(0, len(response.body) - 4096)):

@@ -136,7 +136,7 @@ class SpeechEndpoint(ServerSystem):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """Everything that changes what is said, as far as a client knows it."""
+        """All settings known to a client that change the speech."""
         longest = self.kind.longest(self.whole)
         return {
             "system": "server",

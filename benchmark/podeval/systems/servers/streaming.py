@@ -1,7 +1,7 @@
 """How sound that arrives in chunks would have played: when it began, how steadily it came, and where it ran dry.
 
-A listener begins to play with the first audio that arrives. Each chunk has to be there when what came before it has
-been played; where it is not, playback stalls until it is, and goes on from there. Figures are of this client's clock
+A listener begins to play with the first audio that arrives. Each chunk must be there when what came before it has
+been played; where it is not, playback stalls until it is, and continues from there. Figures are of this client's clock
 and of decoded audio; nothing that a server says about itself is believed.
 """
 
@@ -28,12 +28,12 @@ class StreamedChunk:
 
 @dataclass(frozen=True)
 class StreamedPlayback:
-    """What a listener would have heard of one response.
+    """The playback of one response as a listener would have heard it.
 
     Attributes:
         time_to_first_audio: seconds from the request to the first audio.
         cadence: median seconds between chunks; None of a single one.
-        underrun: the longest stall in seconds, 0 where playback never stalled.
+        underrun: the longest stall in seconds, 0 if playback never stalled.
         stalled: seconds of all stalls together.
         seconds: seconds of audio.
         chunks: number of chunks that arrived.
@@ -151,7 +151,7 @@ class RequestPace:
             self._next = max(self._next, self._clock() + self._gap)
 
     def hold(self, seconds: float) -> None:
-        """Send nothing for so many seconds from now; a single sender keeps pauses by itself."""
+        """Send nothing for this many seconds from now; a single sender keeps pauses by itself."""
         if self.at_once > 1:
             self._next = max(self._next, self._clock() + seconds)
 

@@ -1,1 +1,1 @@
-"""What is said laid beside what was written: words made alike, aligned, and counted where they differ."""
+"""Comparison of spoken and written words: normalised, aligned, and counted if they differ."""

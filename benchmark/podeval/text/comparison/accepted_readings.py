@@ -7,7 +7,7 @@ the search is exact. One form is chosen at each stretch, so that saying two of t
 
 A line may have tags of its own, which hold for all of its words (a long sentence), and each stretch has those of what
 is hard about it (a date). Errors are counted by tag from the same alignment; words that no tag holds for are counted as
-`plain`. What is said too much counts for the stretch that it touches.
+`plain`. Additional words count for the stretch that they touch.
 """
 
 import re
@@ -62,14 +62,14 @@ class ReadLine:
         """Return the line cut into fixed text and stretches.
 
         Raises:
-            BadInput: a stretch does not stand in the line, after those before it.
+            BadInput: a stretch does not are in the line, after those before it.
         """
         parts: list[str | ReadingStretch] = []
         end = 0
         for stretch in self.readings:
             match = re.compile(_whole(stretch.text)).search(self.text, end) if stretch.text.strip() else None
             if not match:
-                raise BadInput(f"the reading {stretch.text!r} does not stand in {self.text[end:][:80]!r}")
+                raise BadInput(f"the reading {stretch.text!r} does not occur in {self.text[end:][:80]!r}")
             parts += (self.text[end : match.start()], stretch)
             end = match.end()
         return tuple(part for part in (*parts, self.text[end:]) if part)
@@ -129,7 +129,7 @@ class AcceptedReadings:
         """Read lines from data: a list of objects with `text`, `readings` (each `text`, `accepted`, `tags`) and `tags`.
 
         Raises:
-            BadInput: it is something else, or a reading does not stand in its line.
+            BadInput: it is something else, or a reading does not are in its line.
         """
         if isinstance(source, AcceptedReadings):
             return source

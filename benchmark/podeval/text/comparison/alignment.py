@@ -10,7 +10,7 @@ Errors of generated speech are handled as follows:
 - Fewer than three matching words that are separated from the rest by more than five foreign words (a hallucination,
   an ad-lib) do not stretch a turn.
 - Unheard words at a turn's edge extend it by their expected length, at most into the pause.
-- Of a repeated sentence one copy is used; the other belongs to no turn unless it lies inside the turn.
+- Of a repeated sentence one copy is used; the other belongs to no turn unless it is inside the turn.
 
 With a `coverage` below one half the alignment is a guess: the audio says something else, the transcriber
 failed, or the language is wrong. Do not use its turns then.
@@ -169,7 +169,7 @@ def locate_speaker_turns(
             end of the last transcribed word.
 
     Raises:
-        NoWords: the script holds no words.
+        NoWords: the script contains no words.
         BadInput: a word's times are not finite numbers in order.
     """
     alignment = align_script(script, words)
@@ -196,14 +196,14 @@ def locate_speaker_turns(
 
 
 def align_script(script: Script, words: Iterable[tuple[str, float, float]]) -> ScriptAlignment:
-    """Lay a script beside what is heard, with the fewest edits.
+    """Lay a script next to what is heard, with the fewest edits.
 
     Args:
         script: the written script.
         words: text, start and end in seconds, as a transcriber gives them.
 
     Raises:
-        NoWords: the script holds no words.
+        NoWords: the script contains no words.
         BadInput: a word's times are not finite numbers in order.
     """
     language = detect_language(script.text)
@@ -213,7 +213,7 @@ def align_script(script: Script, words: Iterable[tuple[str, float, float]]) -> S
         for word in split_words(turn.text, language)
     )
     if not written:
-        raise NoWords("the script holds no words to align; give at least one turn with text")
+        raise NoWords("the script contains no words to align; give at least one turn with text")
     spoken = tuple(split_timed_words(words, language))
     partners: list[int | None] = [None] * len(spoken)
     differences: list[Difference] = []
@@ -281,7 +281,7 @@ def _find_extent(turn: int, pairs: list[tuple[int, int]], alignment: ScriptAlign
     Args:
         turn: position of the turn in the script.
         pairs: written words of the turn, each with the heard word in its place.
-        alignment: the script beside what is heard.
+        alignment: the script next to what is heard.
         words: the turn's words in the script.
     """
     written, heard_words = alignment.written, alignment.heard
@@ -300,7 +300,7 @@ def _find_extent(turn: int, pairs: list[tuple[int, int]], alignment: ScriptAlign
 
 
 def _drop_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]], bool]) -> list[tuple[int, int]]:
-    """Drop from either end of a chain of matches the few that lie beyond foreign words."""
+    """Drop from either end of a chain of matches the few that are beyond foreign words."""
     # Runs of pairs with few foreign words between them.
     runs: list[list[tuple[int, int]]] = []
     for pair in chain:

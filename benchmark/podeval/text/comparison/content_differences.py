@@ -1,4 +1,4 @@
-"""Where what is heard has other content than the script: words left out, said twice, or made up.
+"""Differences in content between the recording and the script: words left out, said twice, or made up.
 
 A recogniser mishears, and that is no error of content. Words that sound alike stand for each other, and so do up to
 three words for as many others. What remains of a difference is left out (words of the script without any in their
@@ -52,7 +52,7 @@ BESIDE_FIGURE = 2
 SIGNS = frozenset(
     ("percent", "per", "cent", "dollar", "dollars", "euro", "euros", "pound", "pounds", "cents", "degree", "degrees")
 )
-"""Words that recognisers write as a sign beside a figure, which is not heard as a word."""
+"""Words that recognisers write as a sign next to a figure, which is not heard as a word."""
 
 EntityKind = Literal["name", "number", "amount", "code"]
 
@@ -75,7 +75,7 @@ class ContentDifference:
         last: the word after the last.
         start: the first of the heard words; of what is left out, the word it is missing before.
         end: the word after the last.
-        uncertain: a word for which none stands, but that may have been misheard as a part of what is beside it.
+        uncertain: a word for which none stands, but that may have been misheard as a part of what is next to it.
     """
 
     kind: ContentKind
@@ -215,7 +215,7 @@ def find_replaced_words(alignment: ScriptAlignment) -> list[ContentDifference]:
 
 
 def _is_written_as_figure(difference: ContentDifference, alignment: ScriptAlignment) -> bool:
-    """Whether the words that are missing are what a figure or a sign beside the gap is read as."""
+    """Whether the words that are missing are what a figure or a sign next to the gap is read as."""
     if difference.kind != "omitted":
         return False
     missing = [word.text for word in alignment.written[difference.first : difference.last]]

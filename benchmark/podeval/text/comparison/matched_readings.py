@@ -1,6 +1,6 @@
 """Writes what is heard as the script writes it where both may be read alike: `3:30 p.m.` for "half past three p.m.".
 
-The script and the transcript are laid beside each other, word by word. Where they differ and one of the two has a
+The script and the transcript are laid next to each other, word by word. If they differ and one of the two has a
 figure, a sign or an abbreviation, both are lattices of readings (`podeval.text.comparison.english_readings`), and the
 stretch is alike if some path through its figure's readings is also a path through what the other text has in that
 place; the search is exact. Such a stretch of the transcript is replaced by the script's own characters. The script
@@ -230,7 +230,7 @@ def _rewrite(script: str, transcript: str) -> str:
     for match in _choose_matches(written, spoken):
         first, last = written[match.first].start, written[match.last - 1].end
         start, stop = spoken[match.start].start, spoken[match.end - 1].end
-        # A sign beside a figure is a word of its own where it is written out.
+        # A sign next to a figure is a word of its own where it is written out.
         before, after = (
             " " if each.isalnum() else "" for each in (transcript[start - 1 : start], transcript[stop : stop + 1])
         )
@@ -314,7 +314,7 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
         if len(walked) > most:
             return None
         if not left and at < len(figure):
-            # Only readings that begin as the other text goes on.
+            # Only readings that begin as the other text continues.
             following = [right] if right else [way for each in others[reached : reached + 1] for way in each.readings]
             heads = {way[:1] for way in following} | {()}
             readings = [way for way in figure[at].readings if () in following or way[:1] in heads]

@@ -179,7 +179,7 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper", writ
 
 
 def keep_spoken(text: str, language: str | None = None) -> str:
-    """Return what is said of a text: nothing in brackets and tags, and the word for `&`.
+    """Return the spoken form of a text: without brackets and tags, with the word for `&`.
 
     Args:
         text: any text.
@@ -200,7 +200,7 @@ def name_conjunction(language: str) -> str:
         pattern = str(Locale.parse(language).list_patterns["standard"]["2"])
     except (UnknownLocaleError, ValueError, KeyError):
         return "and"
-    # Japanese lists have a comma there, which is no word.
+    # Japanese lists have a comma there, which is not a word.
     return "".join(regex.findall(r"\w+", regex.sub(r"\{\d\}", "", pattern)))
 
 
@@ -250,7 +250,7 @@ def _load_english_normaliser() -> Any:
     from whisper_normalizer.english import EnglishNumberNormalizer, EnglishTextNormalizer
 
     class NumberNormaliser(EnglishNumberNormalizer):  # type: ignore[misc]
-        """OpenAI's, which writes every 1 as "one", but for those that a sign or a point belongs to."""
+        """OpenAI's, which writes every 1 as "one", except next to a sign or a point."""
 
         def postprocess(self, s: str) -> str:
             return _ONE.sub(r"1\1", super().postprocess(s))

@@ -1,7 +1,7 @@
 """Makes digits in two Chinese texts comparable: each number is written in the words that the other text has for it.
 
 A number in digits can be spoken in several ways: 2024 as 二零二四, 二千零二十四 or 两千零二十四, 150 as 一百五.
-It is written in the way that stands in its place in the other text, if that is one of them; otherwise in the usual
+It is written in the way that is in its place in the other text, if that is one of them; otherwise in the usual
 way. Numbers in characters stay as they are: texts without digits are compared unchanged, and 25 never equals 五十二.
 
 So are percentages, dates, clocks, money, units, temperatures, fractions, ranges and signs, each with its readings

@@ -74,7 +74,7 @@ def count_word_errors(
         read: whether every reading of a figure, sign or abbreviation is equal to it, with the normaliser `whisper`.
 
     Raises:
-        NoWords: the reference holds no words after normalisation.
+        NoWords: the reference contains no words after normalisation.
         BadInput: the language or normaliser is unknown.
     """
     # Normalise both texts.
@@ -96,7 +96,7 @@ def count_word_errors(
         expected, transcript = ("".join(text.split()) for text in (expected, transcript))
     if not expected:
         raise NoWords(
-            f"the reference text holds no words after normalisation ({normaliser}); give the text that was to be spoken"
+            f"the reference text contains no words after normalisation ({normaliser}); give the text to speak"
         )
     # Count the errors of words, or of characters if the language does not separate words.
     outcome = jiwer.process_words(expected, transcript) if words else jiwer.process_characters(expected, transcript)
@@ -139,7 +139,7 @@ def _character_rate(reference: str, hypothesis: str, word_errors: int) -> float:
 
 @dataclass(frozen=True)
 class SpeakerErrors:
-    """What the best assignment of voices to speakers costs.
+    """The cost of the best assignment of voices to speakers.
 
     Attributes:
         errors: substitutions, deletions and insertions.
@@ -151,7 +151,7 @@ class SpeakerErrors:
 
     @property
     def rate(self) -> float | None:
-        """Errors per word of the reference; None where it has none."""
+        """Errors per word of the reference; None if it has none."""
         return self.errors / self.length if self.length else None
 
 

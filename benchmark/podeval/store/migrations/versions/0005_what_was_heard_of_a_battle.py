@@ -1,7 +1,7 @@
 """What a battle's sides are, excerpts or whole recordings, how much of them was heard, and how clear a preference is.
 
-Columns are only added, so that no row is written anew: SQLite would drop and copy a table to change it otherwise.
-A battle of before was one of whole recordings if its rule says so, and one of excerpts otherwise.
+Columns are only added, so that no row is written again: SQLite would drop and copy a table to change it otherwise.
+A battle from before was one of whole recordings if its rule says so, and one of excerpts otherwise.
 """
 
 import json

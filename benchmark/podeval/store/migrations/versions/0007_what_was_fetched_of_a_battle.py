@@ -1,4 +1,4 @@
-"""How much of each side's sound was sent; null for the battles of before, of which nobody counted it."""
+"""How much of each side's sound was sent; null for the battles from before, of which nobody counted it."""
 
 import sqlalchemy as sa
 from alembic import op

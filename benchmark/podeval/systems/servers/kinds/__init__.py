@@ -1,6 +1,6 @@
 """Kinds of speech servers, by the name that `podeval run --server-kind` takes; without it the server says which it is.
 
-To add one: a subclass of `podeval.systems.servers.kinds.kind.ServerKind` in a file beside these, and its line in
+To add one: a subclass of `podeval.systems.servers.kinds.kind.ServerKind` in a file next to these, and its line in
 `KINDS`.
 """
 

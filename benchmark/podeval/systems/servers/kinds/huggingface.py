@@ -46,7 +46,7 @@ class HuggingFace(ServerKind):
 
         key = os.environ.get(KEY, "").strip()
         if not key:
-            raise ServerRefused(f"set {KEY} to a token of Hugging Face; else its client sends the one saved here")
+            raise ServerRefused(f"set {KEY} to a token of Hugging Face; otherwise its client sends the one saved here")
         parameters = inspect.signature(InferenceClient.text_to_speech).parameters
         arguments = {name: value for name, value in body.items() if name in parameters and name != "model"}
         more = {name: value for name, value in body.items() if name not in (*parameters, "provider")}

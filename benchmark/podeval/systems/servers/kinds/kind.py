@@ -96,7 +96,7 @@ class ServerKind(ABC):
         return len(text)
 
     def measure_parts(self, parts: Sequence[DialoguePart], voices: Mapping[str, Voice]) -> int:
-        """Return the length of a dialogue as a request for it has it, with what marks its speakers.
+        """Return the length of a dialogue in a request, including the marks of its speakers.
 
         Args:
             parts: the turns in order.
@@ -154,7 +154,7 @@ class ServerKind(ABC):
         least, most = self.clip_seconds
         if not least <= clip.seconds <= most:
             raise RequestRefused(
-                f"{self.name} takes reference voices of {least:g} to {most:g} s; one of the item has {clip.seconds:.1f}"
+                f"{self.name} takes reference voices of {least:g} to {most:g} s; one here has {clip.seconds:.1f}"
             )
         return clip
 
