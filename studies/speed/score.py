@@ -56,8 +56,7 @@ def one_after_another(path: Path, text: str | None, names: list[str]) -> dict[st
     """What each metric adds on one shared recording, processor seconds; each is given what `podeval.score` gives it."""
     from podeval.errors import PodevalError
     from podeval.measuring.compute import score_item
-    from podeval.measuring.engine import read_request
-    from podeval.measuring.inputs import MetricInputs
+    from podeval.measuring.inputs import MetricInputs, read_request
     from podeval.metrics import catalogue
     from podeval.recording import Recording
 

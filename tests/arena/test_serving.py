@@ -151,7 +151,7 @@ def test_what_is_retired_is_not_shown_and_keeps_its_votes(small_arena: Make) -> 
     small.vote("alice")
     with small.database.writing() as session:
         session.get_one(ArenaSystem, "s0").active = False
-    small.arena.sweep()
+    small.arena.changed()
     assert all("s0" not in small.sides(small.serve("bob")) for _ in range(3))
     assert len(small.arena.battles()) == 1
 

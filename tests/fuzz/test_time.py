@@ -100,8 +100,8 @@ def _repeated(unit: str, size: int) -> str:
     return unit * (size // len(unit.encode()))
 
 
-ROOMS = ("text", "judges/parsing", "judges/prompt", "metrics/citations", "metrics/judge_use")
-ROOMS += ("systems/text_cleaning", "systems/submission_reading")
+ROOMS = ("text", "judges/parsing", "judges/prompt", "metrics/checklists", "metrics/judge_use")
+ROOMS += ("systems/dialogue_reader", "systems/submission_reading")
 ROOMS += ("listening/webmushra", "arena/voting", "datasets/feeds")
 TEXTS = {"text", "source", "answer", "prompt", "quote", "transcript", "request", "line", "link", "content", "script"}
 ELSEWHERE = {

@@ -119,7 +119,8 @@ class Container:
             seconds: the length of the sound that is there.
             size: the size of the file in bytes.
         """
-        return seconds * max(0, (self.stated_bytes or 0) - min(size, self.parts[-1].end)) / max(1, self.nbytes)
+        end = min(size, self.parts[-1].end) if self.parts else size
+        return seconds * max(0, (self.stated_bytes or 0) - end) / max(1, self.nbytes)
 
 
 def cut(cuts: list[int], size: int) -> tuple[Part, ...]:
