@@ -114,6 +114,7 @@ ELSEWHERE = {
     "list_readings": "takes one figure, sign or abbreviation, of a length that its pattern limits",
     "count_word_errors": "`normalise`, and an alignment of a script with what was heard; no limit but theirs",
     "load": "reads a file for `parse`",
+    "accept": "puts a script into a question; what answers it is a target",
     "count_signs": "`note` counts them",
     "find_place": "asked only of what `read_yaml` has taken",
     "read_yaml": "targets of what is written in YAML",
