@@ -68,12 +68,12 @@ def test_nothing_of_the_weights_but_their_headers_is_downloaded(submitted: Submi
         ({"README.md": b"---\nx: !!int ''\n---\n" + b"x" * 300}, "licence", "states no licence"),
         ({"model.safetensors": None}, "safetensors", "has no .safetensors file; save it with save_pretrained"),
         ({"pytorch_model.bin": b"x"}, "safetensors", "pytorch_model.bin, which can run code when it is read"),
-        ({"voices/a.pt": b"x"}, "safetensors", "holds voices/a.pt"),
-        ({"spk_dict.pt": b"x"}, "safetensors", "holds spk_dict.pt"),
+        ({"voices/a.pt": b"x"}, "safetensors", "contains voices/a.pt"),
+        ({"spk_dict.pt": b"x"}, "safetensors", "contains spk_dict.pt"),
         (
             {"voices/spk_dict.pt": b"x", "config.json": b'{"model_type": "qwen2_5_omni"}'},
             "safetensors",
-            "holds voices/spk_dict.pt",
+            "contains voices/spk_dict.pt",
         ),
         ({"model.safetensors": b"\xff" * 40}, "safetensors", "the header of model.safetensors cannot be read"),
         (
@@ -84,8 +84,8 @@ def test_nothing_of_the_weights_but_their_headers_is_downloaded(submitted: Submi
             "safetensors",
             "is 96 bytes, but its header states 396; upload the whole file",
         ),
-        ({"modeling.py": b"import os"}, "code", "holds modeling.py; remove it"),
-        ({"tools/run.sh": b"rm"}, "code", "holds tools/run.sh"),
+        ({"modeling.py": b"import os"}, "code", "contains modeling.py; remove it"),
+        ({"tools/run.sh": b"rm"}, "code", "contains tools/run.sh"),
         (
             {"config.json": b'{"auto_map": {"AutoModel": "modeling.X"}}'},
             "remote_code",
@@ -179,8 +179,8 @@ def test_an_adapters_base_is_resolved_checked_and_pinned(adapter: Callable[..., 
         ({"stated": "../../etc", "base": {}}, "names no repo as base_model_name_or_path"),
         ({"stated": None, "base": {}}, "names no repo as base_model_name_or_path"),
         ({"stated": "bob/gone", "base": {}}, "the base bob/gone cannot be used: there is no model repo bob/gone"),
-        ({"base": {"run.py": b"x"}}, "bob/base, which it adapts, does not pass (code: bob/base holds run.py"),
-        ({"base": {"model.bin": b"x"}}, "does not pass (safetensors: bob/base holds model.bin"),
+        ({"base": {"run.py": b"x"}}, "bob/base, which it adapts, does not pass (code: bob/base contains run.py"),
+        ({"base": {"model.bin": b"x"}}, "does not pass (safetensors: bob/base contains model.bin"),
         ({"base": {"adapter_config.json": b"{}"}}, "it is an adapter itself; merge it first"),
         (
             {"base": {}, "base_named": {"repo": "bob/elsewhere", "revision": "a" * 40}},
@@ -325,7 +325,7 @@ CONSENT = {"clones": True, "whose": ["Ada Example"], "permission": "Signed conse
 @pytest.mark.parametrize(
     ("consent", "told"),
     [
-        (None, "holds voices/a.npy, which look like reference voices; say under source.consent"),
+        (None, "contains voices/a.npy, which look like reference voices; say under source.consent"),
         ({"clones": True}, "list under source.consent.whose whose they are"),
         ({**CONSENT, "permission": None}, "source.consent.permission what they permitted"),
         ({**CONSENT, "whose": []}, "source.consent.whose"),

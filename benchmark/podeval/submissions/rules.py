@@ -17,7 +17,7 @@ RULES = {
     "size": "the weights fit the limits of this board, by their headers",
     "safetensors": "the weights are safetensors, whole and as their headers say",
     "remote_code": "no configuration asks to run code of the repo",
-    "code": "the repo holds no code",
+    "code": "the repo contains no code",
     "consent": "everyone whose voice is cloned from a recording that is not the benchmark's has permitted it",
     "base": "the model that an adapter adapts is known, pinned, and passes the same rules",
     "task": "an adapter of podeval can run the task on the tracks that are entered",

@@ -112,7 +112,7 @@ def test_a_second_repo_replaces_what_the_first_one_filled_in_and_nothing_that_a_
     [
         ({}, "VITS", ""),
         ({"config.json": b'{"model_type": "styletts"}'}, "", "models for text-to-speech that run here are"),
-        ({"modeling.py": b"print(1)"}, "", "holds modeling.py"),
+        ({"modeling.py": b"print(1)"}, "", "contains modeling.py"),
     ],
 )
 def test_a_repo_is_said_at_once_to_run_as_what_or_why_it_cannot_be_run(

@@ -73,7 +73,7 @@ def test_a_check_tells_every_rule_at_once_and_queues_nothing(
     assert told["passed"] is False
     rules = {each["rule"]: each for each in told["refusals"]}
     assert {"code", "card", "licence"} <= set(rules)
-    assert rules["code"]["asks"] == "the repo holds no code"
+    assert rules["code"]["asks"] == "the repo contains no code"
     assert Queue(database).all() == []
 
 
