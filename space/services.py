@@ -254,6 +254,17 @@ class Services:
             return operator_settings.read_frozen(session)
 
 
+def open_bucket(database: Database) -> VoteObjects | None:
+    """Return the second place of every vote, if there is one: what the database lost is imported from it."""
+    folder = os.environ.get("PODEVAL_BUCKET")
+    if not folder:
+        return None
+    objects = VoteObjects(Path(folder))
+    if votes := objects.read_back(database).votes:
+        _LOG.warning("%d votes missing from the database were imported from %s", votes, folder)
+    return objects
+
+
 def open_services(runs: Path, database: str | None = None, *, closed: str | None = None) -> Services:
     """The services over one database.
 
@@ -282,12 +293,7 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
             f"the database {opened.name} is damaged ({wrong}); restore the last backup with `podeval restore`, then "
             "read back the public log"
         )
-    objects = None
-    if closed is not FULL and (folder := os.environ.get("PODEVAL_BUCKET")):
-        # The second place of every vote: what the database lost is taken in from it.
-        objects = VoteObjects(Path(folder))
-        if votes := objects.read_back(opened).votes:
-            _LOG.warning("%d votes missing from the database were imported from %s", votes, folder)
+    objects = None if closed is FULL else open_bucket(opened)
     try:
         # Before anybody is served: with another secret all of them would be new voters.
         Secret.of(opened)

@@ -338,7 +338,7 @@ def test_a_folder_of_outputs_that_is_elsewhere_waits_for_the_operator(
     worker = tiny.worker(queue, tmp_path)
     worker.fetch = fetch
     worker.once()
-    assert queue.get(row.id).reason.startswith(f"{WAITS}: there is no folder {tmp_path}/mine/made here any more")
+    assert queue.get(row.id).reason.startswith(f"{WAITS}: the folder {tmp_path}/mine/made no longer exists here")
 
 
 def test_a_work_folder_by_a_relative_path_or_a_link_is_made_whole(

@@ -443,7 +443,7 @@ def test_what_is_there_is_replaced_only_when_forced_and_then_kept(
     backups.make_backup(tmp_path / "backup.tar", database_place, runs)
     small.vote("carol", id="of-carol-01")
     small.arena.erase("hf:alice")
-    with pytest.raises(BadInput, match=r"real_pod already.*--force"):
+    with pytest.raises(BadInput, match=r"already contains real_pod.*--force"):
         restore(tmp_path / "backup.tar", database_place, runs)
     with pytest.raises(StoreUnusable, match=r"podeval is running on .*stop its site and workers"):
         restore(tmp_path / "backup.tar", database_place, runs, force=True)

@@ -44,7 +44,7 @@ from podeval.arena import Arena, ArenaSettings
 from podeval.store.database import Database
 database = Database({database!r})
 settings = ArenaSettings(heard_share=0.0, gold_share=0.0, most_an_hour=10_000)
-arena = Arena(database, settings, objects=services._bucket(database))
+arena = Arena(database, settings, objects=services.open_bucket(database))
 uvicorn.run(site_without_board(Path({runs!r}), arena), host="127.0.0.1", port={port}, log_level="warning")
 """
 WORKER = """

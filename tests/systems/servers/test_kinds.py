@@ -209,7 +209,7 @@ def test_a_reference_voice_that_the_server_would_refuse_is_no_fault_of_the_syste
     seconds: float, ask: Ask, tmp_path: Path
 ) -> None:
     soundfile.write(tmp_path / "Ben.flac", np.full(round(seconds * 8_000), 0.1), 8_000)
-    with pytest.raises(RequestRefused, match=rf"1 to 30 s; one of the item has {seconds}"):
+    with pytest.raises(RequestRefused, match=rf"1 to 30 s; one here has {seconds}"):
         speak("sglang-omni", ask, clone=True)
 
 
