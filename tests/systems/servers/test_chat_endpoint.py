@@ -137,7 +137,7 @@ def test_a_server_that_knows_no_seed_is_asked_without_and_that_is_noted() -> Non
         (200, [{"error": "no GPU"}], SpeechFailed, "no GPU"),
         (200, [], SpeechFailed, "is not a chat completion"),
         (200, None, SpeechFailed, "is not a chat completion"),
-        (200, {"choices": [{"message": [1]}]}, SpeechFailed, "no message|no chat completion"),
+        (200, {"choices": [{"message": [1]}]}, SpeechFailed, "no message|not a chat completion"),
         (204, "", SpeechFailed, "is not a chat completion"),
     ],
 )
