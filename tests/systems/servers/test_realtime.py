@@ -292,16 +292,18 @@ def test_an_error_about_what_was_played_is_noted_and_costs_nothing(tmp_path: Pat
                 await socket.send_json({"type": "session.updated", "session": {}})
             elif event["type"] == "conversation.item.truncate":
                 await socket.send_json(error_event("Audio is shorter", event_id=event["event_id"]))
+            elif len(server.events) == 20:
+                await socket.send_json(answer_event(base64.b64encode(tone(10.0)).decode()))
+            # While the person still speaks, so that the conversation goes on; the turn has 300 events.
+            elif len(server.events) == 200:
+                await socket.send_json({"type": "input_audio_buffer.speech_started"})
+            elif len(server.events) == 340:
                 await socket.send_json({**answer_event(SOUND), "response_id": "r2"})
                 await socket.send_json({"type": "response.done", "response": {"id": "r2", "status": "completed"}})
-            elif len(server.events) == 30:
-                await socket.send_json(answer_event(base64.b64encode(tone(10.0)).decode()))
-            elif len(server.events) == 34:
-                await socket.send_json({"type": "input_audio_buffer.speech_started"})
         return socket
 
     with RealtimeServer(handler=handler) as server:
-        answers = converse(server, record_turns(tmp_path, 0.1))
+        answers = converse(server, record_turns(tmp_path, 3.0))
     assert "Audio is shorter" in answers.details["notes"]
     assert answers.answers[0].speech.duration < 8.0
 
