@@ -47,7 +47,7 @@ def demo(
 ) -> None:
     """Evaluate baseline voices and controls on six short podcasts, then open the leaderboard.
 
-    There are two baselines, or five with --more; one of them speaks two of the podcasts with several seeds.
+    There are two baselines, or five with --more; one of them speaks two of the podcasts with a second seed.
     Turn-taking needs more turns than those have: a baseline and a control of rhythm speak one longer dialogue for it.
 
     Example: podeval demo --no-serve
@@ -64,7 +64,7 @@ def demo(
     systems = (*DEMO_SYSTEMS, *(_install_more() if more else ()))
     items = [item.id for item in benchmark.items("demo")]
     say(f"Evaluating {len(systems)} systems on {len(items)} podcasts of about 50 s.")
-    say("The first time takes 5 to 10 minutes on 2 idle cores; what is finished is kept, a second call resumes.")
+    say("The first time takes about 10 minutes on 2 idle cores; what is finished is kept, a second call resumes.")
     complete = True
     with Workers(workers or count_workers("embedded")) as executor:
         request = RunRequest(benchmark, "demo", "voice", out, executor=executor)
