@@ -251,7 +251,7 @@ def _quote(text: str) -> str:
 FULL_SIZE = Path(__file__).parents[1] / "systems" / "adapters" / "full_size.json"
 """Records of `studies/speed/full_size.py`: a line for each model of a published size and each device."""
 
-_OUTPUTS = "Reads audio, scripts or answers made elsewhere; no model is run, and the board says so."
+_OUTPUTS = "Reads audio, scripts or answers made elsewhere; no model runs, and the board shows this."
 
 
 def render_adapters_table() -> str:

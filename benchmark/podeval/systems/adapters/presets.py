@@ -54,7 +54,7 @@ class Preset:
 PRESETS = {
     preset.name: preset
     for preset in (
-        Preset("default", "the model's repo", "Everything as the model's own generation_config.json says."),
+        Preset("default", "the model's repo", "As the model's own generation_config.json says."),
         Preset(
             "podbench",
             "PodBench, section 4.1",
