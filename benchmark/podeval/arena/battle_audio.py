@@ -15,7 +15,7 @@ from podeval.texts import write_sentence
 Found = TypeVar("Found")
 
 LONG = 60.0
-"""Seconds from which a sound is long."""
+"""Seconds from which a sound counts as long."""
 
 _SIZES = 64 * 2**10
 """The bytes of an excerpt are a multiple of this."""
@@ -74,7 +74,7 @@ class BattleAudio:
             _LOG.error("%s; the arena no longer plays it", error)
             for side in audio.compared or ():
                 if Path(side.path) == error.source:
-                    self._arena.retire(side.output, "its file is not what was taken in")
+                    self._arena.retire(side.output, "its file is not the one that was added")
             raise ArenaRefused(UNKNOWN, write_sentence("battle-recording-taken-down")) from error
         except PodevalError as error:
             # What went wrong names the file, which names the system: it is for the operator, not for the listener.

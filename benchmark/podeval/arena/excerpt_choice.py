@@ -28,7 +28,7 @@ SECONDS = 30.0
 """Default length of the longest excerpt of one side."""
 
 SHORTEST_SHARE = 2 / 3
-"""Share of the longest excerpt below which the next turn is begun too, though it must be cut."""
+"""Share of the longest excerpt below which the next turn is begun too, even if it must be cut."""
 
 _TIMES_HEARD = 3
 """Number of times that both sides can be played before a battle lapses."""

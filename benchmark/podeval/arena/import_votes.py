@@ -36,7 +36,7 @@ class TakenIn:
     erasures: int = 0
     repeated: int = 0
     erased: int = 0
-    """Number of skipped records of voters who asked to be forgotten."""
+    """Number of skipped records that belong to voters who asked to be forgotten."""
     orphans: int = 0
     """Number of records about a vote or battle that the database lacks."""
 
@@ -122,7 +122,7 @@ def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str],
             record.id, record.battle, record.voter, record.outcome
         ):  # fmt: skip
             raise BadInput(
-                f"the vote {record.id} already exists here with different content; one of the two logs was changed"
+                f"the vote {record.id} already exists here with different content; one of the two logs has been changed"
             )
         done.repeated += 1
         return

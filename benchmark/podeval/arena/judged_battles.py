@@ -29,14 +29,14 @@ Pairing = Literal["all", "mtalk"]
 PER_DIMENSION = 500
 """Battles of the paper's judges in each dimension."""
 ROUND = 4
-"""Battles of a dimension that are asked about together."""
+"""Number of battles of a dimension that are judged together."""
 
 Outcome = JudgedBattle | PodevalError
 Fought = tuple[SpokenDialogue, SpokenDialogue, Outcome]
-"""The two sides of a battle, and its outcome or why there is none."""
+"""The two sides of a battle, and its outcome or the reason why there is none."""
 Sides = tuple[SpokenDialogue, SpokenDialogue]
 Hold = Callable[[list[Conversation[JudgedBattle]]], Sequence[Outcome]]
-"""Holds conversations with the judge, such as `podeval.judges.rounds.hold`."""
+"""Function that conducts conversations with the judge, such as `podeval.judges.rounds.hold`."""
 
 
 def hold_battles(
@@ -110,7 +110,7 @@ def read_sides(
         if not path.is_dir():
             one = read_dialogue(path)
             if not one.system:
-                raise BadInput(f"{path} does not say whose answers these are; name the `system`")
+                raise BadInput(f"{path} does not say which system gave these answers; name the `system`")
             yield one
             continue
         run = open_run(path)
@@ -124,7 +124,8 @@ def read_sides(
         answered = list(read_dialogues(run, dataset.items))
         if missing := len(dataset.items) - len(answered):
             tell(
-                f"{plan.system} gave no answer to {missing} of {len(dataset.items)} dialogues, and meets nobody on them"
+                f"{plan.system} gave no answer to {missing} of {len(dataset.items)} dialogues, and has no "
+                f"battles on them"
             )
         yield from answered
 

@@ -22,7 +22,7 @@ from podeval.files import find_user_folder, write_whole
 Kept = TypeVar("Kept")
 
 _ARRAY = "array"
-"""The only key of an object that stands for an array: its number."""
+"""The only key of an object that represents an array: its number."""
 
 
 def find_file(database: str) -> Path:

@@ -160,11 +160,11 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added
             is_other = output is not None and output.sha256 not in ("", values["sha256"])
             if output is not None and is_other and session.scalar(battles.limit(1)) is not None:
                 left_out.append(
-                    f"{values['audio']} is not what listeners heard of {values['system']} on {values['item']}; "
-                    "a new version of a system is a system of its own, give it another id"
+                    f"{values['audio']} is not the recording of {values['system']} on {values['item']} that "
+                    f"listeners heard; give a new version of a system another id"
                 )
                 if output.audio == values["audio"]:
-                    retire(session, [output.id], "its file is not what was taken in", now)
+                    retire(session, [output.id], "its file is not the one that was added", now)
                 continue
             new["outputs"] += _put(session, ArenaOutput, values, now)
         return Added(new, left_out)

@@ -37,10 +37,10 @@ from podeval.texts import write_sentence
 _LOG = logging.getLogger("podeval.arena")
 
 _SEED_BITS = 53
-"""Bits of a battle's seed, which JSON can hold exactly."""
+"""Bits of a battle's seed, a number that JSON represents exactly."""
 
 _FRESH_SECONDS = 30.0
-"""Seconds for which ratings and counts are used at least."""
+"""Seconds for which ratings and counts are used before they are computed again."""
 
 _GOLD_APART = 5
 """Fewest votes between a battle and its repetition."""

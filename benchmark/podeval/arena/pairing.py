@@ -31,7 +31,7 @@ CLOSEST_SHARE = 1 / 3
 CLOSEST_PAIRS = 3
 
 SETTLED_VOTES = 30
-"""Votes from which a system's rating is considered settled."""
+"""Number of votes from which a system's rating counts as settled."""
 
 NEWCOMERS_SHARE = 0.5
 """Largest share of battles with unsettled systems, while two others are settled."""
@@ -78,7 +78,7 @@ class MetBefore:
         self.meetings = frozenset(meetings)
         self.again = again
         self.systems: dict[str, set[str]] = {}
-        """Systems that the voter heard, by item."""
+        """Systems that the voter has heard, by item."""
         for met, item in self.meetings:
             self.systems.setdefault(item, set()).update(met)
 
@@ -106,7 +106,7 @@ class PairingPool:
             together[np.ix_(self._members[systems], self._members[systems])] += count
         self.low, self.high = (side.astype(np.intp) for side in np.nonzero(np.triu(together, 1)))
         self.common = together[self.low, self.high]
-        """Number of items on which each pair can meet; pairs are in order of their names."""
+        """Number of items on which each pair can meet; pairs are ordered by their names."""
         self._position = np.full((size, size), -1, dtype=np.intp)
         self._position[self.low, self.high] = np.arange(len(self.low))
 

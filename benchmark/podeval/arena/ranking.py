@@ -78,9 +78,9 @@ class Ranking:
     status: Status
     made_at: datetime
     newest: tuple[int, str]
-    """Number and battle of the newest vote that it rests on."""
+    """Number and battle of the newest vote in the ranking."""
     heard: tuple[HeardRatings, ...]
-    """Ratings by how much was heard, of each protocol of `PROTOCOLS` that has votes."""
+    """Ratings by the share heard, for each protocol of `PROTOCOLS` that has votes."""
 
     @property
     def excluded_share(self) -> float:
@@ -283,7 +283,7 @@ class Rankings:
                 if self._cost > self._quick:
                     write_ranking(find_file(self._arena.database.name), ranking)
         except (PodevalError, OSError) as error:
-            _LOG.warning("the ranking was not computed or not kept: %s", error)
+            _LOG.warning("the ranking was not computed or not saved: %s", error)
             self._error = error
         finally:
             # The first time also loads libraries, which says nothing about the next.

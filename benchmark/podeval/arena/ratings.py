@@ -40,7 +40,7 @@ PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds
 """Columns that are public while people vote; exact lengths are not, because they identify the output."""
 
 _ROWS = 2_000
-"""Votes that are read at once."""
+"""Number of votes that are read at a time."""
 
 POOLED = "pooled"
 """The rating over the votes of all dimensions together."""
@@ -48,7 +48,7 @@ POOLED = "pooled"
 Bounds = tuple[tuple[float, float], ...]
 
 SECONDS: Bounds = ((0.0, 15.0), (15.0, 25.0), (25.0, float("inf")))
-"""Groups of votes on excerpts, by seconds heard."""
+"""Groups of votes on excerpts, by the number of seconds heard."""
 
 SHARES: Bounds = ((0.0, 0.95), (0.95, float("inf")))
 """Groups of votes on whole recordings, by the share heard."""
@@ -125,7 +125,9 @@ def compute_standings_by_dimension(
         BadInput: the numbers of battles and dimensions differ, a dimension is called `pooled`, or there are no battles.
     """
     if len(dimensions) != len(battles):
-        raise BadInput(f"{len(battles)} battles came with {len(dimensions)} dimensions; give one for each")
+        raise BadInput(
+            f"{len(battles)} battles came with {len(dimensions)} dimensions; give one dimension for each battle"
+        )
     labels = np.asarray(dimensions, dtype=object)
     if POOLED in set(dimensions):
         raise BadInput(f"a dimension cannot be called {POOLED!r}; that is the rating over all of them")

@@ -57,11 +57,11 @@ class Audio:
     output: str = ""
     """Id of the output; empty for a user's turn."""
     compared: "tuple[Audio, Audio] | None" = None
-    """Excerpt of a side and that of the other side, whose loudness is compared."""
+    """Excerpts of a side and of the other side, whose loudness is compared."""
     seconds: float | None = None
-    """Length as played, with the silence that hides its exact length; None if nothing must be hidden."""
+    """Length as played, including the silence that hides the exact length; None if nothing must be hidden."""
     is_excerpt: bool = False
-    """Whether it is one of two excerpts, which are of equal length and size."""
+    """Whether it is one of two excerpts that have the same length and size."""
 
 
 class AudioTokens:
@@ -81,7 +81,7 @@ class AudioTokens:
         self._rows: TTLCache[Any, Row[Any]] = TTLCache(CACHED, CACHED_SECONDS)
         """Rows of `_SOUNDS_OF_BATTLE` by battle."""
         self._fetched: dict[str, list[float]] = {}
-        """Shares of both sides that were sent and are not kept with their battle yet."""
+        """Shares of both sides that were sent but are not saved with their battle yet."""
 
     def name(self, battle: str, part: str, extent: str) -> str:
         """Make the opaque name of a sound, for someone who may hear it.
@@ -209,16 +209,17 @@ class BattleView:
     instructions: str
     language: str
     turns: list[Any]
-    """Turns of the user: `{"text": …, "audio": …}`, audio by an opaque name, empty if there is none."""
+    """Turns of the user: `{"text": …, "audio": …}`, with the audio under an opaque name that is empty if there is
+    none."""
     a: BattleSide
     b: BattleSide
     rule: str
-    """Rule by which the excerpts were chosen."""
+    """Rule that chose the excerpts."""
     served_at: datetime
     expires_at: datetime
     comment_required: bool
     loudness: float | None
-    """LUFS to which both sides are brought; None if they are played as they are."""
+    """Loudness of both sides in LUFS; None if they are played unchanged."""
 
 
 def make_view(session: Session, battle: Battle, sounds: AudioTokens, token: str, settings: ArenaSettings) -> BattleView:
@@ -289,8 +290,8 @@ _STANDING_OF_VOTER = select(
     .scalar_subquery()
     .label("unjudged"),
 )
-"""Whether a voter was erased, how many battles they had this hour, whether they were given this one already, and how
-many wait for their judgement."""
+"""Whether a voter was erased, the number of their battles in this hour, whether they already had this battle, and the
+number of their battles without a vote."""
 
 _UNJUDGED_OF_VOTER = (
     select(Battle)

@@ -92,7 +92,7 @@ class Arena:
         self._voters: TTLCache[Any, str] = TTLCache(CACHED, CACHED_SECONDS)
         """Pseudonyms by identity and name."""
         self._frozen: TTLCache[Any, str | None] = TTLCache(1, _FREEZING_SECONDS)
-        """The operator's sentence on why no votes are taken."""
+        """The operator's explanation of why no votes are accepted."""
         self.rated_at: datetime | None = None
         """Time of the last rating of this process."""
 

@@ -32,11 +32,11 @@ COLUMNS = (
 )  # fmt: skip
 """Columns of the table of votes that `judge` reads, one row per vote.
 
-`at`: seconds since the epoch. `elapsed`: seconds from serving to voting, NaN if unknown. `needed`: the fewest
-seconds in which what had to be heard can be heard. `heard`: the share of what must be heard, of the side of which
-less was. `gold`: 1 if the answer is known and was given, 0 if it is known and the opposite was given, NaN if
-nothing is known. `counts`: whether it would count in the rating at all (no repeated battle). Skipped battles are not
-looked at.
+`at`: seconds since the epoch. `elapsed`: seconds from serving to voting, NaN if unknown. `needed`: the shortest time in
+seconds in which the required parts can be heard. `heard`: the share of the required part that was heard, on the side
+with the smaller share. `gold`: 1 if the answer is known and correct, 0 if it is known and the opposite was given, NaN
+if no answer is known. `counts`: whether it would count in the rating at all (no repeated battle). Skipped battles are
+not looked at.
 """
 
 _SURE = 0.05
@@ -61,7 +61,7 @@ class VoteRule:
     name: str
     points: float
     about: str
-    """Explanation for the page on which the rules are published."""
+    """Explanation for the page that publishes the rules."""
     find: Callable[[Votes, IntegrityLimits], Seen]
     compares: bool = False
     """Whether it compares a voter with everyone whose votes are `trusted`."""

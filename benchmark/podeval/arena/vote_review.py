@@ -20,9 +20,9 @@ from podeval.store import operator_settings, vote_counts
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
 RULES = "rules"
-"""Author of a decision that no person made."""
+"""Author of a decision that was not made by a person."""
 
-_NOT_SEEN = "the rules see nothing in it any more"
+_NOT_SEEN = "no rule applies to it any more"
 AT_ONCE = 20
 """Most votes that one writer changes: voters wait for it, at most some hundredths of a second."""
 
@@ -233,7 +233,7 @@ def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, b
         raise BadInput("a decision needs a reason and the name of the person who makes it")
     vote = session.scalar(select(Vote).where(Vote.id == vote_id))
     if vote is None:
-        raise BadInput(f"there is no vote {vote_id}; `podeval arena flags` lists those that were flagged")
+        raise BadInput(f"there is no vote {vote_id}; `podeval arena flags` lists the flagged ones")
     decide(session, [(vote, standing, reason.strip())], by.strip(), now)
     operator_settings.note(session, f"vote {standing}", vote.id, reason.strip(), by.strip(), now)
     return vote

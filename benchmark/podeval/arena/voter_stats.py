@@ -14,7 +14,7 @@ from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Vote
 from podeval.store.vote_counts import PAIR_COUNTS
 
 BOARD_FROM = 5
-"""Judgements from which a voter has a board of their own."""
+"""Number of votes from which a voter has a ranking of their own."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,8 @@ _HAIR = 1e-6
 """Rounding tolerance in the comparison of shares."""
 
 _BYTES_A_SECOND = 0.5
-"""Share of a file's bytes that a share of its seconds has at least: FLAC spends fewer on what is quiet."""
+"""Lowest ratio between the share of a file's bytes and the share of its seconds: FLAC needs fewer bytes for quiet
+parts."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Acknowledgement:
     recorded_at: datetime
     comment_cut: bool
     system_a: str | None
-    """Title, where the arena may reveal it; also `system_b`."""
+    """Title, if the arena may reveal it; also `system_b`."""
     system_b: str | None
 
 
@@ -296,7 +297,7 @@ def _is_number(value: object) -> bool:
 
 
 LONGEST = 2_000
-"""Longest comment that is kept, in characters."""
+"""Longest comment that is stored, in characters."""
 
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 

@@ -93,7 +93,7 @@ def describe_refused(head: bytes) -> str:
         return "has an ID3 tag, but no MP3, AAC or FLAC audio behind it: export it again"
     for kind, patterns in MARKS.items():
         for mark in re.finditer(b"|".join(patterns), head, re.DOTALL):
-            return f"has {mark.start()} bytes before its {kind} header: remove what precedes it"
+            return f"has {mark.start()} bytes before its {kind} header: remove them"
     text = _decode_text(head)
     if text is None:
         kinds = "WAV, FLAC, Ogg, MP3, AAC, AIFF, MP4/M4A or Matroska/WebM"
@@ -193,7 +193,7 @@ def open_regular(path: Path) -> BufferedReader:
             raise BadAudio(f"{address} is an address, and addresses are not fetched: download it first.") from None
         raise BadAudio(f"{name} does not exist: check the path.") from None
     except PermissionError:
-        raise BadAudio(f"{name} may not be read by this user: change its permissions.") from None
+        raise BadAudio(f"this user may not read {name}: change its permissions.") from None
     except (OSError, ValueError) as error:
         raise BadAudio(f"{name} cannot be opened ({error}): check the path.") from error
     try:
@@ -344,7 +344,7 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
     with open_regular(path) as file:
         container = identify(file, path)
         size = file.seek(0, os.SEEK_END)
-        seconds, problem = container.stated_seconds or 0.0, f"is {container.name}, but holds no audio"
+        seconds, problem = container.stated_seconds or 0.0, f"is {container.name}, but contains no audio"
         try:
             for part in () if seconds else container.parts:
                 seconds += _measure_part(PartReader(file, part), container, seconds)

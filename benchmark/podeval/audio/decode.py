@@ -250,7 +250,7 @@ class _Sink:
         if stated is not None and stated > size:
             return f"is cut off ({size} of at least {stated} bytes) and nothing in it can be decoded"
         cause = f" ({self.damage})" if self.damage else ""
-        return f"is {self.container.name} by its header, but holds no readable audio{cause}"
+        return f"has the header of {self.container.name}, but contains no readable audio{cause}"
 
     def _check_whole(self, size: int) -> None:
         container, seconds = self.container, self.seconds

@@ -13,19 +13,19 @@ from podeval.audio.samples import SampleBuffer
 Samples = NDArray[np.float32]
 
 OFFSET, SLIGHT_OFFSET, OFFSET_CHANGE, OFFSET_FRAMES = 0.1, 0.01, 0.02, 101
-"""Constant offset by the recording's level: what is a fault, what is left as it is, and which change of it means that
-parts have offsets of their own. It is the median of the means of so many frames: 2 s, longer than any sound that is not
-symmetric."""
+"""Constant offset relative to the recording's level: the offset that is a fault, the offset that is ignored, and the
+change which means that parts have offsets of their own. The offset is the median of the means of this many frames: 2 s,
+longer than any asymmetric sound."""
 
 SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
-"""Power of a silent frame by that of the loudest, how long silence is no pause any more, and magnitude by the
-recording's level up to which a sample belongs to the silence at an end."""
+"""Power of a silent frame relative to the loudest, the length from which silence is no longer a pause, and the
+magnitude relative to the recording's level up to which a sample belongs to the silence at an end."""
 
 FRAME = 0.02
 """Seconds of a frame."""
 
 BANDWIDTH_WINDOW, BANDWIDTH_DECIBELS = 2048, 60.0
-"""Samples of a window, and decibels below the strongest frequency up to which there is sound."""
+"""Number of samples of a window, and decibels below the strongest frequency down to which there is sound."""
 
 _BLOCK = 1 << 20
 """Number of samples that are read at a time."""

@@ -19,14 +19,14 @@ SHORTEST_LAG, LONGEST_LAG = 0.4, 12.0
 """Seconds between a stretch and its copy."""
 
 ALIKE = 0.93
-"""Correlation of two frames' spectra, smoothed over 100 ms, from which on they agree."""
+"""Correlation of two frames' spectra, smoothed over 100 ms, from which they count as equal."""
 
 _BANDS = 24
 _QUIET = 40.0
 """dB below the loudest frames at which there is nothing to compare."""
 
 _SILENT = 60.0
-"""dB below the loudest frame of all at which there is silence."""
+"""dB below the loudest frame at which there is silence."""
 
 
 def find_loops(samples: NDArray[np.float32], rate: int) -> list[tuple[Span, float]]:

@@ -154,7 +154,7 @@ def get_channel_weights(channels: int, layout: str | None = None) -> Floats:
 
 def _check(samples: Samples, rate: int) -> None:
     if rate < LOWEST_RATE:
-        raise CannotScore(f"Loudness needs a sampling rate of {LOWEST_RATE} Hz or more, this one is {rate} Hz.")
+        raise CannotScore(f"Loudness needs a sampling rate of {LOWEST_RATE} Hz or more; this recording has {rate} Hz.")
     if len(samples) / rate < _MOMENTARY / _CELLS_PER_SECOND:
         raise CannotScore(f"Loudness needs at least 0.4 s of audio; there are only {len(samples) / rate:.2f} s.")
 

@@ -17,7 +17,7 @@ FRAME = 0.02
 """Distance of frames, seconds."""
 
 LOWEST_HZ, HIGHEST_HZ = 60.0, 500.0
-"""Range in which a voice's fundamental frequency is looked for."""
+"""Range in which a voice's fundamental frequency is searched."""
 
 _HOP, _LENGTH = 320, 1024
 _STEPS = 5
@@ -62,7 +62,7 @@ def measure_prosody(samples: NDArray[np.float32]) -> VoiceContour:
 
         from podeval.audio.pitch_tracking import find_pitch
     except ImportError as error:
-        raise ModelMissing("pitch is found by librosa; run `pip install 'podeval[embedded]'`") from error
+        raise ModelMissing("librosa measures the pitch; run `pip install 'podeval[embedded]'`") from error
     pitches, levels = [], []
     for start in range(0, len(samples), _PIECE):
         piece = np.asarray(samples[start : start + _PIECE + _HOP], dtype=np.float32)

@@ -35,7 +35,7 @@ CANCELLED = 1e6
 """Ratio of a channel's energy to the mean's from which the channels count as cancelling each other (60 dB)."""
 
 CANCELLED_FRAME = 30.0
-"""The same ratio for a tenth of a second (15 dB): sound that is heard and that the mean hardly has."""
+"""The same ratio for a tenth of a second (15 dB): audible sound that the mean hardly contains."""
 
 _AUDIBLE = 1e-5
 """Power of the channels from which a frame counts as sound (−50 dB of full scale)."""
@@ -103,7 +103,7 @@ def find_defect(samples: Samples) -> str | None:
     for start in range(0, len(samples), _BLOCK):
         block = samples[start : start + _BLOCK]
         if not np.isfinite(block).all():
-            return "holds samples that are not numbers (NaN or infinity); export it again"
+            return "contains samples that are not numbers (NaN or infinity); export it again"
         reach = max(reach, float(np.abs(block).max()))
     if reach > _LOUDEST:
         return f"has samples of up to {reach:.6g}, as integers have that were stored as floats; full scale is ±1"

@@ -157,7 +157,7 @@ def _run_apart(path: Path, out: Path, memory_bytes: int, limits: DecodeLimits | 
     try:
         result: dict[str, Any] = json.loads((out / REPORT).read_bytes())
     except (OSError, ValueError):
-        why = ended.stopped or "it took more memory than is left for reading it, or broke its decoder"
+        why = ended.stopped or "reading it needed more memory than is available, or broke its decoder"
         raise BadAudio(f"{str(path)!r} cannot be read, because {why}: export it again.") from None
     if refused := result.pop("refused", None):
         raise BadAudio(str(refused).replace(repr(job["source"]), repr(str(path))))

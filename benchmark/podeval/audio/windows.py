@@ -21,7 +21,7 @@ class Span:
 
 
 Clip = tuple[Span, ...]
-"""Spans played one after the other, as if they were one."""
+"""Spans that are played one after the other as one."""
 
 
 def place_windows(spans: Sequence[Span], window: float, stride: float) -> list[Clip]:

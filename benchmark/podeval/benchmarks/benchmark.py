@@ -233,7 +233,7 @@ class Benchmark(FactSheet):
             if dimension.main not in dimension.columns:
                 raise ValueError(f"main column {dimension.main} is not among those of {dimension.name}")
         if self.wer_ceiling is None and any(dimension.needs_accurate_speech for dimension in self.dimensions):
-            raise ValueError("a dimension needs accurate speech, and no wer_ceiling says what that is")
+            raise ValueError("a dimension needs accurate speech, but there is no wer_ceiling to define it")
         splits = {split.name for split in self.splits}
         parts_with_splits: tuple[Dimension | Breakdown, ...] = (*self.dimensions, *self.breakdowns)
         references = {name for part in parts_with_splits for name in part.splits}

@@ -179,7 +179,7 @@ class Item(FactSheet):
     topic: str
     category: str = ""
     language: Language
-    voices: int | None = Field(ge=1, description="number of speakers asked for; null where nothing says")
+    voices: int | None = Field(ge=1, description="number of requested speakers; null if unknown")
     script: Annotated[Script, BeforeValidator(Script.parse)] | None = None
     episode: Episode | None = None
     instruction: str | None = None

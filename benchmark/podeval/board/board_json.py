@@ -35,7 +35,8 @@ from podeval.plots.svg import format_value
 from podeval.runs.board_tables import KIND_MARKS
 
 FEW_DRAWS = 20
-"""Independent draws below which intervals of strongly skewed values are too narrow, and a reader is told."""
+"""Number of independent draws below which intervals of strongly skewed values are too narrow, and the reader is
+warned."""
 PLACE = ("board", "profile", "dimension", "slice", "judge", "correction")
 """Choices that need other numbers."""
 LOCAL = (

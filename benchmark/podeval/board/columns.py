@@ -93,7 +93,7 @@ class Column:
 
 
 Choice = tuple[str, str]
-"""A label and the value it stands for."""
+"""A label and its value."""
 
 
 def get_column(metric: str, key: str, dimension: str) -> Column:

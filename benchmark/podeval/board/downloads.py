@@ -129,13 +129,13 @@ def write_columns(board: pd.DataFrame, folder: Path) -> str:
 # read another file; the same data are next to it as JSON and CSV for programs.
 
 LANGUAGES = {"en": "", "zh": ".zh"}
-"""Languages of the pages, with what is before the ending of their names."""
+"""Languages of the pages, with the part of their file names before the ending."""
 EXCERPT = 20.0
 """Seconds of a recording that a player has."""
 MOST_EXCERPTS = 60
 """Most excerpts of a site, about 320 kB each."""
 SHARED = {"board.css": ("podeval.css", "board.css"), "board.js": ("page.js", "server.js", "board.js")}
-"""Files of the folder, and those of the Space that they are made of."""
+"""Files of the folder, and the files of the Space that they are made from."""
 README = """---
 title: podeval leaderboard
 emoji: 🎙

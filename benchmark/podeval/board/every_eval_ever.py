@@ -34,7 +34,7 @@ SCHEMA = "0.3.0"
 BOARD = "https://huggingface.co/podeval"
 
 _DIRECTIONS = {"higher": False, "lower": True}
-_NOT_JUDGED = "the form asks whether an answer is correct; this score has no such answer, so false says nothing"
+_NOT_JUDGED = "the form asks whether an answer is correct; this score has no such answer, so false has no meaning"
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ExportedRecord:
     results: int
     rows: int
     left_out: tuple[str, ...]
-    """Columns without a direction, which the form cannot hold."""
+    """Columns without a direction, which the format cannot express."""
 
 
 def write_records(run: RunFolder, out: Path, *, profile: str | None = None) -> list[ExportedRecord]:
@@ -62,7 +62,7 @@ def write_records(run: RunFolder, out: Path, *, profile: str | None = None) -> l
     """
     summaries = list_summaries(run, profile)
     if run.plan().shown_kind == "human":
-        raise BadInput(f"{run.path} contains recordings of people; Every Eval Ever takes results of models")
+        raise BadInput(f"{run.path} contains recordings of people; Every Eval Ever accepts only results of models")
     return [_write_record(run, summary, out) for summary in summaries]
 
 

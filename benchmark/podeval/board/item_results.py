@@ -24,7 +24,7 @@ from podeval.runs.board_tables import ITEMS
 from podeval.texts import CAUSES, translate_reason
 
 PARTS = 10
-"""Number of equal parts of a recording for which the course of a windowed metric is given."""
+"""Number of equal parts of a recording for which the values of a windowed metric are reported."""
 
 KEPT = 12
 """Number of systems whose scores are kept in memory."""

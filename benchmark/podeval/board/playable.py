@@ -16,11 +16,11 @@ from podeval.recording.playback import Playback, Stretch, match_gains
 from podeval.runs.run_folder import Output
 
 Why = Literal["", "no output", "unreadable", "failed", "removed", "silent"]
-"""Why there is nothing to hear: no output, one that cannot be read, a system that failed, audio that was removed to
-free the disk, an output without audio."""
+"""Reason why there is nothing to play: no output, an unreadable one, a failed system, audio that was removed to free
+the disk, an output without audio."""
 
 LOUDNESS = -19.0
-"""LUFS that two recordings are brought to where a listener asks for it; less where one of them would be clipped."""
+"""Loudness in LUFS of two recordings if a listener asks for equal loudness; less if one of them would be clipped."""
 
 Found = TypeVar("Found")
 

@@ -25,9 +25,9 @@ class Offer:
     protocol: str
     label: str
     judge: str
-    """Id of the judge that it asks; empty if none is asked."""
+    """Id of the judge that it asks; empty if it asks none."""
     presets: tuple[str, ...] = ()
-    """Names of the presets that it is of; a wish for one of them is met by it."""
+    """Names of the presets that include it; a request for one of them selects it."""
 
 
 Offers = Mapping[str, tuple[Offer, ...]]

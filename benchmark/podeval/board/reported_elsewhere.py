@@ -50,7 +50,7 @@ class ElsewhereFigure(_Record):
     source: str
     system: str
     group: str
-    """The part of the source's material, as it calls it; empty if there is one."""
+    """The part of the source's material, under the source's own name; empty if there is only one."""
     printed: str
     """The measure as printed."""
     module: str

@@ -46,7 +46,7 @@ CONFIGS = {
     "protocols": "how a score came about: metric and version, parameters, models with the hashes of their weights, "
     "the dataset's revision",
 }
-"""The configs with what a row of each is."""
+"""The configs, each with a description of its rows."""
 
 SPLIT = "test"
 FILE = f"{SPLIT}-00000-of-00001.parquet"

@@ -157,8 +157,8 @@ def find_standings(
 
 
 _Column = tuple[dict[str, Standing], dict[str, dict[str, float]], bool, Mapping[str, str]]
-"""The standings in a column before any rank, the values of those that may have one, whether higher ones are better, and
-the cluster of each item."""
+"""The standings in a column before any rank, the values that may be ranked, whether higher values are better, and the
+cluster of each item."""
 
 
 def _rank_columns(columns: Sequence[_Column]) -> None:

@@ -30,7 +30,7 @@ SIZES: tuple[tuple[str, float], ...] = (
 """Buckets of the number of parameters, each with the number it ends below."""
 
 FACTS = ("openness", "size", "licence", "language")
-"""Facts of submission documents by which systems can be filtered."""
+"""Facts of submission documents that can be used to filter systems."""
 
 _UNSAID = {"unknown", ""}
 

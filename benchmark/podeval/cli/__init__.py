@@ -82,7 +82,7 @@ _GROUPS = {
     "Serve": ("serve", "prepare-submission", "submit", "submissions", "worker", "arena", "listening"),
     "Operate": ("doctor", "backup", "restore", "retention", "admin"),
 }
-"""Groups of commands in `--help`; a command that is in none of them is among the last."""
+"""Groups of commands in `--help`; a command in none of them is among the last."""
 
 _SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "run": {
@@ -97,7 +97,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "Where": ("out", "name", "workers", "executor", "address", "cpus_per_worker", "gpus_per_worker"),
     }
 }
-"""Headings of a command's options in its help; an option that is under none of them is among the last."""
+"""Headings of a command's options in its help; an option under none of them is among the last."""
 
 _LONGEST = 300
 """Characters of a summary, which is the first sentence of a command's help."""

@@ -91,7 +91,7 @@ def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = R
 
     with open_database(require_database(database, runs)) as opened:
         people = renew(opened, reason, by)
-    print(f"the secret is replaced; {people} people who were known count as new voters from now on")
+    print(f"the secret is replaced; {people} known people now count as new voters")
 
 
 # `podeval backup`, `restore` and `retention`: so nothing is lost, and the disk is not full.
@@ -103,12 +103,10 @@ def backup(
     target: BackupPlace,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
-    verify: Annotated[bool, typer.Option("--verify", help="check an existing backup; make none")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="only check an existing backup")] = False,
     with_secret: Annotated[
         bool,
-        typer.Option(
-            "--with-secret", help="include the secret that pseudonyms are made with; keep such a backup secret"
-        ),
+        typer.Option("--with-secret", help="include the secret of the pseudonyms; keep such a backup secret"),
     ] = False,
     without_audio: Annotated[
         bool, typer.Option("--without-audio", help="leave out recordings; keep judgements, submissions and results")
@@ -146,7 +144,7 @@ def backup(
 
 
 def restore(
-    source: Annotated[Path, typer.Argument(metavar="BACKUP", help="a file made by `podeval backup`")],
+    source: Annotated[Path, typer.Argument(metavar="BACKUP", help="file made by `podeval backup`")],
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     force: Annotated[
@@ -174,9 +172,9 @@ def restore(
         say(f"{done.forgotten} persons had asked to be forgotten since, and still are")
     if done.settled:
         build(runs)
-        say(f"left out, as it was taken down: what {', '.join(done.settled)} said")
+        say(f"left out, because it was taken down: the content of {', '.join(done.settled)}")
     for path in done.kept:
-        say(f"what was there is kept in {path}")
+        say(f"the replaced files are kept in {path}")
     with open_database(target) as opened, opened.reading() as session:
         lost = explain_loss(session, opened, read_secret(opened.url))
     if lost:
@@ -197,7 +195,7 @@ def retention(
             "--budget", min=0, envvar="PODEVAL_RUNS_GB", help="disk budget for the recordings of all runs, in GB"
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed; remove nothing")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only list the files to remove; remove nothing")] = False,
     fetch: Annotated[
         str, typer.Option("--fetch", metavar="RUN", help="fetch the moved recordings of a run, BENCHMARK/SPLIT/SYSTEM")
     ] = "",

@@ -35,7 +35,9 @@ class Covariate(StrEnum):
 
 
 Dimension = Annotated[str | None, typer.Option(help="only battles on this dimension")]
-Recount = Annotated[bool, typer.Option("--recount", help="first count battles and votes anew; nobody votes meanwhile")]
+Recount = Annotated[
+    bool, typer.Option("--recount", help="first count battles and votes again; voting is blocked meanwhile")
+]
 
 
 @arena.command()

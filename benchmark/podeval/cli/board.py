@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 24
 """Characters of a system's name on one line."""
 _BETWEEN = 3
-"""Characters that a column takes besides its text."""
+"""Characters that a column needs in addition to its text."""
 
 _CORRECTED = {
     "": "Ranks are corrected in each column by itself: if all systems were equally good, a false place would be "
@@ -148,7 +148,7 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
     # A new board begins with nothing; so does one whose folder is misspelt.
     if not run_folders(runs):
         what = f"There are no runs in {runs}" if runs.is_dir() else f"{runs} is a new folder"
-        say(f"{what}, so the board shows only what papers report; choose another folder with --runs")
+        say(f"{what}, so the board shows only the papers' figures; choose another folder with --runs")
     say(f"Reading the runs in {runs}")
     try:
         build(runs)

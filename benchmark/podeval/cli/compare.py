@@ -115,7 +115,7 @@ def _describe_more(column: "ColumnComparison") -> str:
     """Say which items became worse, or how many more would decide."""
     if column.worse_items:
         items = ", ".join(f"{one.item} ({one.before:.4g} to {one.after:.4g})" for one in column.worse_items)
-        return f"; by their seeds alone these items are worse: {items}"
+        return f"; these items are worse by their seeds alone: {items}"
     if column.verdict != "undecided":
         return ""
     more = [(column.more_items, "items"), (column.more_seeds, "seeds")]
@@ -204,7 +204,7 @@ def _list_sentences(comparison: "RunComparison") -> Iterator[str]:
     yield from (_describe_size(column) for column in comparison.columns if column.size is not None)
     yield from map(_describe_quarantine, comparison.quarantined)
     if comparison.apart:
-        yield f"Not compared, as the runs measured it by different protocols: {', '.join(comparison.apart)}"
+        yield f"Not compared, because the runs measured it by different protocols: {', '.join(comparison.apart)}"
     if any(column.verdict for column in comparison.columns) and not comparison.tested_items:
         needed = comparison.seeds_for_items
         yield f"Items are tested by themselves from {needed} seeds on (podeval run --seeds {needed})."

@@ -140,7 +140,7 @@ def _find(
         spoken = _parse(file, text)
         option = "--clips-out" if outputs.clips else "--summary-out" if outputs.summary else ""
         if option and audio is None:
-            raise BadInput(f"{file} is a transcript; {option} needs its recording too, add --audio FILE")
+            raise BadInput(f"{file} is a transcript; {option} also needs its recording: add --audio FILE")
         recording = _open_recording(output, audio, outputs, options) if option and audio else None
     if outputs.transcript:
         write_whole(outputs.transcript, "".join(f"{segment.to_line()}\n" for segment in spoken).encode())
@@ -239,7 +239,7 @@ def _apply_selection(output: dict[str, Any], selection: "Selection") -> "list[Di
     if not selection.clips:
         output["reason"] = f"no clip lasts {limits}; give other limits with --min-seconds and --max-seconds"
     elif selection.eligible < selection.requested:
-        say(f"clips of {limits}: {selection.eligible} found, {selection.requested} asked for; all found are taken")
+        say(f"clips of {limits}: {selection.eligible} found, {selection.requested} requested; all of them are used")
     return list(selection.clips)
 
 
@@ -265,7 +265,7 @@ def _require_sound(recording: "Recording", spans: Sequence[tuple[float, float]])
     """Refuse to export silence; only what is exported is looked at, so that hours of audio are not read for it."""
     frames = ((round(start * recording.rate), round(end * recording.rate)) for start, end in spans)
     if spans and not any(recording.samples[start:end].any() for start, end in frames):
-        raise CannotScore(f"{recording.name} is digital silence where it is cut; check how it was exported")
+        raise CannotScore(f"{recording.name} is digital silence at the cut; check how it was exported")
 
 
 def _make_draw(

@@ -39,7 +39,7 @@ def construct(
         ),
     ] = "",
     accept_all: Annotated[
-        bool, typer.Option("--accept-all", help="also keep entries that nobody decided on in the review")
+        bool, typer.Option("--accept-all", help="also keep entries without a decision in the review")
     ] = False,
     profile: Annotated[str, typer.Option(help=f"models to use: {CHOICES}")] = "embedded",
     workers: Annotated[int, typer.Option(min=1, help="largest number of questions at a time")] = 4,
@@ -289,7 +289,7 @@ def fetch(
     ] = None,
     most_megabytes: Annotated[
         int | None,
-        typer.Option(min=1, help="skip what is larger than this, in MB; 1024 for an episode, 8192 for ratings"),
+        typer.Option(min=1, help="skip larger files, in MB; 1024 for an episode, 8192 for ratings"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "shuffled_voices")
 MORE_SYSTEMS = {"kokoro": "kokoro", "piper": "piper-kristin", "pico": ""}
-"""Further systems of `podeval demo --more`, with the weights that they need; those in the package need none."""
+"""Additional systems of `podeval demo --more`, with the weights that they need; systems in the package need none."""
 SLOW_SYSTEMS, SLOW_ITEMS = ("repeated_sentence", "shuffled_voices"), 1
-"""Controls that take long to make or to hear, and on how many items the demo runs them."""
+"""Controls that take long to make or to listen to, and the number of items on which the demo runs them."""
 SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 2, 2
 """The demo's system with several seeds, how many it gets, and on how many items."""
 FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1
-"""Controls with planted faults, and on how many items the demo runs them, in what looks for faults alone."""
+"""Controls with planted faults, and the number of items on which the demo runs them, only with the metrics that look
+for faults."""
 PODCASTS = {
     "planted_podcast": ("Podcast with a turn said again", False),
     "planted_podcast_music": ("Podcast with a turn said again, and music", True),
@@ -64,7 +65,7 @@ def demo(
     systems = (*DEMO_SYSTEMS, *(_install_more() if more else ()))
     items = [item.id for item in benchmark.items("demo")]
     say(f"Evaluating {len(systems)} systems on {len(items)} podcasts of about 50 s.")
-    say("The first time takes about 10 minutes on 2 idle cores; what is finished is kept, a second call resumes.")
+    say("The first time takes about 10 minutes on 2 idle cores; finished work is kept, and a second call resumes.")
     complete = True
     with Workers(workers or count_workers("embedded")) as executor:
         request = RunRequest(benchmark, "demo", "voice", out, executor=executor)
@@ -86,7 +87,7 @@ def demo(
     if serve:
         open_board(out, "127.0.0.1", port)
     elif not complete:
-        say("Some scores are missing, for the reasons above; `podeval doctor` says what can be installed.")
+        say("Some scores are missing, for the reasons above; `podeval doctor` lists what can be installed.")
 
 
 class _Runs:

@@ -156,7 +156,7 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
         example = "such as: " if list(kinds.values()).count(kind) > 1 else ""
         say(f"{title}: {of_what} unscored on {count} of {total} items: {example}{kind}")
     if any(row.unscored_system and not catalogue.get(row.metric).only_for for row in whole):
-        say(f"{title}: what the system failed on is final; to speak and measure it again, add --retry failed")
+        say(f"{title}: items on which the system failed are final; to speak and measure them again, add --retry failed")
     return not metrics
 
 
@@ -193,7 +193,7 @@ Clone = Annotated[
 ]
 Dialogue = Annotated[
     Literal["whole", "turns"] | None,
-    typer.Option(help="send scripts whole or turn by turn; whole by default for models that are known to do so"),
+    typer.Option(help="send scripts whole or turn by turn; by default whole for models that are known to support this"),
 ]
 Fields = Annotated[
     list[str] | None,
@@ -216,7 +216,7 @@ InterruptAfter = Annotated[
 PerMinute = Annotated[
     float, typer.Option("--requests-per-minute", min=0, help="most requests to the server per minute; 0 for no limit")
 ]
-AtOnce = Annotated[int, typer.Option("--at-once", min=1, max=64, help="requests to the server that are kept in flight")]
+AtOnce = Annotated[int, typer.Option("--at-once", min=1, max=64, help="number of requests in flight to the server")]
 Timeout = Annotated[float, typer.Option("--timeout", min=0.1, help="seconds to wait for the server before giving up")]
 
 _MOST_LETTERS = 48
@@ -261,7 +261,7 @@ class OwnOptions:
         ways = {"SYSTEM": system, "--outputs": self.outputs, "--python": self.python, "--server": self.server}
         chosen = [way for way, value in ways.items() if value]
         if len(chosen) > 1:
-            raise BadInput(f"{' and '.join(chosen)} are several systems; give only one of {', '.join(ways)}")
+            raise BadInput(f"{' and '.join(chosen)} name several systems; give only one of {', '.join(ways)}")
         if self.model and not self.server:
             raise BadInput("--model names a model on a server; give --server too")
         if (self.api or self.of_server or self.at_once > 1) and not self.server:
@@ -333,7 +333,7 @@ def _open_server(options: OwnOptions, track: str) -> "OwnMaker":
     if foreign := [_to_option(name) for name in options.of_server if name not in server.options]:
         raise BadInput(f"{', '.join(foreign)} cannot be used with the API {api} ({track}); leave it out")
     if api not in apis:
-        raise BadInput(f"the API {api} cannot do what the track {track} asks for; use --api {' or '.join(apis)}")
+        raise BadInput(f"the API {api} does not support the track {track}; use --api {' or '.join(apis)}")
     if not options.model:
         raise BadInput(f"name the model that {options.server} is to use with --model")
     options = _add_sampling(options, api)
@@ -347,7 +347,7 @@ def _open_server(options: OwnOptions, track: str) -> "OwnMaker":
     of_server = {**options.of_server, **({"server_kind": kind} if kind else {})}
     system = server.open(connection, options.model, **of_server)
     if isinstance(system, SpeechEndpoint):
-        say(f"{options.server} is taken for {kind} ({reason}; --server-kind chooses another); {system.way}")
+        say(f"{options.server} is treated as {kind} ({reason}; --server-kind chooses another); {system.way}")
     return system
 
 

@@ -145,7 +145,7 @@ def render_paper_presets() -> str:
 
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-"""The pages of the checkout, whose studies have a picture of what moves a metric."""
+"""The pages of the checkout, whose studies have a picture of the effects on a metric."""
 
 
 def _fill_tables(page: str, tables: dict[str, str]) -> str:
@@ -207,8 +207,8 @@ def _say_what_was_looked_at(metric: Metric) -> str:
     """Say for a metric without a picture of effects what nobody has measured, and what must not be concluded."""
     if metric.asks:
         looked = (
-            "A judge's leanings are its own: `podeval report judge` and `podeval judge check` measure those of the one "
-            "in use"
+            "Each judge has its own biases: `podeval report judge` and `podeval judge check` measure those of the "
+            "judge in use"
         )
     elif metric.inputs[0] in ("text", "passage", "script"):
         looked = (
@@ -310,7 +310,8 @@ STUDIES: dict[str, tuple[str, str]] = {
     "real raters": ("real_raters.csv", "No table of real raters has been read."),
     "likeness": ("human_likeness.csv", "Not measured yet: `human_likeness` is shown as not validated until it is."),
 }
-"""Tables of docs/validity.md that a study writes to docs/studies as CSV, and what is said without the file."""
+"""Tables of docs/validity.md that a study writes to docs/studies as CSV, and the sentence that replaces a missing
+file."""
 
 
 def render_validity_tables(checkout: Path) -> dict[str, str]:

@@ -148,7 +148,7 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None, pr
 def apply(
     review: Annotated[Path, typer.Argument(metavar="REVIEW", help="the review file, with every entry decided")],
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="the dialogues or requests it is about")],
-    to: Annotated[Path, typer.Option("--to", help="folder for the files with what was accepted")],
+    to: Annotated[Path, typer.Option("--to", help="folder for the files with the accepted entries")],
 ) -> None:
     """Add accepted criteria to dialogues or requests; refused while any decision is open.
 
@@ -200,7 +200,9 @@ def battles(
     ] = "all",
     per_dimension: Annotated[
         int | None,
-        typer.Option(min=1, help="with --pairing mtalk, most battles of each dimension: 500, as the paper, by default"),
+        typer.Option(
+            min=1, help="with --pairing mtalk, highest number of battles per dimension; 500 by default, as in the paper"
+        ),
     ] = None,
     variant: Annotated[
         Literal["default", "mtalk"], typer.Option(help="both orders, or the paper's single random order")
@@ -208,16 +210,16 @@ def battles(
     modality: Annotated[
         Literal["transcript", "audio", "as_needed"] | None,
         typer.Option(
-            help="whether the judge reads or hears; as_needed, which a judge that hears has by default: it hears what "
-            "words do not tell, the tone of voice and the sounds"
+            help="whether the judge reads or hears; with as_needed, the default of a judge that hears, it hears only "
+            "dialogues about tone of voice and sounds"
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="random seed of the judge, of the pairs and of the paper's order")] = 0,
     transcripts: Annotated[
         Literal["claimed", "heard"] | None,
         typer.Option(
-            help="words that are read: the systems' own, marked as claims (files by default), or what is heard in "
-            "their audio (runs by default)"
+            help="words that the judge reads: the systems' own, marked as claims (default for files), or those "
+            "recognised in their audio (default for runs)"
         ),
     ] = None,
     data: Annotated[
@@ -342,7 +344,7 @@ def install(
 
     config = find_judge(name)
     if config.backend != "transformers":
-        raise BadInput(f"{name} needs nothing from the Hub; only transformers:OWNER/NAME@COMMIT is installed")
+        raise BadInput(f"{name} needs nothing from the Hub; only transformers:OWNER/NAME@COMMIT can be installed")
     print(fetch(config.model, str(config.revision), say))
 
 

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from podeval.runs.run_folder import RunSummary
 
 PAUSE = 10.0
-"""Seconds between two lines about what was used so far."""
+"""Seconds between two lines about the use so far."""
 
 MaxCost = Annotated[
     float | None,
     typer.Option(
-        help="most that this command may spend on the judge, in the currency of the price in its YAML file; repeat "
-        "the command to ask the rest"
+        help="highest amount that this command may spend on the judge, in the currency of the price in its YAML "
+        "file; repeat the command to ask the rest"
     ),
 ]
 MaxCalls = Annotated[
@@ -66,7 +66,7 @@ def make_bench(
 
     if not judge:
         if max_cost is not None or max_calls is not None:
-            raise BadInput("--max-cost and --max-calls limit what a judge is asked: add --judge, or leave them out")
+            raise BadInput("--max-cost and --max-calls limit a judge: add --judge, or leave them out")
         if prompts is not None:
             raise BadInput("--prompts has other words for a judge: add --judge, or leave it out")
         return JudgeConfig(judge, records, workers, refresh)  # type: ignore[arg-type]
@@ -130,7 +130,10 @@ def tell_pilot(
     elif any(account.from_records for account, _ in usage):
         say("  judge: unknown, because every answer came from records")
     if unasked := max((seeds * done - judged for _, judged in usage), default=0):
-        say(f"  the budget was used up before {unasked} items of the pilot were judged; the figures are of the others")
+        say(
+            f"  the budget was used up before {unasked} items of the pilot were judged; the figures describe "
+            f"the other items"
+        )
     for name, mean, low, high, count in means:
         if 1 < count < total:
             half = project_half_width((high - low) / 2, count, round(total * count / done) if count < done else total)

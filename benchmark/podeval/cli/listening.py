@@ -91,7 +91,9 @@ def plan(
     test: Test,
     difference: Annotated[
         float,
-        typer.Option(help="smallest difference of means to detect, in marks; for ABX, of the share right above 0.5"),
+        typer.Option(
+            help="smallest difference of means to detect, in marks; for ABX, the share of right answers above 0.5"
+        ),
     ],
     power: Annotated[float, typer.Option(help="power: probability of detecting it")] = 0.8,
     database: Place = DEFAULT,

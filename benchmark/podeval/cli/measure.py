@@ -39,8 +39,8 @@ class Anew(StrEnum):
 Refresh = Annotated[
     Anew | None,
     typer.Option(
-        help="ask the judge again, although there are records: all questions, or only those that failed; "
-        "earlier answers are kept",
+        help="ask the judge again despite existing records: all questions, or only failed ones; earlier answers are "
+        "kept",
     ),
 ]
 Wordings = Annotated[
@@ -81,14 +81,14 @@ def measure(
         list[Path] | None,
         typer.Option(
             help=(
-                "file with the words that should be heard, as plain text or a script; "
-                "one for all recordings or one for each"
+                "file with the words that should be spoken, as plain text or a script; one for all recordings or one "
+                "for each"
             )
         ),
     ] = None,
     request: Annotated[
         list[Path] | None,
-        typer.Option(help="file with what was asked for, as text or JSON; one for all scripts or one for each"),
+        typer.Option(help="file with the request, as text or JSON; one for all scripts or one for each"),
     ] = None,
     profile: Annotated[
         str, typer.Option(help=f"models to use: {CHOICES}", autocompletion=complete_profile)
@@ -276,11 +276,13 @@ def _split_texts(
         option = "--request" if compared == "request" else "--reference"
         raise BadInput(f"{metric.name} also needs {INPUTS[compared]}: add {option} FILE")
     if texts and not compared and not {"script", "reference_text"} & {*metric.inputs[1:], *metric.optional_inputs}:
-        raise BadInput(f"{metric.name} compares with nothing; leave out --text and --reference")
+        raise BadInput(f"{metric.name} has nothing to compare with; leave out --text and --reference")
     if "reference_text" in metric.inputs and not texts:
-        raise BadInput(f"{metric.name} needs the words that should be heard: add --text FILE (text, or a script)")
+        raise BadInput(f"{metric.name} needs the words that should be spoken: add --text FILE (text, or a script)")
     if metric.inputs[0] == "recording" and "script" in metric.inputs and not texts:
-        raise BadInput(f"{metric.name} needs the words and who says them: add --text FILE (a script with its speakers)")
+        raise BadInput(
+            f"{metric.name} needs the words and their speakers: add --text FILE (a script with its speakers)"
+        )
     if texts and len(texts) not in (1, len(files)):
         raise BadInput(f"there are {len(files)} files and {len(texts)} texts; give one text, or one for each file")
     return files, texts

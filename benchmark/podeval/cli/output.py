@@ -27,7 +27,7 @@ LOG = "PODEVAL_LOG"
 """Set to `json`, it makes each line of the log an object."""
 
 _LONGEST_LINE = 8_000
-"""Characters of an event that are logged: some of it is what strangers sent."""
+"""Number of characters of an event that are logged: parts of it come from strangers."""
 
 REQUEST: ContextVar[str] = ContextVar("request", default="")
 """Method and path of the request that is answered; its events are logged with it."""
@@ -110,7 +110,7 @@ _PAUSE = 5.0
 _AGAIN = 30.0
 """Seconds between two lines about one step."""
 _COUNTED = 10_000
-"""Most pieces that are shown one by one."""
+"""Highest number of pieces that are shown one by one."""
 
 
 def _describe(title: str, done: float, total: float) -> str:

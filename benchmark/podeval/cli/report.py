@@ -73,7 +73,7 @@ report = typer.Typer(
 Protocols = Annotated[
     list[str] | None,
     typer.Option(
-        help="what to show of a metric that was measured in several ways: a protocol's id, or a preset (repeatable)"
+        help="protocol to show for a metric that was measured in several ways: its id, or a preset (repeatable)"
     ),
 ]
 
@@ -218,7 +218,7 @@ def audit(
     ] = None,
     key: Annotated[str | None, typer.Option(help="value of the scores to use, if there are several")] = None,
     answers: Annotated[
-        bool, typer.Option("--answers", help="show every recorded answer as this version reads it, instead of an audit")
+        bool, typer.Option("--answers", help="show every recorded answer as read by this version, instead of an audit")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

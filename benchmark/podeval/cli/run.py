@@ -155,7 +155,7 @@ def run(
         typer.Option(
             "--set",
             metavar="METRIC.PARAMETER=VALUE",
-            help="set a parameter of a metric, as its own protocol (repeatable)",
+            help="set a parameter of a metric, which makes a separate protocol (repeatable)",
         ),
     ] = None,
     preset: Annotated[
@@ -201,7 +201,9 @@ def run(
     prompts: Wordings = None,
     retry: Annotated[
         Literal["failed"] | None,
-        typer.Option(help="speak and measure again what failed, including the system's own failures; the rest is kept"),
+        typer.Option(
+            help="speak and measure failed items again, including the system's own failures; the rest is kept"
+        ),
     ] = None,
     allow_upsampling: Annotated[
         bool,

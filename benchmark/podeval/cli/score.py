@@ -42,7 +42,8 @@ def score(
         str, typer.Option(metavar="A,B", help="only these metrics", autocompletion=complete_metrics)
     ] = "",
     defects: Annotated[
-        bool, typer.Option("--defects", help="only list what is wrong and when: faults, words left out, wrong voices")
+        bool,
+        typer.Option("--defects", help="only list the defects with their times: faults, words left out, wrong voices"),
     ] = False,
     speakers: Annotated[int | None, typer.Option(help="number of speakers, if known")] = None,
     profile: Annotated[
@@ -97,7 +98,7 @@ def score(
         raise BadInput(f"there are {len(names)} files and {len(texts)} texts; give one text, or one for each file")
     if defects:
         if metrics or out:
-            raise BadInput("--defects lists the defects alone; leave out --metrics and --out")
+            raise BadInput("--defects lists only the defects; leave out --metrics and --out")
         music = "unasked" if no_music else "asked"
         sources = (names, texts, reference or [], labels)
         raise typer.Exit(list_defects(*sources, profile=profile, music=music, as_json=as_json))
@@ -178,7 +179,7 @@ def _write(
         print(f"wrote {write_scores(result, path, language)}", file=sys.stderr)
     if labels:
         one, cues = scored[0], list_labels(scored[0])
-        why = "no turns and no defects are known" + (", try it without --metrics" if one.requested else "")
+        why = "there are no turns and no defects to write" + (", try it without --metrics" if one.requested else "")
         print(f"wrote {write_labels(cues, labels)}" + ("" if cues else f", which is empty: {why}"), file=sys.stderr)
 
 

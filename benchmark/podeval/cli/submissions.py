@@ -124,12 +124,12 @@ def _estimate(document: "Submission", document_path: str, image: str, flavor: st
     jobs = HfJobs(image, flavor, "me", parse_minutes(timeout))
     costs = estimate_costs(document, jobs)
     if not costs:
-        print(f"{document.system.name} costs nothing on the Hub: its source is run on the worker's own machine")
+        print(f"{document.system.name} costs nothing on the Hub: its source runs on the worker's own machine")
         return
     print(f"{document.system.name}: at most {sum(costs.values()):.2f} USD, as {len(costs)} jobs on {jobs.flavour}")
     for run, cost in costs.items():
         print(f"  {run.folder}: at most {cost:.2f} USD ({jobs.minutes} minutes)")
-    print("If a job fails, another makes what is missing, as long as the budget lasts.")
+    print("If a job fails, another one makes the missing items, as long as the budget lasts.")
     spent = 0.0
     if is_there(document_path):
         with open_queue(document_path) as queue:
@@ -319,8 +319,8 @@ def spot_check(
 
 
 _VERDICTS = {
-    "agrees": "agree with what the model makes",
-    "differs": "differ from what the model makes by more than it does from itself",
+    "agrees": "agree with the model's outputs",
+    "differs": "differ from the model's outputs by more than these differ from each other",
     "not told": "could not be compared",
 }
 
@@ -329,7 +329,7 @@ _VERDICTS = {
 def mirror(
     requests: Annotated[str, typer.Option(help="dataset repo for state changes, as owner/name")],
     results: Annotated[str, typer.Option(help="dataset repo for results, as owner/name")],
-    read_back: Annotated[bool, typer.Option("--read-back", help="first import what only the Hub has")] = False,
+    read_back: Annotated[bool, typer.Option("--read-back", help="first import records that only the Hub has")] = False,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     private: Annotated[

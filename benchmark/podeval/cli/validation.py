@@ -287,7 +287,7 @@ def _print_search(agreements: "Sequence[Validity]") -> None:
 
 def papers(
     runs: Annotated[
-        Path | None, typer.Option(help="compare the runs in this folder with what papers print for the same systems")
+        Path | None, typer.Option(help="compare the runs in this folder with the papers' figures for the same systems")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -357,7 +357,7 @@ def _compare_with_print(runs: Path, as_json: bool) -> None:
         for why in dict.fromkeys(figure.why_not for figure in figures if figure.why_not):
             print(f"  {sum(figure.why_not == why for figure in figures)} are not compared: {why}")
     if not tables:
-        print(f"no run in {runs} has the name of a system of which a paper prints figures (--name)", file=sys.stderr)
+        print(f"no run in {runs} has the name of a system with figures in a paper (--name)", file=sys.stderr)
         raise typer.Exit(1)
 
 
@@ -365,7 +365,7 @@ def certificate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run: RUNS/BENCHMARK/SPLIT/SYSTEM")],
     key: Annotated[str, typer.Option(help="figure to examine, as metric.key", autocompletion=complete_key)] = "wer.wer",
     printed: Annotated[
-        float | None, typer.Option(help="figure to compare with, as a paper prints it (error rates in per cent)")
+        float | None, typer.Option(help="figure to compare with, as printed in a paper (error rates in percent)")
     ] = None,
     against: Annotated[
         list[Path] | None, typer.Option(help="run of another system, to look for rank flips (repeatable)")

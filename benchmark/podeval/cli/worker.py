@@ -191,7 +191,7 @@ def stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
             _LOG.info("stops")
         else:
             _LOG.info(
-                f"{_FINISHES.format(worker.at_work)}; Ctrl-C or SIGTERM once more stops at once and queues it again"
+                f"{_FINISHES.format(worker.at_work)}; a second Ctrl-C or SIGTERM stops at once and queues it again"
             )
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -216,7 +216,7 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
     try:
         message = f"a job costs at most {jobs.at_most(jobs.per_minute()):.2f} USD on {jobs.flavour}"
     except HubUnavailable as error:
-        message = f"what a job costs on {jobs.flavour} is asked before it starts ({error})"
+        message = f"the price of a job on {jobs.flavour} is requested before it starts ({error})"
     _LOG.info(f"{message}; {hub.ledger.committed():.2f} of {budget:.2f} USD are spent")
     return hub
 
@@ -227,7 +227,7 @@ def _report_stops(worker: "Worker") -> None:
     class Stops(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             if getattr(record, "action", "") == "stopping_worker":
-                message = "then SIGTERM stops at once, and another goes on when its claim has lapsed"
+                message = "then SIGTERM stops at once, and another worker continues when the claim has expired"
                 _LOG.info("stops" if worker.at_work is None else f"{_FINISHES.format(worker.at_work)}; {message}")
 
     logger = logging.getLogger("procrastinate.worker")

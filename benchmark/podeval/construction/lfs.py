@@ -50,7 +50,8 @@ _TOPICS = 40
 SOURCE = "LLM Generation"
 
 _SLACK = 0.5
-"""Relative deviation of a case's length from the order, either way, beyond which it is asked for again."""
+"""Relative deviation of a case's length from the requested one, in either direction, beyond which it is requested
+again."""
 
 
 def write(

@@ -103,7 +103,7 @@ class Case(StagedRow):
     scene: str
     language: Literal["english", "chinese"]
     order: str = ""
-    """The order it was written to; "" where it was not written for this dataset."""
+    """The order for which it was written; "" if it was not written for this dataset."""
 
     @property
     def text(self) -> str:

@@ -25,7 +25,7 @@ from podeval.judges.rounds import Asked
 TOPICS, TOPIC_TABLE = "topics.jsonl", "topics.csv"
 CANDIDATES, EPISODE_TABLE = "candidates.jsonl", "candidates.csv"
 SUGGESTED, KEPT = 5, 3
-"""Topics a category: suggested, and kept by people."""
+"""Number of topics per category: suggested ones, and those that people keep."""
 
 VOICES = 2
 _SHOWN = 400

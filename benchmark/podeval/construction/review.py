@@ -158,7 +158,7 @@ def _decide(
         result.kept[entry.id] = dict(entry.editable) if stale else edited
     else:
         changed = f"it changed after {path.name} was written; write the table again"
-        unwritten = f"nobody wrote yes or no under keep in {path.name}"
+        unwritten = f"there is no yes or no under keep in {path.name}"
         result.waiting.append(WaitingRow(entry.id, changed if stale else unwritten))
 
 
@@ -190,5 +190,5 @@ def read_table(path: Path, columns: set[str]) -> list[dict[str, str]]:
     except csv.Error as error:
         raise BadInput(f"{path} cannot be read as a table ({error}); save it as CSV") from None
     if missing := columns - set(reader.fieldnames or ()):
-        raise BadInput(f"{path} lacks the column {' and '.join(sorted(missing))}; keep all columns that were there")
+        raise BadInput(f"{path} lacks the column {' and '.join(sorted(missing))}; keep all original columns")
     return [{name: unmark_formulas(v) for name, v in line.items() if isinstance(v, str)} for line in lines]

@@ -63,7 +63,7 @@ def describe_steps(benchmark: str) -> str:
 
 
 _NEEDS = {"files": "FILEs", "judging": "--judge", "encode": "--profile", "accept_all": "--accept-all"}
-"""Inputs that a step may take, by the name of its parameter, as the command line writes them."""
+"""Inputs that a step may take, by the name of their parameter, as written on the command line."""
 
 
 def read_settings(step: Step, texts: Sequence[str]) -> dict[str, Any]:

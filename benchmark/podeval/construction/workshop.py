@@ -35,10 +35,10 @@ Encode = Callable[[Sequence[str]], NDArray[np.floating]]
 
 
 Step = Callable[..., object]
-"""A step of a construction; `podeval.construction.steps` says what it may take."""
+"""A step of a construction; `podeval.construction.steps` lists its possible inputs."""
 
 Names = Annotated[tuple[str, ...], Field(description="only these, separated by commas")]
-"""A setting of a step by which it works on some things only."""
+"""A setting of a step that restricts it to some entries."""
 
 
 class StagedRow(BaseModel):

@@ -104,7 +104,7 @@ def _choose_configs(record: DatasetRecord, source: str, configs: Sequence[str]) 
         config = record.config(name)
         if name not in possible:
             sources = " or ".join(f"{s.name} ({s.about})" for s in record.sources if s.name in config.sources)
-            raise BadInput(f"{name} is not made from {source} but from {sources}; name that with --source")
+            raise BadInput(f"{name} is made from {sources}, not from {source}; name the right one with --source")
     return tuple(configs) or possible
 
 
@@ -182,7 +182,7 @@ def verify(folder: Path) -> Iterator[str]:
     lock = read_lock(folder)
     kind = catalogue.get(str(lock.get("dataset")))
     if not (folder / "README.md").is_file():
-        yield "README.md is missing: the card says what the files are, and `datasets` needs it"
+        yield "README.md is missing: the card describes the files, and `datasets` needs it"
     whole = True
     for config, splits in lock["configs"].items():
         for split, facts in splits.items():
@@ -209,7 +209,7 @@ def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iter
             # Compare the columns, as `datasets` reads them.
             loaded = datasets.load_dataset(str(folder), config, split=split, streaming=True)
             if loaded.features is not None and dict(loaded.features) != dict(table.features):
-                yield f"{config}/{split}: the columns are not those of the builder"
+                yield f"{config}/{split}: the columns differ from those of the builder"
                 continue
             # Check rules and number of rows, read as the builder wrote them.
             count = 0

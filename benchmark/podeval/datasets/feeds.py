@@ -19,7 +19,7 @@ from podeval.text.characters import keep_letters
 from podeval.text.json_text import parse_json
 
 ITUNES = "https://itunes.apple.com"
-"""Address at which Apple answers lookups; PODEVAL_ITUNES names another."""
+"""Address at which Apple answers lookups; PODEVAL_ITUNES sets another."""
 
 NEWEST = 200
 """Most episodes of a show in the answer to a lookup."""

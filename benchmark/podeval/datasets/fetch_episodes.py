@@ -92,9 +92,7 @@ def select_episodes(name: str, topics: Sequence[str] = ()) -> dict[str, Episode]
         BadInput: the benchmark has no published episodes, or does not have one of the topics.
     """
     if name != real_pod.BENCHMARK.name:
-        raise BadInput(
-            f"{name} names no published episodes; `podeval data fetch real_pod` fetches those that are named"
-        )
+        raise BadInput(f"{name} has no published episodes; `podeval data fetch real_pod` fetches those of real_pod")
     items = real_pod.BENCHMARK.items("topics")
     keys = {key: item.id for item in items for key in (item.id, item.id.rpartition("_")[2])}
     if unknown := [topic for topic in topics if topic not in keys]:

@@ -189,7 +189,9 @@ def read_answers(path: Path) -> MtalkAnswers:
             if dialogue is None:
                 continue
             if dialogue in read:
-                missing.append(f"{where}: {dialogue} was dialogue {read[dialogue]} already; this one is left out")
+                missing.append(
+                    f"{where}: {dialogue} was already read as dialogue {read[dialogue]}; this one is left out"
+                )
                 continue
             read[dialogue] = number
             dialogue_answers = list(_read_dialogue(turns, dialogue, kind, missing))
@@ -209,7 +211,7 @@ def _find_dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> 
         question = turn.get("question") if isinstance(turn, Mapping) else None
         if match := re.search(r"record_(\d+-\d+)", str(question)):
             return f"{kind}-{match[1]}"
-    missing.append(f"{where}: no question's path holds record_<number>, so which dialogue it is cannot be told")
+    missing.append(f"{where}: no question's path contains record_<number>, so its dialogue is unknown")
     return None
 
 
@@ -228,7 +230,7 @@ def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str
         paths = _read_object(turn, "dialogue", where, missing)
         words = _read_object(turn, "dialogue_transcription", where, missing)
         if lonely := sorted(words.keys() - paths.keys()):
-            missing.append(f"{where}: {', '.join(lonely)} have words but no audio, so they are left out")
+            missing.append(f"{where}: {', '.join(lonely)} have text but no audio, so they are left out")
         for model, path in paths.items():
             if not isinstance(path, str) or not path.strip():
                 missing.append(f"{where}: {model} has no path of audio, so its answer is left out")
@@ -243,12 +245,12 @@ def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str
 def _find_disagreements(question: str, dialogue: str, kind: str, number: int) -> Iterator[str]:
     """Yield where the path of a question names another dialogue, turn or dimension than its position in the file."""
     if (record := re.search(r"record_(\d+-\d+)", question)) and f"{kind}-{record[1]}" != dialogue:
-        yield f"{dialogue}-{number}: its question is of {kind}-{record[1]} by its path; its place in the file counts"
+        yield f"{dialogue}-{number}: the path of its question says {kind}-{record[1]}; its place in the file counts"
     if match := re.search(r"turn(\d+)(?:_([a-z]+))?", question.rsplit("/", 1)[-1]):
         if int(match[1]) != number:
-            yield f"{dialogue}-{number}: its question is of turn {match[1]} by its path; its place in the file counts"
+            yield f"{dialogue}-{number}: the path of its question says turn {match[1]}; its place in the file counts"
         if TYPES.get(match[2], kind) != kind:
-            yield f"{dialogue}-{number}: its question is {match[2]} by its path; its section in the file counts"
+            yield f"{dialogue}-{number}: the path of its question says {match[2]}; its section in the file counts"
 
 
 def _find_unanswered(answers: list[MtalkAnswer], dialogue: str, turns: int) -> Iterator[str]:

@@ -96,7 +96,9 @@ def _find_fact(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[s
     used |= {path[0] for path in inner}
     values = list(inner.values())
     if any(value != values[0] for value in values):
-        notes.append(f"{fact}: {' and '.join('meta.' + '.'.join(path) for path in inner)} disagree; none is taken")
+        notes.append(
+            f"{fact}: {' and '.join('meta.' + '.'.join(path) for path in inner)} disagree; none of them is used"
+        )
         return None
     return values[0] if values else None
 
@@ -127,7 +129,7 @@ def _read_dimensions(value: Any, notes: list[str]) -> list[dict[str, str | None]
         notes.append("dimensions: meta has no dims")
         return []
     if not isinstance(value, Mapping):
-        notes.append(f"dimensions: meta.dims is a {type(value).__name__}, not an object; nothing is read from it")
+        notes.append(f"dimensions: meta.dims is a {type(value).__name__}, not an object; it is ignored")
         return []
     dimensions: list[dict[str, str | None]] = []
     for spelling, content in value.items():
@@ -174,7 +176,7 @@ def _read_speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], n
     unread = [text for text in (value, stated) if text is not None and _read_count(text) is None]
     notes += [f"speakers: {_abbreviate(text)} is not a number of speakers" for text in unread]
     if len(set(counts)) > 1:
-        notes.append(f"speakers: meta says {counts[0]}, its dimension {counts[1]}; none is taken")
+        notes.append(f"speakers: meta says {counts[0]}, its dimension {counts[1]}; neither is used")
         return None
     if not counts:
         notes.append("speakers: meta does not say how many")

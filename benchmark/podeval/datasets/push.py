@@ -89,11 +89,12 @@ def _push_tasks(api: "HfApi", repo: str, file: Path, title: str, progress: Progr
     except HfHubHTTPError as error:
         status = error.response.status_code if error.response is not None else 0
         if status not in _NOT_TAKEN:
-            again = "push again; what is there is not sent twice"
-            progress(f"{repo}: the data is there, but {EVAL} did not arrive ({_first_line(error)}); {again}")
+            again = "push again; existing files are not sent twice"
+            progress(f"{repo}: the data is uploaded, but {EVAL} did not arrive ({_first_line(error)}); {again}")
             return
         progress(
-            f"{repo}: the data is there and can be loaded, but the Hub did not take {EVAL} ({_first_line(error)}), so "
+            f"{repo}: the data is uploaded and can be loaded, but the Hub did not accept {EVAL} "
+            f"({_first_line(error)}), so "
             f"the repo is no benchmark with a leaderboard on the Hub. The Hub takes tasks of evaluation frameworks in "
             f"its list only: podeval is entered by a pull request to packages/tasks/src/eval.ts of "
             f"huggingface/huggingface.js; when it is in there, push again"

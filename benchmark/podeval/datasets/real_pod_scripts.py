@@ -84,7 +84,7 @@ SCRIPT_RULES = (
     RowRule("length", _wrong_length),
     RowRule("readable", _unreadable),
 )
-"""Rules for the scripts of topics: who speaks, how much, that it can be read aloud."""
+"""Rules for the scripts of topics: speakers, length, and whether they can be read aloud."""
 
 
 def list_split_features(split: Split, categories: Sequence[str], languages: Sequence[str]) -> datasets.Features:
@@ -145,7 +145,7 @@ SOURCES = PinnedFile(
 )
 
 NAMED_THROUGHOUT = ("topics", "demo")
-"""Splits of which every year and every name that is said has a source, or is said to be invented."""
+"""Splits in which every spoken year and name has a source, or is marked as invented."""
 
 _YEAR = re.compile(
     r"\b(?:(?:fifteen|sixteen|seventeen|eighteen|nineteen|twenty)[ -](?:o |hundred|ten|eleven|twelve|thirteen|fourteen"
@@ -268,7 +268,7 @@ PROVENANCE = (
     "covers it, and no system is shown sources, tags or accepted readings. Rows of `episodes` come from the models of "
     "the embedded profile, which each row names, and clips are grouped as in PodEval."
 )
-"""Authors of the scripts and speakers of their voices, for the card, as a sentence that is continued."""
+"""Authors of the scripts and speakers of their voices, for the card, as a sentence that continues."""
 
 RESPONSIBLE_USE = ResponsibleUse(
     use_cases=(

@@ -92,7 +92,7 @@ def _find_commit(source: Source, earlier_revision: str, progress: Progress) -> s
     """Return the commit of a source for which none is pinned: the commit of an earlier build, else the newest."""
     repo, _, commit = earlier_revision.partition("@")
     if repo == source.location and commit:
-        progress(f"{source.name}: no commit is pinned; {commit} as in the build that is there")
+        progress(f"{source.name}: no commit is pinned; using {commit}, as in the existing build")
         return commit
     from huggingface_hub import HfApi
 

@@ -31,15 +31,15 @@ HUB_PARQUET: Final[dict[str, Any]] = {
     "use_content_defined_chunking": True,
     "write_page_index": True,
 }
-"""Options of `pyarrow.parquet`: a row more or less changes few chunks, so that a push sends only those, and the viewer
-reads the pages that it shows (huggingface.co/docs/hub/datasets-libraries)."""
+"""Options of `pyarrow.parquet`: an added or removed row changes few chunks, so a push sends only those, and the viewer
+reads only the pages that it shows (huggingface.co/docs/hub/datasets-libraries)."""
 
 
 _MET_ANOTHER = (409, 412)
 """HTTP statuses of a commit that lost to a concurrent one."""
 
-_DELETED = "What was taken down is deleted; the history follows"
-_SQUASHED = "Everything but what was taken down"
+_DELETED = "The content that was taken down is deleted; the history follows"
+_SQUASHED = "Everything except the content that was taken down"
 
 
 class Conflict(BadInput):
@@ -153,7 +153,7 @@ class AppendOnly:
             raise BadInput(f"the Hub does not show {self.repo}; check that the token may read it")
         for path in paths & files.keys():
             if self.read(path, head) != files[path]:
-                raise Conflict(f"{self.repo} holds another {path}; files there are never changed")
+                raise Conflict(f"{self.repo} contains another {path}; files there are never changed")
         return head, {path: data for path, data in files.items() if path not in paths}
 
     @contextmanager

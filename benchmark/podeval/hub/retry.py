@@ -19,7 +19,8 @@ LONGEST_PAUSE = 60.0
 
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _NO_ANSWER = ("TransportError", "ConnectionError", "Timeout", "FileMetadataError")
-"""Errors without an answer from the Hub, or with one from a server before it, which does not know its files."""
+"""Errors without an answer from the Hub, or with an answer from a server in front of it that does not know its
+files."""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 
@@ -67,7 +68,7 @@ def _give_up(state: RetryCallState) -> NoReturn:
 
 def _error_of(state: RetryCallState) -> BaseException:
     error = state.outcome.exception() if state.outcome else None
-    assert error is not None, "asked only of a try that failed"
+    assert error is not None, "called only after a failed attempt"
     return error
 
 

@@ -24,7 +24,7 @@ BYTES_A_TOKEN = 3.0
 TOKENS_A_SECOND = 50.0
 """Assumed tokens per second of audio, on the careful side: public models use 10 to 32."""
 USED_UP = "the budget is used up"
-"""Beginning of the reason for which a question was not asked."""
+"""Beginning of the reason why a question was not asked."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Account:
     cost: float = 0.0
     from_records: int = 0
     busy: int = 0
-    """Calls that got no answer and were repeated or given up."""
+    """Calls that got no answer and were repeated or abandoned."""
     audio_tokens: int = 0
     """Tokens of requests that are audio."""
     thinking_tokens: int = 0
@@ -100,7 +100,7 @@ class Budget:
         watch: Callable[[Account], None] = lambda account: None,
     ) -> None:
         if not all(cap is None or 0 < cap < math.inf for cap in (cost, tokens, calls)):
-            raise BadInput("a cap on cost, tokens or calls must be above 0; leave it out for none")
+            raise BadInput("a limit on cost, tokens or calls must be above 0; leave it out for no limit")
         self.cost = cost
         self.tokens = tokens
         self.calls = calls

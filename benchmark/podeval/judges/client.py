@@ -135,9 +135,9 @@ class JudgeClient:
         self._chance = random.Random(judge.id)  # noqa: S311
         self._asked_anew: set[str] = set()
         self.on_use: Callable[[Account], None] = lambda used: None
-        """Called with what each call used, in the thread of that call."""
+        """Function that gets the usage of each call, in the thread of that call."""
         self.unsent = frozenset(self.records.unsent(judge.id))
-        """Parameters of the sampling that the judge refuses, as far as it was asked."""
+        """Parameters of the sampling that the judge refused so far."""
 
     @property
     def account(self) -> Account:
@@ -195,7 +195,7 @@ class JudgeClient:
         if len(before) >= self.judge.tries or (before and self.judge.replays):
             return _describe_unreadable(_problem(before[-1].answer, request), before[-1])
         if self.judge.replays:
-            return Unanswered(f"{self.records.path} holds no answer of {self.judge.id} to this")
+            return Unanswered(f"{self.records.path} contains no answer of {self.judge.id} to this question")
         return None
 
     def _answers(
@@ -260,8 +260,8 @@ class JudgeClient:
         # What this judge cannot be asked.
         if not self.judge.hears and any(isinstance(value, AudioClip) for value in request.inputs.values()):
             return Unanswered(
-                f"{self.judge.model} is not said to hear audio; name a judge that does, or write hears: true into its "
-                "YAML file"
+                f"{self.judge.model} is not declared to hear audio; name a judge that hears, or write hears: true "
+                f"into its YAML file"
             )
         try:
             question = request.prompt.messages(request.inputs, self.judge.audio)

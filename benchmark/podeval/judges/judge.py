@@ -166,7 +166,7 @@ class Judge:
             )
         raise ModelMissing(
             f"{self.endpoint} contains records of {self.recorded} and records cannot answer new questions; "
-            "name the judge itself to ask for what is missing"
+            "name the judge itself to ask the missing questions"
         )
 
 
@@ -254,7 +254,7 @@ def _read_recorded(text: str) -> Judge:
 
     folder, _, judge_id = text.partition("#")
     if not Path(folder).is_dir():
-        raise BadInput(f"there is no folder of records {folder}; name the folder that a judge's answers were kept in")
+        raise BadInput(f"there is no folder of records {folder}; name the folder with a judge's answers")
     # The judge whose answers are replayed.
     judges = Records(Path(folder)).judges()
     chosen = [judge for judge in judges if judge["id"] == judge_id] if judge_id else judges
@@ -293,7 +293,7 @@ def _read_file(path: Path) -> Judge:
             f"{describe_place(path, first['loc'])}: {location}: {first['msg']}; fields are {', '.join(names)}"
         ) from None
     if read.dtype or read.recorded:
-        raise BadInput(f"{path}: podeval itself says dtype and recorded; fields are {', '.join(names)}")
+        raise BadInput(f"{path}: podeval itself sets dtype and recorded; fields are {', '.join(names)}")
     _refuse_secrets(read.extra, path)
     if read.backend == "records":
         return _read_recorded(str(path.parent / str(read.endpoint)))

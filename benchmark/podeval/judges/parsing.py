@@ -29,7 +29,7 @@ class UnreadableAnswer(PodevalError):
 
 
 _REPAIRS = 200
-"""More slips of form than any real answer holds."""
+"""Number of slips of form above that in any real answer."""
 
 
 def validate(data: Any, model: type[Answer]) -> Answer:
@@ -204,7 +204,7 @@ def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
 
 
 _MOST_OBJECTS = 1_000
-"""More different objects than any real answer holds; each is validated, and repaired if possible."""
+"""Number of different objects above that in any real answer; each is validated, and repaired if possible."""
 
 
 def parse(text: str, model: type[Answer]) -> Answer:
@@ -216,7 +216,7 @@ def parse(text: str, model: type[Answer]) -> Answer:
     try:
         return _parse_object(text, model)
     except RecursionError:
-        raise UnreadableAnswer("the answer is nested deeper than any answer that was asked for") from None
+        raise UnreadableAnswer("the answer is nested deeper than any requested answer") from None
 
 
 def _parse_object(text: str, model: type[Answer]) -> Answer:

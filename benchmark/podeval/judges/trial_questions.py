@@ -67,7 +67,7 @@ def make_trial_client(judge: Judge) -> JudgeClient:
         BadInput: the judge replays records.
     """
     if judge.replays:
-        raise BadInput(f"{judge.endpoint} holds records, which answer no new question; name the judge itself")
+        raise BadInput(f"{judge.endpoint} contains records, which cannot answer new questions; name the judge itself")
     return JudgeClient(replace(judge, tries=1), patience=Patience(tries=2))
 
 
@@ -76,7 +76,9 @@ def try_judge(client: JudgeClient) -> Iterator[JudgeTrial]:
     for prompt, material, count in ((TEXT, _WORDS, 7), (AUDIO, make_tones(), _TONES)):
         question = prompt.name.removeprefix("trial_")
         if question == "audio" and not client.judge.hears:
-            yield JudgeTrial(question, None, "the judge is not said to hear (hears: true in its YAML file)", Account())
+            yield JudgeTrial(
+                question, None, "the judge is not declared to hear (hears: true in its YAML file)", Account()
+            )
             continue
         used = Account()
         client.on_use = used.add

@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 from podeval.benchmarks.records import FactSheet
 
 PANELS = {"prolific": "https://app.prolific.com/submissions/complete?cc={code}"}
-"""Address of each panel to which its listeners return."""
+"""Address of each panel for returning listeners."""
 
 _ADDRESS = r"^https://[!-\[\]-~]+$"
 
@@ -40,7 +40,7 @@ class Completion(FactSheet):
     @model_validator(mode="after")
     def _leads_where_it_says(self) -> Self:
         if self.panel and (self.address or self.hosts):
-            raise ValueError(f"{self.panel} has an address of its own; name a panel, or an address with its hosts")
+            raise ValueError(f"{self.panel} already has an address; give either a panel, or an address with its hosts")
         if self.panel and self.code is None:
             raise ValueError(f"{self.panel} identifies its listeners by the study's code; give it as code")
         if self.address is None:

@@ -46,10 +46,10 @@ Name = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=100)]
 Words = Annotated[str, Field(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$", max_length=20_000)]
 
 PAIRED = ("preference", "text_preference", "abx")
-"""Kinds whose pages compare two systems and mark neither by itself."""
+"""Kinds whose pages compare two systems and do not rate them separately."""
 
 SPREAD = ("mos", "rubric", "preference", "text_preference")
-"""Kinds of which a listener rates one recording or pair of each item, unless the design says `each: all`."""
+"""Kinds in which a listener rates one recording or pair per item, unless the design says `each: all`."""
 
 MINUTES = 30.0
 """Default limit of a test's length in minutes; PodEval's listeners stayed within it."""
@@ -147,7 +147,9 @@ class Design(FactSheet):
     systems: tuple[Name, ...] = Field(min_length=1, max_length=200)
     items: tuple[DesignItem, ...] = Field(min_length=1, max_length=5000)
     instructions: Words = ""
-    consent: Words = Field(default="", description="what listeners agree to, beside what the page itself says")
+    consent: Words = Field(
+        default="", description="points that listeners agree to, in addition to those of the page itself"
+    )
     listeners: Annotated[int, Field(ge=1, le=100_000)] = 20
     items_each: Annotated[int, Field(ge=1)] | None = Field(default=None, description="None: as many as fit")
     each: Literal["all"] | None = Field(default=None, description="all: every recording or pair of a listener's items")
@@ -192,7 +194,7 @@ class Design(FactSheet):
             if len({question.name for question in questions}) < len(questions):
                 raise ValueError("two questions have the same name")
         if self.demographics and not any(question.labels for question in self.demographics):
-            raise ValueError("the demographics need a question with labels, by which their page counts as answered")
+            raise ValueError("the demographics need a question with labels, which shows that their page was answered")
         if any(item.id == ABOUT for item in self.items):
             raise ValueError(f"{ABOUT} is the page of the demographics; give the item another id")
         # A listener must be able to finish within the time.

@@ -108,7 +108,7 @@ QUESTIONNAIRE = (
     ),
     Question("comment", "Anything else about this podcast?", optional=True),
 )
-"""Nine questions about a clip; those with labels are marked 1 to 5, with a reason."""
+"""Nine questions about a clip; those with labels are rated 1 to 5, with a reason."""
 
 _PODEVALS = {
     SPEAKERS: (r"how many (?:speakers|people)", ""),
@@ -121,7 +121,8 @@ _PODEVALS = {
     "human_likeness": (r"humans?\b.*\bAI\b|people or by a machine", r"\bAI\b|machine"),
     "comment": (r"additional comments|anything else", ""),
 }
-"""Questions of PodEval's questionnaire, each with a pattern of its text and one of the lowest of its five labels."""
+"""Questions of PodEval's questionnaire, each with a pattern of its text and a pattern of the lowest of its five
+labels."""
 
 
 def name_questions(questions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -21,10 +21,10 @@ from podeval.texts import write_sentence
 Answered = TypeVar("Answered", ListeningRating, ListeningAnswer)
 
 ATTENTION = "attention"
-"""The rule under which a missed attention check is flagged."""
+"""The rule that flags a missed attention check."""
 
 HEADPHONES = "headphones"
-"""The rule under which a failed headphone check is flagged, and the scale of its answers, which are about no item."""
+"""The rule that flags a failed headphone check, and the scale of its answers, which belong to no item."""
 
 TIDY_COLUMNS = (
     "test", "kind", "listener", "page", "item", "stimulus", "compared_with", "scale", "mark", "reason", "heard",

@@ -137,7 +137,7 @@ def tabulate(test: str, kind: str, rows: Iterable[Mapping[str, Any]]) -> str:
         BadInput: webMUSHRA has no table for the kind.
     """
     if kind not in _TABLES:
-        raise BadInput(f"webMUSHRA has no table for a {kind} test; it has some for mushra, abx and mos, take csv here")
+        raise BadInput(f"webMUSHRA has no table for a {kind} test, only for mushra, abx and mos; use csv here")
     cells = [_list_cells(test, kind, row) for row in rows if row["counted"]]
     return make_csv_safe(pd.DataFrame(cells, columns=_TABLES[kind])).to_csv(index=False, lineterminator="\n")
 
@@ -220,7 +220,9 @@ def _item(page: Mapping[str, Any], kind: str, notes: list[str]) -> dict[str, Any
             item["reference"] = {"audio": str(page["reference"])}
         for option, band in (("createAnchor35", "3.5"), ("createAnchor70", "7")):
             if page.get(option):
-                notes.append(f"page {name}: the anchor low-passed at {band} kHz is not made; give it as low")
+                notes.append(
+                    f"page {name}: podeval does not make the anchor low-passed at {band} kHz; supply it as low"
+                )
     return item
 
 
@@ -254,7 +256,8 @@ def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[di
     if strange:
         more = f" and {len(strange) - 3} more" if strange[3:] else ""
         raise BadInput(
-            f"{path} asks what podeval's pages cannot ask: {'; '.join(strange[:3])}{more}; ask by labels (rate2 with "
+            f"{path} asks questions that podeval's pages cannot ask: {'; '.join(strange[:3])}{more}; ask by "
+            f"labels (rate2 with "
             "rate_labels), stars (rate), a list (select) or in words (text), or write a design of podeval's own"
         )
     questions = name_questions(questions)
@@ -267,7 +270,7 @@ def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[di
     if speakers:
         notes.append("the questions are PodEval's: they are screened, and scored with Q and J, like podeval's nine")
     if not questions:
-        notes.append("the pages ask no questions of their own, so podeval's nine about a podcast are asked")
+        notes.append("the pages have no questions of their own, so podeval's nine questions about a podcast are used")
     return questions
 
 
@@ -314,7 +317,7 @@ def _list_demographics(entries: Sequence[Any], notes: list[str]) -> list[dict[st
         questions.append({"name": name[:40], "text": text + options, **choices})
     if not any(question.get("labels") for question in questions):
         return []
-    notes.append(f"listeners are asked {len(questions)} questions about themselves, on a last page")
+    notes.append(f"a last page asks listeners {len(questions)} questions about themselves")
     return questions
 
 

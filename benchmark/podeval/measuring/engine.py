@@ -57,10 +57,10 @@ _ADVICE: Mapping[Face, Mapping[str, str]] = {
         "profile": 'profile="{}"',
     },
 }
-"""Advice, by face, on how to get a metric that lacks an input, as its user writes it."""
+"""Advice, by face, on how to get a metric that lacks an input, in the terms of its users."""
 
 _FORM = 2
-"""Version of the form of kept results; raised when the form changes."""
+"""Version of the format of cached results; raised when the format changes."""
 
 
 @dataclass(frozen=True)
@@ -105,13 +105,13 @@ def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | N
     """Why a metric cannot be tried, and what helps; None if it can."""
     missing, advice = {*metric.inputs} - {"recording", *request.inputs}, _ADVICE[request.face]
     if missing and metric.inputs[0] not in ("recording", *WORDS):
-        return "is no metric of a recording", "`podeval metrics show` says what it takes"
+        return "is no metric of a recording", "`podeval metrics show` lists its inputs"
     if metric.asks and not (request.judge and request.judge.judge):
         return "asks a judge", advice["judge"]
     if "reference_voices" in missing:
         return "compares with a voice", advice["voice"]
     if "request" in missing:
-        return "needs what was asked for", advice["request"]
+        return "needs the request", advice["request"]
     if missing:
         return "needs the words", advice["words"]
     tells_speakers = request.has_turns or request.lacks_words

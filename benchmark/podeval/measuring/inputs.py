@@ -41,7 +41,7 @@ Face = Literal["shell", "python"]
 
 _OPENS_FILES = ("recording", "recordings", "reference_voices")
 RECORDS = ("reference_votes", "reference_marks", "reference_answers")
-"""Inputs that open a file by its name, and the records of people, of which a text may be such a name."""
+"""Inputs that name a file to open, and the records of people, which a text may name."""
 
 
 class MetricInputs(Mapping[str, Any]):

@@ -47,7 +47,7 @@ _SOON = 2.0
 """Seconds of a step after which the rest of it can be estimated."""
 _MOST_LINES = 32 * 2**20
 HEARTBEAT = 1.0
-"""Seconds after which the same is told again: who reads can leave between two results only."""
+"""Seconds after which the same is reported again, because a reader can leave only between two results."""
 
 SETTING = "NUMBA_CACHE_DIR"
 COMPILING_SECONDS = 300.0

@@ -56,9 +56,10 @@ FAULTY = ("missing", "twice", "misread", "added_before")
 """Verdicts of sentences to record again, the worst first."""
 
 RUN = {"en": 3, "zh": 6}
-"""Words (Chinese characters) in a row by which a recording is placed in the book."""
+"""Words (Chinese characters) in a row that determine a recording's place in the book."""
 WHOLE, HALF, EQUAL = 0.7, 0.5, 0.9
-"""Shares of a sentence's words: missing from which on it is missing; said again, or read at all; surely as written."""
+"""Shares of a sentence's words: share from which it is missing; share said again, or read at all; share from which it
+is surely as written."""
 MARGIN = 0.5
 """Seconds of an excerpt before and after its sentence."""
 MOST_EXCERPTS = 400

@@ -27,7 +27,7 @@ MOST_COLUMNS = 7
 """Values that a table of many recordings shows; all are in `to_pandas()`."""
 
 
-_MUSIC = "there is music, which the recordings that it would be compared with hardly have"
+_MUSIC = "there is music, but the recordings for the comparison contain hardly any"
 
 BLOCK = 1 << 20
 """Frames that are looked at together."""
@@ -369,7 +369,7 @@ def find_defects(recording: Recording) -> tuple[Defect, ...]:
     sounding = np.zeros(recording.channels, dtype=bool)
     for start in range(0, len(recording.samples), BLOCK):
         sounding |= recording.samples[start : start + BLOCK].any(axis=0)
-    silent = (f"channel {number + 1} holds no sound" for number in np.flatnonzero(~sounding))
+    silent = (f"channel {number + 1} contains no sound" for number in np.flatnonzero(~sounding))
     return tuple(Defect("silent channel", 0.0, length, detail) for detail in silent)
 
 

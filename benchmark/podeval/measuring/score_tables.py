@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {"good": "green", "poor": "yellow", "quiet": "dim"}
 _WIDTH = 120
-"""Columns of a table if nobody says how wide it may be."""
+"""Number of columns of a table if no width is given."""
 STYLE = """<style>
 .podeval table{border-collapse:collapse}.podeval td,.podeval th{padding:.15em .7em;text-align:left}
 .podeval td.number{text-align:right;font-variant-numeric:tabular-nums}

@@ -242,7 +242,7 @@ def _describe_output(metric: Metric) -> str:
     """Write an example's output, and what stood in for a judge or for weights; a test computes it again."""
     output = read_example_output(metric)
     if output is None:
-        return "No output is kept here yet; `studies/example_outputs.py` computes it."
+        return "There is no output here yet; `studies/example_outputs.py` computes it."
     audio = metric.inputs[0] == "recording"
     of = "the dialogue of the tutorials (`docs/tutorials/audio`), with its script," if audio else "the example above"
     of = output.get("of", of)

@@ -41,7 +41,7 @@ LINES = (
     *("loudness.integrated", "loudness.true_peak", "smr.smr"),
     *("turn_taking.human_distance", "pace.speaking_rate", "mattr.mattr"),
 )
-"""The values that are shown if nobody asks for all, or for some by name."""
+"""The values that are shown by default, without names and without `--all`."""
 
 _OF_DEFECTS = {"integrity": "sound", "content_errors": "words"}
 """Parts of a recording that a metric listens to for defects."""
@@ -85,7 +85,7 @@ class ScoreRow:
 
 
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
-"""Phrases around the words or the name in a metric's report of what is heard."""
+"""Phrases around the words or the name in a metric's report of recognised words."""
 
 _UNRANKED = re.compile(r"not ranked \(([^)]*)\): ")
 

@@ -53,7 +53,8 @@ _ORDER = (
     "mushra",
     "mos",
 )
-"""Metrics in the order of the board, which is not that of names; a metric that is not here comes after these."""
+"""Metrics in the order of the board, which differs from that of names; a metric that is not listed comes after
+these."""
 
 
 def _find_modules() -> dict[str, str]:

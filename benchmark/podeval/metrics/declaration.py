@@ -35,7 +35,7 @@ DIMENSION_GROUPS = {
     "human": "👂",
     "efficiency": "⏱️",
 }
-"""The emoji of each group of dimensions, in the order of the board; a group is what is before a dimension's dot."""
+"""The emoji of each group of dimensions, in the order of the board; the group is the part before a dimension's dot."""
 INPUTS = {
     "recording": "audio to measure",
     "recordings": "the recordings of one system: a folder",
@@ -75,11 +75,11 @@ class Key:
     title: str = ""
     """Name of the column if the metric's title with the key's name would not do."""
     reach: Reach | None = None
-    """Values that people and good systems reach; None if nothing comparable is known."""
+    """Values that people and good systems reach; None if no comparable values are known."""
     ranked: bool = True
-    """Whether systems are ranked by it; not so where it is easily won, and shown because a paper prints it."""
+    """Whether systems are ranked by it; False for a key that is easily won, and shown because a paper prints it."""
     unreached: str = ""
-    """Why nothing comparable is known; a key by which systems are ranked has this or `reach`."""
+    """Reason why nothing comparable is known; a key that ranks systems has this or `reach`."""
     timing: bool = False
     """Whether it depends on pauses between turns: then the strategy is part of the protocol's id."""
     percent: bool = False
@@ -113,19 +113,19 @@ class Metric:
     parameters: tuple[Parameter, ...]
     asks: JudgeUse | None = None
     only_for: str = ""
-    """Condition on a recording for the metric to say anything; empty if every recording of speech will do."""
+    """Condition on a recording for a meaningful value; empty if every recording of speech fulfils it."""
     caution: str = ""
     """Pitfalls that raise the value without being better, or a reading to avoid, in a sentence for its card."""
     needs_speakers: bool = False
-    """Whether it is unscored if neither a script nor the parameter `speakers` says how many people speak."""
+    """Whether it is unscored if neither a script nor the parameter `speakers` states the number of speakers."""
     intended_use: str = ""
-    """Use that the metric is for, and uses that it is not for."""
+    """Intended use of the metric, and uses that it is not meant for."""
     limitations: str = ""
-    """Limits of the metric: distinctions that it cannot make, and whom or what it favours."""
+    """Limits of the metric: distinctions that it cannot make, and speakers or recordings that it favours."""
     where_available: tuple[str, ...] = ()
-    """The model jobs that it uses in profiles that have a model for them, and does without in others."""
+    """The model jobs that it uses in profiles with a model for them, and does without in others."""
     no_benchmark: str = ""
-    """Why no benchmark measures it; empty if one does."""
+    """Reason why no benchmark measures it; empty if one does."""
     courses: tuple[Key, ...] = ()
     """Values over time that a recording as a whole does not have."""
 

@@ -22,7 +22,7 @@ LISTENING = ("integrity", "content_errors", "speaker_attribution")
 """The metrics that note defects."""
 
 _COVERS = 0.5
-"""Share of a stretch that another one has to cover to be the same thing."""
+"""Share of a stretch that another one must cover to count as the same."""
 
 
 @dataclass(frozen=True)

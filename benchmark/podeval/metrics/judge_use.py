@@ -249,7 +249,7 @@ def note_injections(
         transcripts: gives the words spoken in the recordings that the judge hears, by the name of the recording.
     """
     texts: dict[str, str] = {}
-    """The name of the input in which each text occurred first."""
+    """Name of the input in which each text first occurred."""
     audible = False
     # Pass requests and answers on, and collect every text that is shown.
     try:

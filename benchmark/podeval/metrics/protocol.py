@@ -33,9 +33,9 @@ SETTINGS = ("fields", "cuts")
 """Facts of `generation` that are a system's own, such as its sampling: shown with its numbers, and never hashed."""
 
 INTERVALS = "5"
-"""Version of how `podeval.stats` makes intervals and ranks, kept in the provenance of results.
+"""Version of the intervals and ranks of `podeval.stats`, stored in the provenance of results.
 
-1 was Student's t alone; 2 had no allowance for long tails; 3 ranked by the items that all systems share; in 4
+Version 1 was Student's t alone; 2 had no allowance for long tails; 3 ranked by the items that all systems share; in 4
 equal values had an interval without width.
 """
 

@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 CENSORED, LEFT_AFTER, SLOPES = "censored", "left_after", "slope_intervals"
-"""Notes of `endurance`: keys whose value is the least that it can be, because the recording ended before; the minute
-after which each value left its usual range; and the 95 % interval of each slope per ten minutes."""
+"""Notes of `endurance`: keys with the lowest possible value, because the recording ended before; the minute after which
+each value left its usual range; and the 95 % interval of each slope per ten minutes."""
 
 UNRANKED = "unranked"
-"""The note that says, by key, why a value is shown and ranks with none."""
+"""The note that gives, by key, the reason why a value is shown without a rank."""
 
 LOW_RATE = "its sampling rate is below what the models need, so what was not recorded is missing"
 """Why values of a recording that was upsampled on request are not ranked."""
@@ -64,7 +64,7 @@ class Score:
     notes: Mapping[str, Any] = field(default_factory=dict)
     timeline: Timeline | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
-    """Weight of a value in the mean over items, by key; 1 if nothing is said."""
+    """Weight of a value in the mean over items, by key; 1 if it is missing."""
     parts: Mapping[str, Mapping[str, Mapping[str, tuple[float, float]]]] = field(default_factory=dict)
     """Values of parts of the item: by breakdown and group, each key's value and its weight."""
 
@@ -135,7 +135,7 @@ _NOTED: Mapping[str, str] = {
     "windows_left_out": "{0} windows with hardly any speech were left out",
     "habitual_silences": "{0} silences inside words are a habit of the voice and are not counted as dropouts",
 }
-"""Sentences for notes that contain a number or a name, by the note; those that are 0 or empty say nothing."""
+"""Sentences for notes that contain a number or a name, by note; a note of 0 or an empty one has no sentence."""
 
 
 def format_clock(seconds: float, places: int = 0) -> str:
@@ -212,10 +212,10 @@ def parse_result(data: Mapping[str, Any]) -> Result:
 
 MINUTE = 60.0
 LONG = 300.0
-"""Seconds from which on a recording has a course: below, a minute is too large a part of it."""
+"""Seconds from which a recording has a course: below, a minute is too large a part of it."""
 
 FEWEST = 20
-"""Words that a minute has to have for a share of its own."""
+"""Number of words that a minute needs for a share of its own."""
 
 
 def compute_share_by_minute(

@@ -33,13 +33,13 @@ CLIP_SECONDS = 10.0
 CLIP = round(CLIP_SECONDS * RATE)
 
 SHORTEST = 3.0
-"""Seconds below which looping the sound to fill a clip says nothing."""
+"""Seconds below which looping the sound to fill a clip makes no sense."""
 
 LEAST = 1.0
 """Seconds of speech, and of music, in a stretch that counts."""
 
 NO_MUSIC = -60.0
-"""LUFS below which an accompaniment is none, by PodEval's rule for the speech-to-music ratio."""
+"""LUFS below which an accompaniment does not count, by PodEval's rule for the speech-to-music ratio."""
 
 
 @metric(

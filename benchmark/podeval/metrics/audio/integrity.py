@@ -59,13 +59,13 @@ SHORTEST = 0.5
 HOUR = 3600.0
 
 PLCMOS_WINDOW, PLCMOS_WINDOWS = 6.0, 30
-"""Seconds of a window that PLCMOS hears, and windows at most, spread over the recording."""
+"""Seconds of a window for PLCMOS, and the highest number of windows, spread over the recording."""
 
 WRITTEN_TWICE = 0.7
-"""Share of a loop's words that the script has there, from which on it is the script that repeats them."""
+"""Share of a loop's words that are in the script there, from which the script itself contains the repetition."""
 
 SAME_WORDS = 0.5
-"""Similarity of the words of a loop and of what it repeats, from which on they are the same."""
+"""Similarity between the words of a loop and the repeated words from which they count as equal."""
 
 _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clipped", "music": "unasked_music"}
 """Key that counts a kind of fault, by kind."""

@@ -23,7 +23,7 @@ from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.recording import Recording
 
 SHORTEST_PROGRAMME = 60.0
-"""Seconds from which a loudness range is that of a programme."""
+"""Seconds from which a loudness range describes a programme."""
 SHORT = "the loudness range of less than a minute is not that of a programme"
 
 _TIMELINE_POINTS = 600

@@ -47,7 +47,7 @@ LEAST_RATE = 24_000
 _PODEVAL_RATE = 16_000
 
 Meter = Callable[[Span], float]
-"""A function that returns the loudness of a stretch in LUFS; minus infinity where it is silent."""
+"""A function that returns the loudness of a stretch in LUFS; minus infinity if it is silent."""
 
 
 @metric(

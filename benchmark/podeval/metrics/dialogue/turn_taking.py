@@ -41,10 +41,10 @@ from podeval.stats.turn_taking import (
 )
 
 FEWEST_EVENTS = 15
-"""Fewest events from which a distance is given.
+"""Fewest events for which a distance is reported.
 
-The fewest of the study with which 95 % of people's stretches are at least 0.25 nearer to other people, of either kind
-of conversation, than the same number of turns that are strung together with equal gaps (docs/studies/turn-taking.md).
+The smallest number in the study at which 95 % of people's stretches are at least 0.25 nearer to other people, in both
+kinds of conversation, than the same number of concatenated turns with equal gaps (docs/studies/turn-taking.md).
 """
 
 

@@ -56,7 +56,7 @@ SHORTEST = 0.5
 """Seconds that a recording lasts at least."""
 
 SENTENCE = 4
-"""Words from which on no listener misses a stretch."""
+"""Number of words from which every listener notices a missing stretch."""
 
 _UNIT = "per 1000 words"
 _ENTITIES = "an English or Chinese script with names or figures"

@@ -37,13 +37,13 @@ from podeval.recording.recording import MODEL_RATE
 
 WINDOW_SECONDS = 9.01
 SHORTEST = 0.5
-"""Seconds below which looping the clip to fill a window says nothing."""
+"""Seconds below which looping the clip to fill a window makes no sense."""
 
 LEVEL = -26.0
-"""Level of active speech in dBov to which `level="fixed"` brings a recording."""
+"""Level of active speech in dBov for `level="fixed"`."""
 
 _OVRL = 3
-"""Column of the overall quality in what `rate_samples` returns."""
+"""Column of the overall quality in the result of `rate_samples`."""
 
 
 @metric(

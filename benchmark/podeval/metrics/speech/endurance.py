@@ -69,10 +69,10 @@ TOLERANCES: Mapping[str, tuple[float, Literal[-1, 0, 1]]] = {
     "errors": (50.0, 1),
     "attribution": (0.1, -1),
 }
-"""Distance from the first minutes at which a value leaves its usual range, and the side on which it does (0: both)."""
+"""Distance from the first minutes at which a value leaves its usual range, and the direction (0: both)."""
 
 REFERENCE = 2
-"""Minutes at the beginning that the rest is compared with."""
+"""Number of minutes at the beginning with which the rest is compared."""
 
 FEWEST = 10
 """Windows of a voice that its first minutes have at least."""
@@ -83,7 +83,7 @@ SHORTEST_SPEECH = 120.0
 TEN_MINUTES = 600.0
 
 _MOMENTARY, _SILENT = 0.4, 1e-10
-"""Length of a window of the momentary loudness, seconds; power of a clip that holds digital silence alone."""
+"""Length of a window of the momentary loudness, seconds; power of a clip that contains only digital silence."""
 
 
 @metric(
