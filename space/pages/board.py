@@ -36,7 +36,7 @@ RATE = "120/minute"
 PAGE_RATE = "300/minute"
 SMALLEST_PACKED = 4_096
 CSV_ROWS, CSV_PACKED = 1_000, 20
-"""Rows that are written at once, and rows from which they are packed."""
+"""Number of rows that are written at once, and of rows from which they are packed."""
 GZIP_BITS = 31
 """The form of gzip, as zlib numbers it."""
 

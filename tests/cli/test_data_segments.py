@@ -159,7 +159,7 @@ BAD = [
     (["latin.txt"], 2, "is a transcript, but not in UTF-8"),
     (["noise.bin"], 2, "is not in a format podeval reads"),
     (["alone.txt"], 1, "alone.txt: there is only one speaker (Ann); turn-taking needs at least two"),
-    (["show.txt", "--clips-out", "c"], 2, "show.txt is a transcript; --clips-out also needs its recording: add --audio"),
+    (["show.txt", "--clips-out", "c"], 2, "show.txt is a transcript; --clips-out also needs its recording"),
     (["show.txt", "--summary-out", "s.wav"], 2, "--summary-out also needs its recording"),
     (["show.txt", "--audio", "gone.wav", "--clips-out", "c"], 2, "'gone.wav' does not exist"),
     (["show.txt", "--audio", "show.txt", "--clips-out", "c"], 2, "not audio"),

@@ -82,7 +82,7 @@ def test_a_figure_of_the_papers_material_and_protocol_has_a_verdict(measured: Ca
     ("choices", "why"),
     [
         ({"preset": ""}, "run it with --preset lfs"),
-        ({"split": "sample"}, "the paper's material is not that of the split sample, track voice"),
+        ({"split": "sample"}, "the paper's material differs from that of the split sample, track voice"),
         ({"failed": 3}, "17 of 20 items are scored"),
     ],
 )

@@ -30,7 +30,8 @@ from podeval.text.tokens import detect_language
 Transcripts = Literal["claimed", "heard"]
 """Source of the words that a judge reads: the system's own transcript, marked so, or the recogniser."""
 Modality = Literal["transcript", "audio", "as_needed"]
-"""Whether a judge reads or hears a dialogue; `as_needed`, it hears those of which plain words do not tell enough."""
+"""Whether a judge reads or hears a dialogue; with `as_needed`, it hears those that plain words do not describe
+enough."""
 DimensionName = Literal["semantic", "paralinguistic", "ambient"]
 Level = Literal["general", "dimension", "sample"]
 
@@ -131,7 +132,7 @@ class DialogueTurn:
     user_tags: tuple[str, ...] = ()
     answer_tags: tuple[str, ...] = ()
     answer_heard: str = ""
-    """The answer as somebody else than the system transcribed it; empty if nobody did."""
+    """The answer as transcribed by somebody other than the system; empty if nobody transcribed it."""
 
     @property
     def words(self) -> str:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from podeval.metrics.declaration import Key, Metric
 
 TARGET = "target"
-"""The material of a band that nobody measured: the range in which a key is best."""
+"""Material of a band without measurements: the range in which a key is best."""
 
 AT_LEAST = "≥"
-"""Mark of a value that is the least that it can be."""
+"""Mark of a value that is the lowest possible one."""
 
 NEVER_COMPARED = "never measured"
 IS_PEOPLE = "it is the judgement of people itself"

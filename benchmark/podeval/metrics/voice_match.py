@@ -33,9 +33,9 @@ from podeval.text.script import Script
 RATE = 4_000
 """Hz at which sounds are compared."""
 PIECE = 2.0
-"""Seconds of the other recording that are looked for."""
+"""Seconds of the other recording that are searched."""
 COPY = 0.8
-"""Correlation from which on a piece is a copy."""
+"""Correlation from which a piece counts as a copy."""
 
 
 def holds_copy(samples: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
@@ -101,7 +101,7 @@ class VoiceComparison:
     matches: Sequence[Match]
     notes: Mapping[str, Any]
     segments: bool = False
-    """Whether what is compared are whole segments, of various lengths, in place of windows."""
+    """Whether whole segments of various lengths are compared, in place of windows."""
 
     @property
     def windows(self) -> dict[str, int]:

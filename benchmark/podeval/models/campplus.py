@@ -26,7 +26,7 @@ _BATCH = 8
 _BANDS, _DIMENSIONS = 80, 192
 _FRAME, _HOP = 400, 160
 _LONGEST_SHORT = 200
-"""Frames of which the network takes one mean."""
+"""Number of frames in each mean of the network."""
 
 
 class CamPlusPlus(SpeakerEncoder):

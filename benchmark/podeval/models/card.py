@@ -105,7 +105,7 @@ class HubRepo:
 JOBS = {
     "transcriber": "speech to words",
     "second_transcriber": "speech to words, where the transcriber and a script disagree",
-    "aligner": "when each of the words that are known to be said is said",
+    "aligner": "times of the words that are known to be spoken",
     "voice_activity": "speech or not",
     "speaker_encoder": "a voice to a vector",
     "diarizer": "who speaks when",

@@ -136,7 +136,7 @@ class Form:
 _THOUGHTS = ("reasoning", "thinking", "reasoning_text", "redacted_thinking")
 """Types of the parts of a content that are thoughts."""
 LONGEST_BODY, VALUES_MOST = 20_000_000, 2_000_000
-"""Bytes of a response at most, and values of its JSON, of which 100,000 pieces of a stream have as many."""
+"""Highest number of bytes of a response, and of values of its JSON; 100,000 pieces of a stream have this many."""
 
 T = TypeVar("T")
 

@@ -51,11 +51,11 @@ _REPLACED = {
     "temperature": (leave_out,),
     "stream": (lambda value: {"stream": True, "stream_options": {"include_usage": True}}, leave_out),
 }
-"""Replacements for refused parameters: none of them changes the question, only how an answer is drawn and sent."""
+"""Replacements for refused parameters: none of them changes the question, only the drawing and sending of an answer."""
 _WANTS_URI = re.compile(r"\bURL\b.*valid|valid.*\bURL\b", re.IGNORECASE)
 """Pattern of an endpoint's words about audio that is not a data URI."""
 _FILTERED = re.compile(r"inappropriate|inspection|content.(filter|policy|management)|safety", re.IGNORECASE)
-"""Pattern of an endpoint's words about content that it does not take."""
+"""Pattern of an endpoint's message about content that it refuses."""
 
 
 class EndpointChat:
@@ -102,7 +102,7 @@ class EndpointChat:
     ) -> ChatAnswer:
         """Return one answer; see `podeval.models.chat.ChatModel`."""
         if not self.provider.hears and has_audio(messages):
-            raise ChatRefused(f"{self.provider.title} takes no audio; name a judge that hears", for_all=False)
+            raise ChatRefused(f"{self.provider.title} does not accept audio; name a judge that hears", for_all=False)
         ladder = Form.LADDER[Form.LADDER.index(self.form.name) :] if schema is not None else ("text",)
         refusal: ChatRefused | None = None
         for form in ladder:
@@ -293,7 +293,7 @@ class GgufChat:
                 for_all=False,
             )
         if error.get("code", 500) < 500:
-            return ChatRefused(f"{self._path.name} does not take this: {message}", for_all=False)
+            return ChatRefused(f"{self._path.name} refuses this: {message}", for_all=False)
         return ChatBusy(f"{self._path.name} failed: {message}", crowded=False)
 
 

@@ -22,7 +22,7 @@ _FINISHES = {
     **{"refusal": "content_filter", "tool_use": "tool_calls"},
     **dict.fromkeys(("safety", "recitation", "language", "blocklist", "prohibited_content", "spii"), "content_filter"),
 }
-"""Reasons of the end of an answer in OpenAI's words, by those of Anthropic and Google."""
+"""Reasons for the end of an answer in OpenAI's words, by those of Anthropic and Google."""
 _LIMITS = frozenset(
     [
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
@@ -243,7 +243,7 @@ PROVIDERS = (
     Provider("openrouter", "OpenRouter", "https://openrouter.ai/api/v1"),
     SERVER,
 )
-"""The providers; of those with one address the first whose models fit counts."""
+"""The providers; of those with the same address, the first with a matching model counts."""
 
 NAMES = tuple(provider.name for provider in PROVIDERS)
 

@@ -74,8 +74,8 @@ class TransformersChat:
         kind = _HEARING.get(config.get("model_type", ""))
         if hears and kind is None:
             raise ModelMissing(
-                f"{name} is of the type {config.get('model_type')!r}, for which podeval has no model that hears; "
-                f"it knows {', '.join(_HEARING)}. Write hears: false into the judge's YAML file to use it on text"
+                f"{name} is of the type {config.get('model_type')!r}, for which podeval has no model that hears; it "
+                f"supports {', '.join(_HEARING)}. Write hears: false into the judge's YAML file to use it on text"
             )
         self._name = name
         self._lock = threading.Lock()
@@ -89,9 +89,11 @@ class TransformersChat:
             self._model = load_pretrained(kind or "AutoModelForCausalLM", folder, **options)
         except (OSError, ValueError, KeyError) as error:
             first = str(error).strip().partition("\n")[0]
-            raise ModelMissing(f"{name} cannot be loaded ({first}); choose a model that transformers knows") from None
+            raise ModelMissing(
+                f"{name} cannot be loaded ({first}); choose a model that transformers supports"
+            ) from None
         if self._tokenizer.chat_template is None:
-            raise ModelMissing(f"{name} has no chat template; choose a model that was made for instructions")
+            raise ModelMissing(f"{name} has no chat template; choose a model for instructions")
 
     def chat(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float

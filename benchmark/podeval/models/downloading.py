@@ -43,11 +43,11 @@ MOST_BYTES = 4 << 30
 """Default limit of a download in bytes."""
 
 Watch = Callable[[int, int | None], None]
-"""Called with the bytes fetched so far, and the total where the server gives it."""
+"""Function that gets the number of bytes so far, and the total if the server states it."""
 
 
 KEY_HEADERS = ("x-api-key", "x-goog-api-key", "xi-api-key")
-"""Headers that carry a key to one server alone, next to `Authorization`."""
+"""Headers that carry a key to only one server, in addition to `Authorization`."""
 
 
 class Gone(BadInput):
@@ -345,7 +345,7 @@ def read_body(answer: httpx.Response, most_bytes: int) -> Iterator[bytes]:
     """
     coding = answer.headers.get("Content-Encoding", "").strip().lower()
     if coding not in ("", "identity", *_INFLATED):
-        raise httpx.DecodingError(f"the answer is compressed by {coding[:20]}, which was not asked for")
+        raise httpx.DecodingError(f"the answer is compressed by {coding[:20]}, which was not requested")
     inflate = zlib.decompressobj(zlib.MAX_WBITS | 32) if coding in _INFLATED else None
     left = most_bytes + 1
     for part in answer.iter_raw():

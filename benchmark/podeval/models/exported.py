@@ -33,7 +33,7 @@ _DIGEST = 32
 _INPUT = "input"
 
 Network = tuple[Callable[[Any], Any], Any]
-"""A torch module, or a function of torch's operations, and an input that it takes as its only one."""
+"""A torch module, or a function of torch's operations, and its only input."""
 
 
 def open_session(network: bytes | str) -> Any:

@@ -20,11 +20,11 @@ PASSING = (408, 409, 425, 429, 502, 503, 504, 529)
 _WORDS = ("error", "errors", "detail", "message", "msg", "error_description", "title", "reason", "metadata", "raw")
 _NAMES = ("param", "parameter", "field", "loc", "instancePath", "pointer", "invalid-params")
 _FORMATS = ("response_format", "format")
-"""Fields that an error may name by their value, or by the word `format` alone."""
+"""Fields that an error may name by their value, or by only the word `format`."""
 _REFUSING = (400, 406, 415, 422, 501)
 _UNEXPECTED = "unexpected keyword argument"
 _TOO_MUCH = re.compile(r"too (large|long|many|high|big)|exceed|at most|maximum|context (length|window)", re.IGNORECASE)
-"""Pattern of an endpoint's words about a request that is too large for it; none of its fields is refused."""
+"""Pattern of an endpoint's message about a request that is too large for it; none of its fields is refused."""
 _LONGEST = 300
 
 Fields = Mapping[str, Any]

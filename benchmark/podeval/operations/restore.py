@@ -146,7 +146,7 @@ def _read_replaced(
     except (StoreUnusable, DBAPIError) as error:
         if file is None:
             raise
-        _LOG.warning("who was forgotten and what was taken down cannot be read from %s: %s", file, error)
+        _LOG.warning("erasures and takedowns cannot be read from %s: %s", file, error)
         has_rows, erasures, decisions = True, {}, []
     if has_rows and not force:
         raise BadInput(
@@ -202,7 +202,7 @@ def _fill_server(copy: Database, database: str | Path) -> None:
         except DBAPIError as error:
             reason = str(error.orig).partition("\n")[0]
             raise StoreUnusable(
-                f"the rows of the backup do not go into {target.name} ({reason}); nothing was changed"
+                f"the rows of the backup do not fit into {target.name} ({reason}); nothing was changed"
             ) from error
         finally:
             with target.engine.begin() as connection:

@@ -25,7 +25,7 @@ from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaSystem, Battle, L
 from podeval.store.tables import ArenaOutput as Played
 
 VARIABLE = "PODEVAL_RUNS_GB"
-"""Environment variable with the budget for the recordings of all runs in gigabytes; no limit where it is not set."""
+"""Environment variable with the budget for the recordings of all runs in gigabytes; no limit if it is not set."""
 
 STORE = "PODEVAL_RUNS_STORE"
 """Environment variable with the folder or object storage that recordings are moved to; without it they are deleted."""
@@ -54,8 +54,8 @@ class Retention:
         if short <= 0:
             return f"the budget of {self.budget / 2**30:.3g} GB is kept"
         return (
-            f"the recordings are {short / 2**30:.3g} GB over the budget of {self.budget / 2**30:.3g} GB, and what is "
-            f"left of them is still needed; raise {VARIABLE}, or retire systems of the arena"
+            f"the recordings are {short / 2**30:.3g} GB over the budget of {self.budget / 2**30:.3g} GB, and the "
+            f"rest of them is still needed; raise {VARIABLE}, or retire systems of the arena"
         )
 
 

@@ -31,7 +31,7 @@ from podeval.plots.svg import (
 EDGE = 28
 """Left and right of an axis, where half of its first and last label is."""
 MOST_PAIRS = 120
-"""Most items that are drawn: those with the largest differences on either side."""
+"""Highest number of items that are drawn: those with the largest differences on either side."""
 _STEP, _PAIR, _TOP = 34, 11, 26
 
 MOST_DOTS = 200

@@ -22,7 +22,7 @@ from podeval.plots.svg import (
 )
 
 LEFT, RIGHT = 48, 12
-"""Margins of the field, by which a page knows what time was clicked."""
+"""Margins of the field, from which a page computes the time of a click."""
 _MOST_MARKS = 60
 _DENSITY_POINTS, _DENSITY_HEIGHT = 200, 200
 

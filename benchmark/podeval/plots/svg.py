@@ -20,11 +20,11 @@ SHAPES = {
     "ranked": "circle", "incomplete": "up", "human": "diamond", "control": "square", "reported": "down",
     "own": "circle", "people": "diamond", "median": "square",
 }  # fmt: skip
-"""The shape of a mark by the kind of system that it stands for; in a report, by whose it is."""
+"""The shape of a mark, by the kind of its system; in a report, by its owner."""
 SERIES = ("circle", "square", "up", "diamond", "down", "cross")
 """The shapes of several systems in one picture, in order."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-"""Those of Okabe and Ito, which people of all colour vision tell apart."""
+"""The colours of Okabe and Ito, which people with any colour vision can distinguish."""
 
 STYLE = (
     "<style>text{fill:#111;font-family:system-ui,sans-serif}.quiet,.axis text{fill:#57606a}.strong{font-weight:600}"
@@ -34,7 +34,7 @@ STYLE = (
     ".c0{fill:#0072B2;stroke:#0072B2}.c1{fill:#D55E00;stroke:#D55E00}.c2{fill:#009E73;stroke:#009E73}"
     ".c3{fill:#CC79A7;stroke:#CC79A7}text.c0,text.c1,text.c2,text.c3{stroke:none}.room{fill:#eef3fa;stroke:#35608f}.wire{stroke:#8a9bb0}</style>"
 )
-"""The style of a picture that stands alone; its ground is white, so that it can be read on dark pages."""
+"""The style of a picture on its own; its ground is white, so that it can be read on dark pages."""
 
 _LAYER, _HEIGHT = 88, 34
 """Height of a layer with the space above it, and of a box."""

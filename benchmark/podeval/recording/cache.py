@@ -27,7 +27,8 @@ from podeval.errors import BadInput
 _VERSION = 2
 _DIGEST = 32
 _PRUNE_EVERY, _PRUNE_SHARE = 200, 1 / 50
-"""Entries that are written at least between two looks through the folder, and bytes, as a share of its limit."""
+"""Lowest number of entries that are written between two scans of the folder, and their bytes as a share of its
+limit."""
 
 _LOOKED, _LOOK_HOLDS = ".looked-through", 3600.0
 """The file that was touched at the last look, and for how many seconds a new process relies on that."""

@@ -29,7 +29,8 @@ from podeval.models.interfaces import Transcript
 from podeval.text.comparison.alignment import split_words
 
 Severity = Literal["high", "medium", "low"]
-"""`high`: no listener misses it; `medium`: an attentive one hears it; `low`: one who follows the script does."""
+"""`high`: no listener misses it; `medium`: an attentive listener hears it; `low`: a listener who follows the script
+hears it."""
 
 
 @dataclass(frozen=True)
@@ -89,19 +90,20 @@ WINDOW, STRIDE = 12.0, 2.0
 """Seconds of speech of a window, and between two."""
 
 OTHER_PACE, SPREADS = math.log(1.2), 3.5
-"""A window whose rate is further from the others' than both, in logarithm and in spreads, stands out."""
+"""A window stands out if its rate differs from the others' by more than both, in logarithm and in spreads."""
 
 SPEAKABLE = 2.5
-"""Times the usual pace that nobody speaks at, nor at its inverse: there the recogniser has lost or made up words."""
+"""Multiple of the usual pace at which nobody speaks, nor at its inverse: there the recogniser has lost or made up
+words."""
 
 FEWEST = 8
-"""Windows that one is compared with at least."""
+"""Lowest number of windows that a window is compared with."""
 
 SHORTEST = 60.0
 """Seconds of speech of a recording that has a pace."""
 
 LANGUAGES = ("en", "zh")
-"""Languages whose letters take about as long as each other."""
+"""Languages whose letters take about equally long."""
 
 
 def find_long_pauses(speech: Sequence[Span], music: Sequence[Span]) -> list[TimedDefect]:

@@ -21,21 +21,21 @@ from podeval.recording.recording import MODEL_RATE, Recording
 from podeval.recording.speech_track import JoinedClips, require_speech
 
 WINDOW, STRIDE, MOST = 3.0, 1.0, 60
-"""Length and distance of windows, seconds, and most windows of a recording, those in its middle."""
+"""Length and distance of windows, seconds, and the highest number of windows of a recording, from its middle."""
 
 LEVEL = -26.0
-"""Root mean square of the speech that windows are brought to, dB of full scale."""
+"""Root mean square to which the speech of windows is scaled, dB of full scale."""
 
 METHOD = "1"
-"""Changes with what `describe_windows` gives."""
+"""Version that changes with the results of `describe_windows`."""
 
 BANDS = (100, 400, 800, 1500, 2500, 4000, 5500, 7500)
 """Edges of the bands of the sound, Hz."""
 
 _LENGTH = 1024
 _FEWEST, _LEAP = 25, 3.0
-"""Voiced frames that a window needs for its prosody, and the step between two frames, in semitones, from which on it is
-an error of the pitch tracker."""
+"""Number of voiced frames that a window needs for its prosody, and the step between two frames, in semitones, from
+which it is an error of the pitch tracker."""
 
 Features = NDArray[np.float64]
 

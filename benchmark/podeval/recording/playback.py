@@ -33,7 +33,7 @@ CEILING = -1.0
 """Maximum true peak after a gain, dBTP (EBU R 128)."""
 
 ROOM = 8 * 2**30
-"""Maximum bytes of copies that are kept; the least recently used are deleted first."""
+"""Highest number of bytes of copies on disk; the least recently used are deleted first."""
 
 _STEP = 0.5
 """Step, in LU, of the levels for pairs that cannot be as loud as the target."""
@@ -43,10 +43,11 @@ _SEEKABLE = ("WAV", "WAVEX", "FLAC", "AIFF", "RF64")
 _PRUNE_EVERY = 20
 _LOCKS = 64
 _SHORT = 600.0
-"""Length in seconds up to which a passage is read without decoding what is before it."""
+"""Length in seconds up to which a passage is read without decoding the part before it."""
 
 _OPUS_BITS = 128_000
-"""Bits per second of Opus, constant: at this rate listeners do not tell speech and music from the original."""
+"""Constant bit rate of Opus in bits per second, at which listeners cannot distinguish speech and music from the
+original."""
 
 _BLOCK_HEADER = 4
 _LARGEST_BLOCK = 2**24 - 1
@@ -80,7 +81,7 @@ class Changed(BadInput):
     """The recording's file no longer has the hash that was asked for."""
 
     def __init__(self, source: Path) -> None:
-        super().__init__(f"{source} is another recording than the one that was taken in")
+        super().__init__(f"{source} is not the recording that was added")
         self.source = source
 
 

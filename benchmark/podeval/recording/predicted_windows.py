@@ -22,14 +22,15 @@ from podeval.recording.recording import MODEL_RATE, Recording
 from podeval.recording.speech_track import find_sounding
 
 LONGEST_END, KEPT_END = 1.0, 0.5
-"""Seconds without speech at an end that are heard, and how many are kept of more; none of digital silence."""
+"""Seconds without speech at an end that are still scored, and the seconds that remain of longer silence; none of
+digital silence."""
 
 FULLEST = 0.5
 """Share of the fullest window's speech that a window must must be heard, if no window contains enough speech, as in
 one channel of a conversation."""
 
 Source = Literal["mix", "stem"]
-"""Material that is rated: the recording as it is, or its speech stem, whether there is music or not."""
+"""Rated material: the recording as it is, or its speech stem, with or without music."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def choose_tracks(recording: Recording, source: Source) -> tuple[Recording, Reco
 
 
 FEWEST_ZEROS = 0.02
-"""Seconds of zeros at an end from which they count as silence that was added."""
+"""Seconds of zeros at an end from which they count as added silence."""
 
 
 def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:

@@ -41,7 +41,7 @@ MODEL_RATE = 16_000
 """Sample rate of every speech model of the embedded profile, Hz."""
 
 _PROSODY_METHOD = "1"
-"""Changes with what `measure_prosody` gives."""
+"""Version that changes with the results of `measure_prosody`."""
 
 
 class Recording:
@@ -172,8 +172,8 @@ class Recording:
         """
         if self.rate < rate and not self.allow_upsampling:
             raise CannotScore(
-                f"the recording has {self.rate} Hz, below the {rate} Hz this needs; what was not recorded cannot be "
-                "measured (--allow-upsampling, in Python allow_upsampling=True, scores it anyway)"
+                f"the recording has {self.rate} Hz, below the necessary {rate} Hz; frequencies that were not "
+                f"recorded cannot be measured (--allow-upsampling, in Python allow_upsampling=True, scores it anyway)"
             )
 
     def speech(self) -> tuple[Span, ...]:

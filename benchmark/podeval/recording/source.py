@@ -20,7 +20,7 @@ from podeval.recording.recording import Recording
 AUDIO_SUFFIXES = frozenset(
     {".aac", ".aif", ".aiff", ".flac", ".m4a", ".mka", ".mov", ".mp3", ".mp4", ".oga", ".ogg", ".opus", ".wav", ".webm"}
 )
-"""Suffixes of the files of a folder that are taken for recordings."""
+"""Suffixes of the files of a folder that count as recordings."""
 
 FORMS = (
     "a path, the bytes of a file, an open file, (samples, rate), {'array', 'sampling_rate'}, or a row of a datasets "
@@ -29,7 +29,7 @@ FORMS = (
 _RATES = ("sampling_rate", "sample_rate")
 _VALUES = ("bytes", "array", "waveform", "audio", "path")
 OBJECT_KEYS = frozenset({*_VALUES, *_RATES})
-"""Keys of which an audio object has some, as a mapping of recordings by speaker has not."""
+"""Keys of an audio object, which a mapping of recordings by speaker does not have."""
 
 
 @dataclass
@@ -186,7 +186,7 @@ def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
     for name in _VALUES:
         value = audio.get(name)
         if name == "audio" and isinstance(value, list | tuple) and len(value) > 1 and _is_array(value[0]):
-            raise BadInput(f"`audio` has {len(value)} arrays; give each as a recording of its own, with its rate")
+            raise BadInput(f"`audio` has {len(value)} arrays; give each as a separate recording with its rate")
         if _is_array(value):
             return _orient(value), _read_rate(next((audio[rate] for rate in _RATES if rate in audio), None))
         if not is_missing(value) and name != "array":
@@ -252,6 +252,6 @@ def _read_rate(rate: Any) -> float:
     if not limits.min_rate <= value <= limits.max_rate:
         raise BadInput(
             f"audio given as an array needs its `sampling_rate` in Hz, not {rate!r}; "
-            f"{limits.min_rate} to {limits.max_rate} Hz are read"
+            f"{limits.min_rate} to {limits.max_rate} Hz are supported"
         )
     return float(value)

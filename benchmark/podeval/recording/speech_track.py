@@ -33,7 +33,7 @@ from podeval.models import registry
 from podeval.models.interfaces import Samples, Separator, SpeakerTurn
 
 NEEDS = ("music_detector", "separator", "voice_activity")
-"""The jobs whose models decide what is scored, and produce it."""
+"""The jobs whose models choose the scored material, and produce it."""
 
 SHORTEST_MUSIC = 3.0
 """Minimum seconds for a span of music to count; half of a recording that is shorter than twice that."""
@@ -161,13 +161,13 @@ VOICE_WINDOW, VOICE_STRIDE = 3.0, 2.0
 """Windows over a speaker's speech, seconds."""
 
 SHORTEST_VOICE = 0.5
-"""Seconds of speech below which nothing is said of a voice."""
+"""Seconds of speech below which nothing is reported about a voice."""
 
 LONG_SEGMENT, SHORT_SEGMENT = 10.0, 3.0
-"""Seconds from which on a segment is joined to nothing more, and up to which it is left out: PodEval's public code."""
+"""Seconds from which a segment is not joined to others, and up to which it is left out: PodEval's public code."""
 
 MOST_SILENCE = 0.6
-"""Windows with a larger share of silence than this are left out (LFS-Bench's rule for reverberation)."""
+"""Windows with more silence than this share are left out (LFS-Bench's rule for reverberation)."""
 
 
 @dataclass(frozen=True, eq=False)

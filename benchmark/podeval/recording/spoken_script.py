@@ -94,10 +94,12 @@ AROUND = 1.0
 """Seconds before and after a stretch that are listened to with it."""
 
 SPOKEN = 0.5
-"""Least share of the time of words that must be speech, and greatest share of that of words left out that may be."""
+"""Lowest share of the time of words that must be speech, and highest share of the time of omitted words that may be
+speech."""
 
 SHORTEST_WORD = 3
-"""Letters of a single English word below which it is the recogniser's: it skips and makes up "a" and "of" by itself."""
+"""Number of letters of a single English word below which it is the recogniser's: it skips and makes up "a" and "of" by
+itself."""
 
 SWALLOWED = frozenset(
     ("and", "but", "the", "for", "are", "was", "had", "has", "her", "him", "his", "its", "can", "you", "our", "who")
@@ -105,22 +107,24 @@ SWALLOWED = frozenset(
 """Single English words of three letters that people hardly sound, and that recognisers skip by themselves."""
 
 SKIPPED = 3
-"""Words that the recogniser may have skipped if there is voice enough for them; more it would hear again."""
+"""Number of words that the recogniser may have skipped if there is enough voice for them; it would hear a longer
+stretch again."""
 
 FEWEST_WORDS, STUCK = 0.5, 6
-"""Words a second below which a recogniser has given up; words of which one is not more than half."""
+"""Words per second below which a recogniser has given up; number of words of which a single one is at most half."""
 
 LOOP, NEAR = 4, 6
-"""Times that each word comes where a phrase goes round; stretches before and after that a loop may reach into."""
+"""Number of times that each word occurs in a repeating phrase; stretches before and after that a loop may extend
+into."""
 
 CERTAIN = 6
-"""Added words that the first recogniser hears twice and nearly alike are said, whatever the second hears."""
+"""Added words count as spoken if the first recogniser hears them twice and nearly alike, whatever the second hears."""
 
 PAUSE = 0.8
 """Seconds between stretches that are listened to again."""
 
 HEARD_AGAIN, HEARD_ALIKE, HEARD_BY_BOTH = 0.5, 0.8, 0.4
-"""Shares of a stretch's words that are heard again, that are heard alike, and that two recognisers agree on."""
+"""Shares of a stretch's words that are heard again, that are heard alike, and on which two recognisers agree."""
 
 
 def confirm_differences(

@@ -24,10 +24,11 @@ STRETCH = 2.0
 """Seconds of speech after which a stretch ends at the next word."""
 
 LISTENED = 1.6
-"""Seconds of the middle of a stretch that are listened to: more tells hardly more and costs as much more."""
+"""Seconds in the middle of a stretch that are analysed: more seconds add hardly any information and cost as much
+more."""
 
 PAUSE = 0.35
-"""Seconds of pause at which a stretch ends that is long enough."""
+"""Seconds of pause that end a stretch, once it is long enough."""
 
 SHORTEST, SURE = 0.6, 1.0
 """Seconds of a stretch from which it has a voice, and from which it helps to find the voices."""
@@ -36,7 +37,7 @@ MARGIN, MARGIN_OF_SHORT = 0.10, 0.20
 """Margin by which another voice must be nearer, for stretches of `SURE` seconds and for shorter ones."""
 
 SAME_VOICE = 0.75
-"""Cosine of two centres from which on they are one voice."""
+"""Cosine of two centres from which they are one voice."""
 
 Vectors = NDArray[np.float64]
 

@@ -23,7 +23,7 @@ from podeval.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"
 LANGUAGES = ("en", "zh")
-"""Languages of reports, the one that the engine speaks first."""
+"""Languages of reports, with the language of the engine first."""
 
 
 @dataclass(frozen=True)

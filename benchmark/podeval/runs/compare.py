@@ -230,7 +230,7 @@ def _require_one_split(a: _Measured, b: _Measured, quarantine: Iterable[str]) ->
                 "runs of one split"
             )
     if unknown := sorted({*quarantine} - {item.id for item in (*a.items, *b.items)}):
-        raise BadInput(f"the quarantine lists {', '.join(unknown)}, which neither run has; correct or remove it")
+        raise BadInput(f"the quarantine lists {', '.join(unknown)}, which neither run contains; correct or remove it")
 
 
 def _read(path: Path, profile: str) -> _Measured:

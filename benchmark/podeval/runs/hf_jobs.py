@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PINNED_IMAGE = re.compile(r"^[\w.-]+(:\d+)?(/[\w.-]+)+@sha256:[0-9a-f]{64}$", re.ASCII)
 RUNNING = ("SCHEDULING", "RUNNING")
-"""Stages of a job that is under way, as the Hub names them."""
+"""Stages of a job in progress, in the Hub's terms."""
 
 MODEL, BASE, ASKED, RESULTS = "/model", "/base", "/asked", "/results"
 """Paths of the model, the base, the job and the results inside the container."""
@@ -130,7 +130,7 @@ class HfJobs:
         offer = offers[self.flavour]
         minutes = {"minute": 1.0, "hour": 1 / 60, "second": 60.0}.get(offer.unit_label)
         if minutes is None:
-            raise BadInput(f"{self.flavour} is paid by the {offer.unit_label}, so its cost is not known in advance")
+            raise BadInput(f"{self.flavour} is billed by the {offer.unit_label}, so its cost is not known in advance")
         return float(offer.unit_cost_usd) * minutes
 
     def at_most(self, per_minute: float) -> float:

@@ -19,7 +19,7 @@ AT_ONCE = "at_once"
 """Key in the generation of a run's plan: the number of requests in flight, if it is not 1."""
 
 LEFT = "left.jsonl"
-"""File in the folder of a run: a line for each time that an item was left for a later run by a busy server."""
+"""File in the folder of a run: one line for each time that a busy server made podeval leave an item for a later run."""
 
 
 @dataclass(frozen=True)

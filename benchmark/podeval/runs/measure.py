@@ -116,7 +116,7 @@ class Task:
     uses: tuple[MetricUse, ...]
     allow_upsampling: bool = False
     original_folders: Mapping[str, str] = field(default_factory=dict)
-    """Folders by which the files' folders are called in results, where the files were moved."""
+    """Names of the files' folders in results, if the files were moved."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -307,8 +307,8 @@ def _explain_nothing(task: Task) -> Unscored | None:
     output = task.output
     if output.audio_removed and task.track != "write":
         return Unscored(
-            f"audio removed on {output.audio_removed} to free the disk; delete outputs/{output.item}.json to have it "
-            "made again",
+            f"audio removed on {output.audio_removed} to free the disk; delete outputs/{output.item}.json to make it "
+            f"again",
             "ours",
         )
     content, name = {
@@ -318,7 +318,7 @@ def _explain_nothing(task: Task) -> Unscored | None:
         "podcast": (output.audio, "audio"),
     }[task.track]
     if not content and output.failed_by == "ours":
-        return Unscored(f"the system was not asked as it can be: {output.failed}", "ours")
+        return Unscored(f"the request does not suit the system: {output.failed}", "ours")
     return None if content else Unscored(f"{_NOTHING}{name}: {output.failed}", "system")
 
 

@@ -17,7 +17,7 @@ from podeval.runs.run_folder import RunFolder
 from podeval.systems.speech import SpeakingSystem
 
 TICK = 0.5
-"""Seconds between two looks at what the others have made."""
+"""Seconds between two checks of the others' outputs."""
 
 _PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 

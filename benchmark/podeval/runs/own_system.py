@@ -34,7 +34,7 @@ from podeval.systems.speech import (
 from podeval.text.script_format import read_any_script
 
 FINGERPRINT = "sha256"
-"""Key in an output's details: of the files that it was read from."""
+"""Key in an output's details: the files from which it was read."""
 
 
 class OwnMaker(OutputMaker, Protocol):

@@ -25,7 +25,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 TRIES = 3
-"""Times that an item may lose its process before it is given up; a node that went is seldom the item's fault."""
+"""Number of times that an item may lose its process before it is given up; a lost node is seldom the item's fault."""
 
 _ROOM_SECONDS = 900.0
 """Seconds to wait while no process runs: a cluster may be fetching machines."""
@@ -36,7 +36,7 @@ LOCAL = "local"
 _ANSWER_SECONDS = 5.0
 
 _LOCAL_STARTS = 2
-"""Times that a cluster of one's own is started: Ray gives its parts half a minute, whatever else the machine does."""
+"""Number of attempts to start a local cluster: Ray gives its parts half a minute, whatever else the machine does."""
 
 _OWN_NODE = (
     "Ray's node on this machine is gone; start it again with `ray start`, then run the same command again; it resumes "

@@ -38,7 +38,7 @@ DIMENSION = "reliability.seeds"
 FILE = "reliability.json"
 CATASTROPHIC = "catastrophic"
 CATASTROPHIC_ERRORS = 0.3
-"""Share of words, in Chinese of characters, above which what is heard is another text."""
+"""Share of wrong words, or characters in Chinese, above which the recognised text counts as another text."""
 
 ALWAYS = ("wer.wer", "wer.cer")
 """Columns that are next to the main ones, if they were measured."""

@@ -38,7 +38,7 @@ class Speaking(Protocol):
 
 
 Spoken = tuple[Output, Samples | None, int]
-"""One item's output on its way into the folder, with its samples and their rate; none where the system failed on it."""
+"""One item's output on its way into the folder, with its samples and their rate; none if the system failed on it."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ _NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech", "podcast": "w
 """Outputs of tracks that no system that reads scripts aloud can give."""
 
 Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
-"""Puts outputs of items into a run's folder, and hands on each item whose output is there."""
+"""Function that puts outputs of items into a run's folder, and passes on each item whose output is there."""
 
 
 RunProgress = Callable[[str, int, int], None]
@@ -152,13 +152,13 @@ class RunRequest:
     repeats: bool = False
     """Whether the run is of one more seed of a system that has a run; it then is in that one's folder."""
     only: tuple[str, ...] = ()
-    """Ids of the items that are run; all if there are none."""
+    """Ids of the items to run; all if there are none."""
     retry: bool = False
-    """Whether what failed before is spoken and measured again, whatever its cause."""
+    """Whether failed items are spoken and measured again, whatever the cause."""
     allow_upsampling: bool = False
     """Whether recordings below a model's sampling rate are measured anyway."""
     limit: int | None = None
-    """Number of items that are run, and the others left for later; None for all."""
+    """Number of items to run; the others are left for later; None for all."""
     pilot: bool = False
     """Whether they are a stratified sample, instead of the first."""
 

@@ -40,11 +40,11 @@ SUPERSEDED = ".superseded"
 SEEDS = "seeds"
 """Folder in a run's own with its repeats by seed."""
 UPLOADS = ".uploads"
-"""Folder next to the runs for recordings that people uploaded; only backups and who takes submissions look into it."""
+"""Folder next to the runs for recordings that people uploaded; only backups and the submission service read it."""
 REPLACED = ".before-restore-"
-"""Begins the name of a folder next to the runs, in which a restore keeps what was there before."""
+"""Prefix of a folder next to the runs in which a restore keeps the replaced files."""
 REOPENED = Unscored("it failed before and is tried again; run the same command", "ours")
-"""Result of what must be measured again."""
+"""Result of an item that must be measured again."""
 SHARDS = "shards.jsonl"
 """File in a run's folder with the addresses of the tars into which its recordings were moved."""
 BACKUPS = ".backups.jsonl"
@@ -90,7 +90,8 @@ class Output(_Document):
     audio: str | None = None
     failed: str | None = None
     failed_by: Cause | None = None
-    """Party at fault for the missing output, if it is not the system; what failed by ours is tried again."""
+    """Party at fault for the missing output, if it is not the system; items that failed through our fault are tried
+    again."""
     duration: float | None = None
     wall_seconds: float | None = None
     load_seconds: float | None = None
@@ -99,7 +100,7 @@ class Output(_Document):
     answers: tuple[OutputAnswer, ...] = ()
     details: dict[str, Any] = Field(default_factory=dict)
     audio_removed: str | None = None
-    """The day on which its audio was removed to free the disk; what was measured of it stands."""
+    """The day on which its audio was removed to free the disk; its measurements remain."""
 
 
 class KeyAggregate(FactSheet):
@@ -134,7 +135,7 @@ class RunSummary(_Document):
     protocols: dict[str, dict[str, Any]]
     metrics: tuple[MetricSummary, ...]
     settings: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """Protocols by what was set (`podeval.runs.settings`); under "" those of the benchmark as it is."""
+    """Protocols by their settings (`podeval.runs.settings`); "" stands for the benchmark's own protocol."""
 
     def add_to(self, earlier: "RunSummary") -> "RunSummary":
         """Return these aggregates with those of the earlier summary that are of other settings."""
@@ -162,7 +163,7 @@ class RunFolder:
         self.runs = runs
         self.path = runs / benchmark / split / system
         self._written: dict[str, set[str]] = {}
-        """Protocols that this object knows to be in the file, by profile."""
+        """Protocols that this object has found in the file, by profile."""
 
     def repeat(self, seed: int) -> "RunFolder":
         """Return the folder of the same system with another seed, which is in this one."""
@@ -363,7 +364,7 @@ def open_run(path: Path) -> RunFolder:
     plan = run.plan()
     where = "/".join((plan.benchmark, plan.split, plan.system))
     if where != "/".join(place.parts[-3:]):
-        raise BadInput(f"the run in {place} belongs in a folder {where} of a folder of runs; put it there")
+        raise BadInput(f"the run in {place} belongs in a folder {where} of a folder of runs; move it there")
     return run
 
 

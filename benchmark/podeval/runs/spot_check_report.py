@@ -10,7 +10,7 @@ SPOT_CHECK_FILE = "spot_check.json"
 """File in the folder of a run with the findings of a spot check of supplied outputs."""
 
 DIFFERS_BELOW = 0.01
-"""Adjusted p below which what a model makes is something else than what was supplied."""
+"""Adjusted p below which the model's outputs differ from the supplied ones."""
 
 
 class KeyComparison(FactSheet):
@@ -47,7 +47,7 @@ class SpotCheckReport(FactSheet):
     drawn_with: int
     at: str
     failed: dict[str, str] = Field(default_factory=dict)
-    """Why an item could not be made again, by item and seed."""
+    """Reason why an item could not be made again, by item and seed."""
     comparisons: tuple[KeyComparison, ...] = ()
 
     @property

@@ -81,7 +81,7 @@ def draft_submission(
     plan, items = run.plan(), run.items() or ()
     outputs = {item.id: output for item in items if (output := run.output(item.id)) and not output.failed}
     if not outputs:
-        raise BadInput(f"{run_path} holds no output that could be submitted; run it again first")
+        raise BadInput(f"{run_path} contains no output that could be submitted; run it again first")
     title = title or plan.system_title
     document = {
         "schema_version": 1,

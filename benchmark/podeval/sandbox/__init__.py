@@ -50,7 +50,7 @@ __all__ = [
 ADVICE = "install bubblewrap (apt-get install bubblewrap util-linux) on a Linux host that allows namespaces"
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-"""Variables of a program that decodes: it gains nothing by more threads."""
+"""Variables of a program that decodes, for which more threads bring no gain."""
 
 TICK = 0.1
 """Seconds between two checks of the resources in use."""
@@ -59,11 +59,11 @@ _LOG_BYTES = 16_384
 _FREE_DISK = 512 * 2**20
 """Bytes of the host's disk that must stay free."""
 _FREE_MEMORY = 512 * 2**20
-"""Bytes of the host's memory that must stay free; a sixteenth, where the host has less than 8 GiB."""
+"""Bytes of the host's memory that must stay free; a sixteenth if the host has less than 8 GiB."""
 _KILL_SECONDS = 10.0
 """Seconds to wait for killed processes to be gone."""
 _SPARED = 4
-"""Pause between two costly looks, as a multiple of the time that one takes."""
+"""Pause between two costly checks, as a multiple of the duration of one."""
 
 
 @cache
@@ -108,7 +108,7 @@ def require() -> None:
     """
     if (why := explain_missing_isolation()) is not None:
         raise NoIsolation(
-            f"untrusted models are not run without isolation: {why}; or, for models you trust, say --trust-models"
+            f"untrusted models are not run without isolation: {why}; or, for models that you trust, add --trust-models"
         )
 
 
@@ -116,7 +116,7 @@ def describe_memory_bound() -> str:
     """Describe what bounds the memory of a box here, as a clause."""
     if (tree := cgroup.find_tree()) is not None:
         return f"by a memory cgroup of its own (version {tree.interface.version}, below {tree.group})"
-    return "by looking at it ten times a second, as no memory cgroup can be made here (docs/operating.md: how one can)"
+    return "by checks ten times per second, because no memory cgroup can be made here (see docs/operating.md)"
 
 
 def describe_system_calls() -> str:
@@ -143,10 +143,10 @@ def describe_decoding() -> str:
     if explain_missing_isolation() is None:
         return "in the sandbox"
     if (why := explain_missing_second_wall()) is not None:
-        return f"without a wall, in a process with limits of its own ({why})"
+        return f"without isolation, in a process with its own limits ({why})"
     if version := second_wall.find_version():
         return f"behind Landlock (version {version}) and a filter of system calls, without namespaces"
-    return "behind a filter of system calls alone, as this kernel has no Landlock: such a program may read files"
+    return "behind only a filter of system calls, because this kernel has no Landlock: such a program may read files"
 
 
 def build_python_command(module: str, *arguments: str) -> list[str]:

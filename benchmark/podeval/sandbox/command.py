@@ -94,7 +94,7 @@ class ExitInfo:
 
 PROGRAMS = ("bwrap", "prlimit", "setpriv")
 OWN_PROCESSES = 2
-"""Processes of bubblewrap itself, above those of the program."""
+"""Number of processes of bubblewrap itself, in addition to those of the program."""
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 - inside the box, where nobody else is
 """File systems of the box that are in memory and can be written to, each of a fixed size."""
 
@@ -102,14 +102,15 @@ _SYSTEM = ("/usr", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _GPU = ("nvidia*", "dri", "kfd")
 _GPU_FACTS = "/sys"
-"""The folder in which CUDA reads which GPUs there are, or fails with error 304. Read-only, and in no other box."""
+"""The folder from which CUDA reads the list of GPUs, without which it fails with error 304. Read-only, and in no other
+box."""
 _GPU_SETTINGS = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
-"""Variables that say which GPU a worker may use; the drivers' libraries read them."""
+"""Variables that select the GPU of a worker; the drivers' libraries read them."""
 _SEAL = ("--remount-ro", "/dev", "--remount-ro", "/")
-"""Make read-only what bubblewrap had to write to; it is in memory and has no fixed size."""
+"""Make the parts read-only that bubblewrap had to write; they are in memory and have no fixed size."""
 _ENGINE = Path(__file__).parents[2]
 _OWN_USERS = 2_000_000_000
-"""First user id for sandboxes opened by root; no files of others belong to these users."""
+"""First user id for sandboxes opened by root; these users own no files of others."""
 
 
 def open_trial(system_calls: int) -> str | None:

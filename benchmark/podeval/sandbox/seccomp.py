@@ -27,7 +27,7 @@ _X32 = 0x4000_0000
 
 _FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10}
 _NAMESPACES = 0x7E02_0000
-"""The flags of clone() that ask for a namespace; CLONE_NEWTIME is none of clone's."""
+"""The flags of clone() that request a namespace; CLONE_NEWTIME is not among clone's flags."""
 _THREAD, _SHARED_FILES = 0x0001_0000, 0x0000_0400
 
 
@@ -172,7 +172,7 @@ def explain_missing_filter() -> str | None:
     if machine in ARCHITECTURES:
         return None
     known = ", ".join(ARCHITECTURES)
-    return f"the system calls of {machine or 'this processor'} are not among those it can filter ({known})"
+    return f"it cannot filter the system calls of {machine or 'this processor'}, only those of {known}"
 
 
 def build_filter(machine: str | None = None, *, namespaces: bool = True) -> bytes:

@@ -26,7 +26,8 @@ FEWEST_THINGS = 10
 FEWEST_CLUSTERS = 5
 """Clusters below which a correlation has no interval."""
 MOST_LEFT_OUT = 200
-"""Clusters beyond which they are drawn, as leaving out each in turn takes long and gains nothing."""
+"""Number of clusters above which they are drawn at random, because leaving out each in turn takes long and gains
+nothing."""
 _BLOCK = 2_000_000
 
 
@@ -209,7 +210,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
     if level not in get_args(Level):
         raise BadInput(f"the level of measurement is nominal, ordinal, interval or ratio, not {level!r}")
     if len({len(row) for row in ratings}) > 1:
-        raise BadInput("every rater needs one entry for each thing, None where there is no rating")
+        raise BadInput("every rater needs one entry for each thing, or None if there is no rating")
     table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
     table = table[:, (~np.isnan(table)).sum(axis=0) >= 2] if table.size else np.zeros((0, 0))
     things = table.shape[1]
@@ -352,5 +353,5 @@ def _validate_pair(x: Sequence[float], y: Sequence[float]) -> tuple[Array, Array
     if a.ndim != 1 or a.shape != b.shape:
         raise BadInput(f"agreement needs two judgements of each thing; there are {len(x)} and {len(y)}")
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise BadInput("the judgements contain NaN or infinity; leave out what was not judged by both")
+        raise BadInput("the judgements contain NaN or infinity; leave out things that were not judged by both")
     return a, b

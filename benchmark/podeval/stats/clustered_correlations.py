@@ -18,7 +18,7 @@ ROUNDS = 1000
 FEWEST_DRAWN = 5
 """Clusters below which there is no interval: fewer have too few different draws."""
 _AT_ONCE = 1_000_000
-"""Numbers that are in memory at once."""
+"""Number of values in memory."""
 
 Array = NDArray[np.float64]
 

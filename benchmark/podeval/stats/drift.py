@@ -74,7 +74,7 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
 
 
 SPREADS = 5.0
-"""Spreads from one minute to the next from which on a value is outside of the range that its own variation allows."""
+"""Number of spreads between two minutes from which a value is outside the range of its own variation."""
 
 
 def find_departure(

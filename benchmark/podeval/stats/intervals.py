@@ -26,7 +26,7 @@ _CROWDED = 3.0
 """Distance from a bound, in standard deviations, within which a mean's values count as skewed by it."""
 
 _LONG_TAIL = 3.0
-"""The number of values that a long tail is assumed to be worth; `long_tail_reach` says how it was chosen."""
+"""The number of values that a long tail is assumed to be worth; `long_tail_reach` explains the choice."""
 
 _LONGEST_TAIL = 3.0
 """Log of the largest ratio of a long tail's limit to the mean: one outlier is no proof of a longer tail."""
@@ -202,7 +202,7 @@ def mean_ci(
 
     y = np.asarray(values, dtype=np.float64)
     if y.ndim != 1 or y.size == 0:
-        raise BadInput("a mean needs at least one value; leave the figure out where nothing was scored")
+        raise BadInput("a mean needs at least one value; leave the figure out if nothing was scored")
     if not np.isfinite(y).all():
         raise BadInput("the values to average contain NaN or infinity; leave unscored items out first")
     if not 0 < level < 1:
@@ -210,7 +210,7 @@ def mean_ci(
     codes, count = number_clusters(clusters, y.size)
     w = np.ones_like(y) if weights is None else np.asarray(weights, dtype=np.float64)
     if w.shape != y.shape or not (np.isfinite(w) & (w > 0)).all():
-        raise BadInput(f"{y.size} values need as many weights, all of them positive")
+        raise BadInput(f"{y.size} values need {y.size} positive weights")
     mean = float(y.mean() if weights is None else (w @ y) / w.sum())
     if count < 2:
         return Interval(mean, None, None, y.size, count)

@@ -298,7 +298,7 @@ RULES: Mapping[str, str] = {
     "gave one mark": "one mark on all scales of too many samples",
     "gave": "equal marks for all samples",
 }
-"""The rule by the words with which a reason for leaving a listener out begins, those of questionnaires among them."""
+"""The rules, by the words that begin a reason for excluding a listener, including those of questionnaires."""
 
 
 def describe_screening(marks: Iterable[Mark], reasons: Mapping[str, Sequence[str]], low: str = LOW) -> list[str]:

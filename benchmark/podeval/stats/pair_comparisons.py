@@ -19,7 +19,7 @@ from podeval.errors import BadInput
 Array = NDArray[np.float64]
 
 _DRAWN_AT_ONCE = 20_000_000
-"""Maximum numbers of a bootstrap that are drawn at once and cached."""
+"""Highest number of values of a bootstrap that are drawn together and cached."""
 
 NEAR_ZERO, _ROUNDED_PLACE = 1e-9, 1e-6
 """Differences and errors as a share of the mean, and differences of places in an order, that may be rounding errors."""

@@ -15,7 +15,7 @@ RATED = ("quality", "expression", "delivery", "music", "engagement", "full_episo
 
 SPEAKERS, MUSIC, NEUTRAL = "speakers", "music", 3
 ABOUT = "about-the-listener"
-"""Page of a test that asks a listener about themselves; its answers leave the database as counts alone."""
+"""Page of a test with questions about the listener; its answers leave the database only as counts."""
 
 
 @dataclass(frozen=True)

@@ -28,12 +28,12 @@ _STAKES = {
     **{0.03125: 0.05, 0.0625: 0.05, 0.125: 0.06, 0.25: 0.06, 0.5: 0.06, 1.0: 0.06, 2.0: 0.06},
     **{4.0: 0.1, 16.0: 0.2, 64.0: 0.3},
 }
-"""Weights of stakes: great ones tell few pairs apart that all agree, small ones a thousand of which few break."""
+"""Weights of stakes: large stakes detect a few pairs that all agree, small ones a thousand pairs of which few break."""
 
 _LOG_WEIGHTS = np.log(np.array(list(_STAKES.values())))
 _STEPS = 60
 _EXACT_MOST = 200_000
-"""Rearrangements up to which all are counted."""
+"""Number of rearrangements up to which all are counted."""
 _DRAWN = 20_000
 _MOST_FACTOR = 20
 _COMPARISONS = 200
@@ -206,7 +206,7 @@ def _bisect(rejects: Callable[[float], bool], far: float, near: float) -> float:
 T = TypeVar("T")
 
 USUAL = 20
-"""Items of a pilot if no number is given."""
+"""Number of items of a pilot if none is given."""
 
 
 def choose_pilot(strata: Sequence[Hashable], names: Sequence[str], count: int) -> list[int]:

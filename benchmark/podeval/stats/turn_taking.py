@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SAME_UNIT = 0.25
-"""Pauses of a person below this are no pauses, seconds; VoxConverse annotates none that are shorter."""
+"""Length in seconds below which a person's pause does not count; VoxConverse annotates no shorter ones."""
 
 BACKCHANNEL = 1.0
 """Longest backchannel, seconds."""

@@ -35,15 +35,15 @@ from podeval.stats.davidson import Array, Rows, score_rows
 FAR = 2.5
 FEWEST = 10
 ARRIVALS = 8
-"""Number of cohorts by the first vote, each with as many voters."""
+"""Number of cohorts by the first vote, each with the same number of voters."""
 PREFERS = 0.8
 USUAL = 0.02
 STEPS = 10
 CONTRARY = 0.05
-"""The share of voters who order the systems the other way round, before their votes are known."""
+"""The share of voters who order the systems the opposite way, before their votes are known."""
 SYSTEMS = 5
 LEAST_ERROR = 0.01
-"""Least error of a share, so that one voter in a hundred too many lowers nothing, however many votes show it."""
+"""Smallest error of a share, so that one surplus voter in a hundred lowers nothing, however many votes show it."""
 
 Grouping = Literal["votes", "arrival", "fans", "opponents"]
 
@@ -77,7 +77,7 @@ class LoweredVotes:
         if self.least is None:
             way = "for" if self.z > 0 else "against"
             return (
-                f"about {self.voters} voters too many decide {way} {self.system} whatever it meets, by "
+                f"about {self.voters} voters too many decide {way} {self.system} against any opponent, by "
                 f"{abs(self.z):.1f} standard errors; votes on it count down to {self.weight:.0%}, by the chance that "
                 "the voter is one of them"
             )

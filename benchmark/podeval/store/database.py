@@ -56,12 +56,12 @@ _LOCK_ONE = text(
 """Lock of a writer, held until its transaction ends, or until the server ends it because the writer is silent."""
 
 _LEAST_WAIT = 1.0
-"""Seconds for which another process is waited for in any case."""
+"""Seconds of waiting for another process in any case."""
 
 _TRIES = 8
 PATIENCE = _TRIES * BUSY_SECONDS
 _POOL = {"pool_size": 16, "max_overflow": 32}
-"""Connections that are kept, and those closed after use: together as many as a server has threads."""
+"""Number of connections that stay open, and of those closed after use: together one per thread of a server."""
 
 _SHARED_MOUNTS = ("nfs", "cifs", "smb", "fuse", "9p", "ceph", "gcsfuse", "s3fs")
 _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuseblk")

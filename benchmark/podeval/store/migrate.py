@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
 
 _COUNTED = "0008"
-"""The version since which votes are counted as they come: those from before are counted once."""
+"""The version since which votes are counted immediately; votes from before are counted once."""
 
 _ONE = threading.Lock()
 _LOCK = 0x706F6465
-"""PostgreSQL lock held while tables change, so that two servers that start at once take turns."""
+"""PostgreSQL lock during changes of tables, so that two servers that start at the same time take turns."""
 
 
 def upgrade(engine: Engine, name: str) -> None:

@@ -21,7 +21,7 @@ LONGEST_REASON = 1_000
 """Maximum characters of the reason of a decision."""
 
 TAKEN_DOWN = "submission taken down"
-"""The action after which the same submission is not accepted again."""
+"""The action after which the board does not accept the same submission again."""
 
 CLOSED_DIMENSIONS = "arena.closed dimensions"
 VOTES_GOAL = "arena.votes goal"
@@ -51,7 +51,7 @@ class OperatorAction(TableBase):
     number: Mapped[int] = mapped_column(
         BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
     )
-    """Increases in the order in which decisions were made."""
+    """Number that increases in the order of decisions."""
     id: Mapped[str] = mapped_column(String(32), unique=True)
     action: Mapped[str] = mapped_column(String(40), index=True)
     subject: Mapped[str] = mapped_column(String(300))

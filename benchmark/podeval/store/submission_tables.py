@@ -32,7 +32,7 @@ class SubmissionRow(TableBase):
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     number: Mapped[int] = mapped_column(Integer, unique=True)
-    """Increases in the order in which submissions were received, from 1."""
+    """Number that increases in the order in which submissions arrive, from 1."""
     owner: Mapped[str] = mapped_column(String(100), index=True)
     """Submitter: a Hub user or organisation, or `operator`."""
     owner_proven: Mapped[bool] = mapped_column(default=False)
@@ -40,7 +40,7 @@ class SubmissionRow(TableBase):
     system: Mapped[str] = mapped_column(String(64), index=True)
     kind: Mapped[str] = mapped_column(String(20))
     digest: Mapped[str] = mapped_column(String(64), index=True)
-    """SHA-256 of what would be run: two submissions with the same digest are duplicates."""
+    """SHA-256 of the model or files to run: two submissions with the same digest are duplicates."""
     document: Mapped[dict[str, Any]]
     place: Mapped[str] = mapped_column(Text, default="")
     """Folder of a document that was read with files next to it."""
@@ -54,7 +54,7 @@ class SubmissionRow(TableBase):
     """Why it was stopped, in words a person can act on."""
     priority: Mapped[int] = mapped_column(Integer, default=0)
     attempt: Mapped[int] = mapped_column(Integer, default=0)
-    """Number of times that it was claimed; every change by a worker names the attempt."""
+    """Number of claims so far; every change by a worker names the attempt."""
     failures: Mapped[int] = mapped_column(Integer, default=0)
     """Number of claims that were cut off."""
     items_done: Mapped[int] = mapped_column(Integer, default=0)
@@ -97,7 +97,7 @@ class SubmissionLogLine(TableBase):
 
     submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
     number: Mapped[int] = mapped_column(Integer, primary_key=True)
-    """Increases; lines of items that were made again are missing."""
+    """Number that increases; lines of items that were made again are missing."""
     attempt: Mapped[int] = mapped_column(Integer)
     item: Mapped[str] = mapped_column(String(200), default="")
     """`<benchmark>/<split>/<item>`; empty if a line is about all of it."""
@@ -127,7 +127,7 @@ class HubJob(TableBase):
     run: Mapped[str] = mapped_column(String(200), primary_key=True)
     """`<benchmark>/<split>`."""
     round: Mapped[int] = mapped_column(Integer, primary_key=True)
-    """Counts from 1; a new round begins if one ended before everything was made."""
+    """Number of the round, from 1; a new round begins if one ended before everything was made."""
     job: Mapped[str] = mapped_column(String(100), default="")
     """Its id on the Hub; empty until the Hub has returned it."""
     namespace: Mapped[str] = mapped_column(String(100))
@@ -143,7 +143,7 @@ class HubJob(TableBase):
     spent: Mapped[float | None] = mapped_column(Float, default=None)
     """Actual cost in US dollars; known once the job has ended."""
     stage: Mapped[str] = mapped_column(String(20), default="asked")
-    """Stage as the Hub names it, in capitals; `asked` before that."""
+    """Stage in the Hub's terms, in capitals; `asked` before that."""
     message: Mapped[str] = mapped_column(Text, default="")
     asked_at: Mapped[datetime]
     ended_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -162,7 +162,7 @@ class HubProposal(TableBase):
     state: Mapped[str] = mapped_column(String(20))
     url: Mapped[str] = mapped_column(Text, default="")
     digest: Mapped[str] = mapped_column(String(64), default="")
-    """SHA-256 of what was proposed."""
+    """SHA-256 of the proposed content."""
     reason: Mapped[str] = mapped_column(Text, default="")
     at: Mapped[datetime]
 

@@ -35,7 +35,7 @@ PREFERENCES = ("clear", "slight")
 """Degrees of clarity of a preference."""
 
 PLAYED_AFTER = timedelta(hours=12)
-"""Time for which a battle's recordings can still be played after it has lapsed."""
+"""Time during which a battle's recordings can still be played after it has expired."""
 
 _Number = BigInteger().with_variant(Integer, "sqlite")
 
@@ -100,7 +100,7 @@ class ArenaItem(TableBase):
     id: Mapped[str] = mapped_column(String(200), primary_key=True)
     benchmark: Mapped[str] = mapped_column(String(100), default="")
     dimension: Mapped[str] = mapped_column(String(100), index=True)
-    """The dimension on which its battles are judged."""
+    """The dimension of its battles."""
     capability: Mapped[str] = mapped_column(String(200), default="")
     language: Mapped[str] = mapped_column(String(20), default="")
     title: Mapped[str] = mapped_column(Text, default="")
@@ -158,7 +158,8 @@ class Battle(TableBase):
     """The rule that chose the pair."""
     excerpt: Mapped[dict[str, Any]] = mapped_column(default=dict)
     protocol: Mapped[str] = mapped_column(String(20), default="excerpts")
-    """`excerpts` or `whole`: what is heard, and how much of it must be; votes of the two are never rated together."""
+    """`excerpts` or `whole`: the part that is played, and the required share of it; votes of the two are never rated
+    together."""
     served_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     fetched_a: Mapped[float | None] = mapped_column(Float, default=0.0)
@@ -181,7 +182,7 @@ class Vote(TableBase):
     __tablename__ = "votes"
 
     number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    """Increases in the order in which votes were recorded."""
+    """Number that increases in the order of votes."""
     id: Mapped[str] = mapped_column(String(64), unique=True)
     """Chosen by the sender, so that a second post of the same vote is recognised."""
     battle: Mapped[str] = mapped_column(ForeignKey("battles.id"), unique=True)
@@ -203,7 +204,7 @@ class Vote(TableBase):
     elapsed: Mapped[float | None] = mapped_column(Float)
     """Seconds from serving to voting; null if the clock was set back between them."""
     origin: Mapped[str] = mapped_column(String(40), default="")
-    """Keyed hash of where the vote came from; never published."""
+    """Keyed hash of the origin of the vote; never published."""
     recorded_at: Mapped[datetime]
     standing: Mapped[str] = mapped_column(String(10), default="counted")
     standing_reason: Mapped[str] = mapped_column(Text, default="")
@@ -248,7 +249,7 @@ class ListeningSession(TableBase):
     """Pages that are shown, in order."""
     seed: Mapped[int] = mapped_column(BigInteger)
     origin: Mapped[str] = mapped_column(String(40), default="")
-    """Keyed hash of where it came from; never published."""
+    """Keyed hash of the origin; never published."""
     started_at: Mapped[datetime]
     seen_at: Mapped[datetime]
     """Time at which a page was last saved."""
@@ -340,7 +341,7 @@ class Pseudonym(TableBase):
     identity: Mapped[str] = mapped_column(String(64), primary_key=True)
     """Keyed hash of the person's identity; the key is the service's secret and not in the database."""
     key: Mapped[bytes] = mapped_column(LargeBinary(32))
-    """A random key for this person alone."""
+    """A random key for only this person."""
     pseudonym: Mapped[str] = mapped_column(String(40), unique=True)
     made_at: Mapped[datetime]
 

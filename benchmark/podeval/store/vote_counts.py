@@ -65,7 +65,7 @@ RATED_VOTES = Table(
     Index("ix_rated_votes_number", "number"),
     sqlite_with_rowid=False,
 )
-"""The numbers of the rated votes of each dimension, in which a page is found at once."""
+"""The numbers of the rated votes of each dimension, which make finding a page fast."""
 
 COUNTS = (PAIR_COUNTS, ITEM_COUNTS, SYSTEM_COUNTS, RATED_VOTES)
 """All tables of counts."""
@@ -77,7 +77,7 @@ _WINNER = case(
     ((Vote.outcome == "a") == (ArenaOutput.system == Battle.low), "low_won"),
     else_="high_won",
 )
-"""The column of `PAIR_COUNTS` in which a rated vote counts."""
+"""The column of `PAIR_COUNTS` for a rated vote."""
 
 _PAIR_VOTES = select(Vote.number, Vote.voter, *_PAIR).join(Battle, Vote.battle == Battle.id).where(*RATED)
 _VOTES = _PAIR_VOTES.add_columns(_WINNER.label("winner")).join(ArenaOutput, Battle.output_a == ArenaOutput.id)

@@ -37,7 +37,7 @@ _ADDRESS = re.compile(
 """A model's page on the Hub, or a page below it."""
 
 _DESCRIPTION = 600
-"""Characters of the card that describe a system where its submitter writes nothing else."""
+"""Number of characters of the card that describe a system if its submitter writes nothing else."""
 
 
 def draft_document(

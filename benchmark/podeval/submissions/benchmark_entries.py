@@ -115,7 +115,7 @@ def find_outputs_folder(entry: RunEntry, files: Mapping[str, int], alone: bool) 
 
 
 PRESETS = {"podbench": "podbench", "mtalk_bench": "mtalk", "lfs_bench": "lfs"}
-"""Settings of generation by benchmark, as the papers have them; of others, the model's own."""
+"""Settings of generation from the papers, by benchmark; other benchmarks use the model's own."""
 
 
 def get_preset_settings(entry: RunEntry) -> str:

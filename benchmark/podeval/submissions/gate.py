@@ -29,7 +29,7 @@ _ASKS_FOR_CODE = ("auto_map", "custom_pipelines", "trust_remote_code")
 _CARD_LEAST = 200
 _OPEN_LICENCES = ("other", "unknown")
 _UNWRITTEN = ("in a few sentences for someone who has not heard of it.", "Say here in a few sentences what it is.")
-"""Ends of descriptions that nobody has written yet: of the template, and of a draft that was made of a run."""
+"""Endings of unfinished descriptions: those of the template, and of a draft made from a run."""
 
 
 @dataclass(frozen=True)

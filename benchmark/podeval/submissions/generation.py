@@ -28,7 +28,7 @@ FALLS = 3
 """Number of crashes after which missing outputs count as failed."""
 
 OUTPUTS = "outputs"
-"""The task that reads what was made elsewhere; no model is run."""
+"""The task that reads outputs made elsewhere; no model runs."""
 
 _REFUSED = "refused.json"
 _START_SECONDS = 900.0

@@ -53,7 +53,7 @@ class FetchedResults:
         self.refused = ""
         """Reason why the model cannot be run."""
         self.end: dict[str, Any] = {}
-        """The generation's own report of how it ended; empty if there is none."""
+        """The generation's own report on its end; empty if there is none."""
         self._results, self._asked, self._left = results, items, most
         shutil.rmtree(out.parent, ignore_errors=True)
         out.mkdir(parents=True)
@@ -109,7 +109,7 @@ class FetchedResults:
                 continue  # the intake says what is wrong with it
             self._left -= size
             if self._left < 0:
-                raise Unusable("the model made more than outputs can be; it was stopped")
+                raise Unusable("the model made more than an output may contain; it was stopped")
             with contextlib.suppress(BadInput):
                 self._results.fetch(f"{FILES}/{file}", size, self.out / file)
 
@@ -134,10 +134,10 @@ def _parse_line(content: bytes) -> Generated | None:
 
 
 MOST_ROUNDS = 9
-"""Most jobs of one run; a model that needs more is given up."""
+"""Highest number of jobs of one run; a model that needs more is given up."""
 
 SILENCE_SECONDS = 1_800.0
-"""Seconds without an answer of the Hub after which a worker gives the submission back; the job continues meanwhile."""
+"""Seconds without an answer of the Hub after which a worker returns the submission; the job continues meanwhile."""
 
 _OUT = "/tmp/podeval-out"  # noqa: S108 - inside the container, which is the job's alone
 

@@ -47,7 +47,7 @@ FORMS = ("eval_results", "model_index")
 ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
 """Default address of the board, unless `PODEVAL_BOARD_URL` names another."""
 _APART = timedelta(minutes=10)
-"""Time between two attempts at a proposal, for which one worker holds it."""
+"""Time between two attempts at a proposal, during which one worker holds it."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def _read(content: bytes, path: str) -> dict[str, Any]:
         datetime.fromisoformat(record["change"]["at"])
         str(record["submission"]["id"])
     except (ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{path} is not a record of a change ({error}); take it out of the repo") from None
+        raise BadInput(f"{path} is not a record of a change ({error}); remove it from the repo") from None
     document: dict[str, Any] = record
     return document
 
@@ -307,7 +307,7 @@ class Proposals:
         if row.kind != "model":
             raise BadInput(f"{id} is of kind {row.kind}; results are proposed to the repo of a model")
         if not forms:
-            raise BadInput(f"{id} asked for no form; say --eval-results or --model-index, if its owner wants that")
+            raise BadInput(f"{id} requested no format; add --eval-results or --model-index if its owner wants one")
 
         def renew(session: Session) -> None:
             refused = [HubProposal.submission == id, HubProposal.form.in_(forms), HubProposal.state != "open"]

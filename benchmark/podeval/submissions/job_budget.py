@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from huggingface_hub import JobInfo
 
 EMPTIED = "TAKEN DOWN"
-"""Stage of a job whose results were deleted, as its submission was taken down."""
+"""Stage of a job whose results were deleted because its submission was taken down."""
 
 
 class BudgetSpent(PodevalError):

@@ -46,7 +46,7 @@ from podeval.submissions.takedown import (
 )
 
 Tell = Callable[[str], None]
-"""Called with a sentence for each copy outside the board that is left to a person."""
+"""Function that gets a sentence about each copy outside the board that a person must delete."""
 
 _LOG = logging.getLogger("podeval.submissions")
 
@@ -225,13 +225,13 @@ def _list_out_of_reach(queue: Queue, id: str) -> Iterator[str]:
     file = Path(str(queue.database.url.database))
     for path in sorted(file.parent.glob(f"{file.name}.before-*")) if queue.database.is_sqlite else ():
         if not path.name.endswith(("-wal", "-shm")):
-            yield f"{path} is a database that was replaced, with what was written in it: delete it"
+            yield f"{path} is a replaced database that still contains the texts: delete it"
     with queue.database.reading() as session:
         left = select(HubJob.namespace).where(HubJob.submission == id, HubJob.stage != EMPTIED)
         namespaces = sorted(set(session.scalars(left)))
     for namespace in namespaces:
         yield (
-            f"jobs of {namespace} left {id}/ on the Hub, in the bucket and in the dataset of what was asked: the next "
+            f"jobs of {namespace} left {id}/ on the Hub, in the bucket and in the dataset of requests: the next "
             "`podeval worker --executor hf-jobs` deletes both"
         )
 
@@ -268,7 +268,7 @@ def _note_beside_backups(decision: TakenDown, board: Path, tell: Tell) -> None:
             if path.is_file() or any(path.parent.glob(f".{path.name}.*.partial")):
                 append_line(_locate_beside(path), line)
         except (PodevalError, OSError) as error:
-            tell(f"{path} is a backup, and the takedown cannot be noted beside it ({error}): delete it")
+            tell(f"{path} is a backup, and the takedown cannot be noted next to it ({error}): delete it")
 
 
 def _read_beside(backup: Path) -> list[TakenDown]:

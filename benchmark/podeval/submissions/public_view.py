@@ -30,7 +30,7 @@ from podeval.submissions.states import LEASED, OPEN, QueuePosition, is_waiting_f
 from podeval.text.redaction import redact
 
 MOST_LINES, LONGEST = 5_000, 500
-"""Lines that are kept of a submission, and characters of one."""
+"""Number of lines that are kept of a submission, and of characters of a line."""
 
 _WORKER = re.compile(r"[^\s:]+:\d+")
 

@@ -61,7 +61,7 @@ CHANNEL = "podeval"
 TASK = "podeval.look"
 
 LOOK_SECONDS = 1.0
-"""Seconds between two looks of a worker for what is announced."""
+"""Seconds between two checks of a worker for announcements."""
 
 
 class Dispatch:

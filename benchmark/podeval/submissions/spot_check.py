@@ -37,7 +37,7 @@ SPOT_CHECK = "spot-"
 """Beginning of the name of a check's folder on a worker's disk."""
 
 _SAME = 1e-6
-"""Relative difference below which figures count as equal, where a model always gives the same output."""
+"""Relative difference below which figures count as equal if a model always gives the same output."""
 
 
 @dataclass(frozen=True)
@@ -239,5 +239,5 @@ def _read_stated_model(row: SubmissionRow, document: Submission) -> Model:
     if row.state != "published":
         raise BadInput(f"{row.id} is {row.state}; only published submissions are checked")
     if source.made_by is None:
-        raise BadInput(f"{row.id} names no public model as source.made_by, so none of its outputs can be made again")
+        raise BadInput(f"{row.id} names no public model as source.made_by, so its outputs cannot be made again")
     return Model(kind="model", **source.made_by.model_dump())

@@ -50,10 +50,10 @@ TAKEN_DOWN_IDS = select(OperatorAction.subject).where(OperatorAction.action == T
 """The query for the ids of the submissions that were taken down."""
 
 KEPT = timedelta(days=7)
-"""Time for which files of a submission are kept for a retry or for another spot check."""
+"""Time for which files of a submission are kept for a retry or another spot check."""
 
 _LATEST = 20
-"""Number of the latest published submissions from which waiting times are estimated."""
+"""Number of the latest published submissions that are used to estimate waiting times."""
 
 
 @dataclass(frozen=True)

@@ -318,7 +318,7 @@ def _leave_figures(run: RunFolder) -> None:
         try:
             delete_shard(address)
         except PodevalError as error:
-            _LOG.warning("recordings of a submission that is taken down are still there: %s", error)
+            _LOG.warning("recordings of a submission that was taken down still exist: %s", error)
     shutil.rmtree(run.outputs, ignore_errors=True)
     kept = {path for pattern in _KEPT for path in run.path.glob(pattern)}
     for path in sorted(run.path.rglob("*")):
@@ -341,4 +341,4 @@ def _delete_judged(content: SpokenContent, board: Path) -> None:
         try:
             exchange_records.Records(folder).remove(content.is_shown_in)
         except PodevalError as error:
-            _LOG.warning("what judges were shown of a submission that is taken down is still there: %s", error)
+            _LOG.warning("judges' records of a submission that was taken down still exist: %s", error)

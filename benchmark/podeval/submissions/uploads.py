@@ -32,13 +32,13 @@ from podeval.submissions.states import KEPT, OPEN, TAKEN_DOWN_IDS
 from podeval.texts import parse_sentence, write_sentence
 
 WAITING = timedelta(days=1)
-"""Time for which an upload is kept that is not submitted."""
+"""Time for which an upload is kept without a submission."""
 
 OWNER_BYTES = 8 * 2**30
-"""Bytes of the disk that the uploads of one person may take, submitted or not."""
+"""Bytes of the disk that the uploads of one person may occupy, submitted or not."""
 
 LEAST_FREE = 2 * 2**30
-"""Bytes of the disk that stay free next to what is unpacked."""
+"""Bytes of the disk that must stay free in addition to the unpacked files."""
 
 BOX = sandbox.SandboxLimits(
     wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=5 * 2**30, output_files=20_000

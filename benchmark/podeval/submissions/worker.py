@@ -42,10 +42,11 @@ from podeval.texts import write_sentence
 _LOG = logging.getLogger("podeval.submissions")
 
 NO_MONEY_SECONDS = 600.0
-"""Seconds after which a submission is tried again for which there was no money."""
+"""Seconds after which a submission is tried again if there was no money for it."""
 
 REST_SECONDS = 600.0
-"""Seconds for which a worker leaves a submission alone that its machine could not run; others may claim it at once."""
+"""Seconds during which a worker leaves a submission alone that its machine could not run; others may claim it at
+once."""
 
 SWEEP_SECONDS, CHORE_SECONDS = 30.0, 60.0
 """Seconds between two looks for lapsed claims, and between two of every other chore."""
@@ -113,7 +114,7 @@ class Worker(Workplace):
                 self.log(str(error))
             except Exception:
                 # A worker that ended would stop everybody's submissions.
-                _LOG.exception("the worker goes on after an error that nobody expected")
+                _LOG.exception("the worker continues after an unexpected error")
             _sleep(pause, stopped)
 
     def list_chores(self) -> dict[str, tuple[float, Callable[[], object]]]:
@@ -195,18 +196,18 @@ class Worker(Workplace):
                 for job in self.hub.end_strays(lambda id: self.queue.get(id).state in OPEN):
                     self.log(f"job {job} was stopped: its submission is not under way any more")
                 for id in self.hub.delete_taken_down():
-                    self.log(f"{id}: what its jobs left on the Hub is deleted, as it was taken down")
+                    self.log(f"{id}: the files of its jobs on the Hub are deleted, because it was taken down")
             except HubUnavailable as error:
-                self.log(f"whether jobs have to be stopped or results deleted cannot be told now: {error}")
+                self.log(f"it is unknown at present whether jobs must be stopped or results deleted: {error}")
             except BadInput as error:
-                self.log(f"what jobs left of what was taken down is still on the Hub: {error}")
+                self.log(f"jobs' files of content that was taken down are still on the Hub: {error}")
         if self.proposals is not None:
             self.proposals.settle_all()
 
     def clear(self) -> None:
         """Remove files of finished submissions from the work folder."""
         for name in clear(self.queue, self.folder, datetime.now(UTC)):
-            self.log(f"{name}: what it left in {self.folder} and nobody needs any more was removed")
+            self.log(f"{name}: files in {self.folder} that nobody needs any more were removed")
         for name in Uploads(self.board).clear(self.queue):
             self.log(f"{name}: uploaded recordings that no submission needs any more were removed")
 

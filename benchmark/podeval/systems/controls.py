@@ -25,17 +25,17 @@ _RATE = 24000
 _REPEAT_PAUSE = 0.35
 _DRAWN_FROM = "broadcast"
 _DRAWN_OFFSETS = (-0.6, -0.25, 0.1, 0.35, 0.75, 1.3)
-"""Offsets from the end of a turn to the next, seconds: one for each kind of change of turn counted of people."""
+"""Offsets from the end of a turn to the next, seconds: one for each kind of change of turn in people's speech."""
 _FASTEST = 1.35
 _WAVE = 60.0
-"""Seconds in which the pace goes up, down and back."""
+"""Seconds in which the pace rises, falls and returns."""
 
 
 HOLE, CLIPPED = 0.15, 0.5
 """Seconds of a hole, and of a clipped run."""
 
 _FEWEST_WORDS = 5
-"""Fewest words of a sentence whose absence or return nobody can take for a slip of the recogniser."""
+"""Fewest words of a sentence whose omission or repetition cannot be a slip of the recogniser."""
 
 _APART = 2.5
 """Seconds between two planted faults at least."""
@@ -44,7 +44,7 @@ _PERIOD = 0.02
 """Seconds within which the deepest voice swings once."""
 
 _LOUD = 0.4
-"""Level of speech in which a fault is planted, against the level that a tenth of the recording exceeds."""
+"""Level of speech in which a fault is planted, relative to the level that a tenth of the recording exceeds."""
 
 
 class Silence(SpeakingSystem):
@@ -195,7 +195,7 @@ class ContentFaults(ReaderControl):
         """
         self.require(seed)
         if len(script.speakers) < 2:
-            raise BadInput(f"{self.name} needs a script of two speakers, to give one the other's words")
+            raise BadInput(f"{self.name} needs a script with two speakers, to give one the other's words")
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         chance = random.Random(seed)  # noqa: S311  # no secret
         omitted, repeated, turn = _choose_places(lines, chance, self.name)
@@ -316,7 +316,7 @@ def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken:
         if 0.5 <= moment <= len(samples) / rate - 1.5 and all(abs(moment - other) >= _APART for other in taken)
     ]
     if not fit:
-        raise BadInput("the recording has no loud place that is free for a fault; take a longer script")
+        raise BadInput("the recording has no loud place left for a fault; use a longer script")
     return chance.choice(fit) + 0.05
 
 

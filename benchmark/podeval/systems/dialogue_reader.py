@@ -29,7 +29,7 @@ TURN_PAUSE = 0.28
 SENTENCE_PAUSE = 0.35
 """Seconds of silence between lines of one turn."""
 PIECE_PAUSE = 0.4
-"""Seconds of silence between pieces of several turns that a system spoke at once."""
+"""Seconds of silence between pieces of several turns that a system spoke together."""
 SPEECH_LEVEL = -23.0
 """RMS of each voice over its active frames, in dBFS."""
 PEAK_CEILING = -1.5
@@ -137,15 +137,15 @@ class DialogueReader(SpeakingSystem):
         needed, count = len(script.speakers), len(self.voices)
         if needed > count:
             raise BadInput(
-                f"{self.name} has {count} voices, the script asks for {needed} "
-                f"({', '.join(script.speakers)[:200]}); take a system with more voices"
+                f"{self.name} has {count} voices, the script needs {needed} "
+                f"({', '.join(script.speakers)[:200]}); use a system with more voices"
             )
         language = read_as(script.text) or detect_language(script.text)
         if language not in self.languages:
             language_name = identify_language(script.text).words if language == "other" else language
             raise BadInput(
-                f"{self.name} reads {', '.join(self.languages)}, the script is in {language_name}; "
-                f"take a system that reads {'it' if language == 'other' else language}"
+                f"{self.name} reads {', '.join(self.languages)}, the script is in {language_name}; use a system that "
+                f"reads {'it' if language == 'other' else language}"
             )
 
 

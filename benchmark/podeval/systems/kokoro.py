@@ -21,7 +21,7 @@ WEIGHTS = "kokoro"
 _MODEL, _VOCABULARY, _VOICES = "kokoro-v1.0.int8.onnx", "vocab.json", "voices_ja.npz"
 _MOST_SOUNDS = 508  # of 512 places, with the marks at both ends
 _NAMES = ("jf_alpha", "jm_kumo", "jf_nezumi", "jf_gongitsune", "jf_tebukuro")
-"""Voices by their names in the package; the second letter says whether a woman or a man speaks."""
+"""Voices by their names in the package; the second letter shows whether the speaker is a woman or a man."""
 
 
 class Kokoro(OnnxReader):

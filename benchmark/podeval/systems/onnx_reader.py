@@ -20,7 +20,7 @@ class OnnxReader(DialogueReader):
     weight_names: ClassVar[tuple[str, ...]]
     """Names in the lock."""
     rate: ClassVar[int]
-    """Hz of what it says."""
+    """Hz of its output."""
 
     def __init__(self) -> None:
         """Choose how many threads onnxruntime uses: PODEVAL_THREADS, else one; nothing is loaded yet."""

@@ -22,10 +22,10 @@ CHORDS = ((220.0, 277.2, 329.6), (174.6, 220.0, 261.6), (196.0, 246.9, 293.7), (
 """Frequencies of the notes of each chord, Hz."""
 
 RATE = 44_100
-"""Sampling rate of a mix, Hz: that of the separator by which music is measured."""
+"""Sampling rate of a mix, Hz: that of the separator that measures music."""
 
 CHORD_SECONDS, BELOW = 2.0, 15.0
-"""Length of a chord, and dB by which the music is quieter than the speech."""
+"""Length of a chord, and the level of the music below the speech in dB."""
 
 
 class PlantedPodcast(OneByOne[Speech]):

@@ -27,7 +27,7 @@ ITEM_ID = r"^[A-Za-z0-9_-]{1,128}$"
 LONGEST_NAME = 200
 """Characters of a speaker's name in a job."""
 SOURCES = "sources"
-"""Key in the details of a podcast: the texts that it was made from, as whoever made it states."""
+"""Key in the details of a podcast: its source texts, as stated by its maker."""
 
 
 class JobPart(BaseModel):

@@ -21,7 +21,7 @@ from podeval.texts import parse_sentence, write_sentence
 
 MAX_BYTES = 256 * 1024
 MOST_PROBLEMS = 50
-"""Mistakes that are told of one document."""
+"""Number of mistakes that are reported for one document."""
 FILE_NAME = "submission.yaml"
 _SHOWN = 10
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

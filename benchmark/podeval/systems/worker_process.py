@@ -17,7 +17,8 @@ from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, Synthesi
 from podeval.systems.speech import Samples, SpeechFailed
 
 _HEAD = struct.Struct("<dI")
-"""Header that a worker writes before the samples of a line: seconds taken, and the number of bytes of samples."""
+"""Header that a worker writes before the samples of a line: its duration in seconds, and the number of bytes of
+samples."""
 
 
 class WorkerReader(DialogueReader):

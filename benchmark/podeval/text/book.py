@@ -80,9 +80,9 @@ _GUTENBERG = re.compile(
 )
 
 _FEW_WORDS = 200
-"""Words of an opening before the first heading that are taken for a title page."""
+"""Number of words before the first heading that count as a title page."""
 _LISTED = 3
-"""Headings in a row without any text from which on they are a table of contents."""
+"""Number of consecutive headings without text from which they count as a table of contents."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def _read_spine(archive: zipfile.ZipFile) -> Iterator[Piece]:
     from defusedxml.ElementTree import fromstring
 
     if len(archive.infolist()) > MOST_MEMBERS:
-        raise BadInput(f"the EPUB has more than {MOST_MEMBERS:,} files; export its text alone")
+        raise BadInput(f"the EPUB has more than {MOST_MEMBERS:,} files; export only its text")
     left = UNPACKED_BYTES
 
     def read(name: str) -> bytes:
@@ -230,7 +230,7 @@ def _read_spine(archive: zipfile.ZipFile) -> Iterator[Piece]:
             content = member.read(left + 1)
         left -= len(content)
         if left < 0:
-            raise BadInput(f"the pages of the EPUB are larger than {UNPACKED_BYTES >> 20} MiB; export its text alone")
+            raise BadInput(f"the pages of the EPUB are larger than {UNPACKED_BYTES >> 20} MiB; export only its text")
         return content
 
     container = fromstring(read("META-INF/container.xml"))
@@ -285,7 +285,7 @@ _TYPES = (
         "matter",
     ),
 )
-"""Types of elements, by `epub:type` or role (`doc-…`), and what they are here."""
+"""Types of elements, by `epub:type` or role (`doc-…`), and their meaning here."""
 
 
 class _PageReader(HTMLParser):

@@ -35,13 +35,15 @@ from podeval.stats.mushra_scores import HIGH, LOW, Mark
 FEWEST = 5
 """Fewest outputs with both figures for which an agreement is reported."""
 ENOUGH_SYSTEMS = 12
-"""Systems from which a key that is as good as .8 is told from none in four of five tests (docs/validity.md, power)."""
+"""Number of systems from which four of five tests distinguish a key with a correlation of .8 from none
+(docs/validity.md, power)."""
 FEWEST_CLUSTERS = 3
 """Systems, and items, below which there is no interval."""
 MOST_OUTPUTS = 300
 """Outputs beyond which the variance over single ones is not subtracted."""
 ALL_ORDERS, DRAWS = 6, 500
-"""Most systems all of whose orders are counted, and random orders of more, from which follows what chance reaches."""
+"""Highest number of systems all of whose orders are counted, and the number of random orders for more, from which the
+result of chance follows."""
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Sequence[float], Sequence[float]], Estimate]

@@ -26,7 +26,7 @@ FEWEST_SHARED = 10
 """Outputs that a listener must share with others to be compared with them."""
 HALVINGS = 100
 MOST_SYSTEMS = 12
-"""Systems whose mean marks are named."""
+"""Number of systems whose mean marks are listed."""
 NOTHING = Estimate(None, None, None, 0)
 
 
@@ -157,7 +157,7 @@ def compute_agreement(scores: Mapping[str, float], marks: Sequence[Mark]) -> Agr
     judged = [scores[item] for item in items]
     figures = compare_with_people(judged, [fmean(by_item[item]) for item in items])
     raters, table = tabulate_marks(Mark(mark.rater, mark.page, "", mark.value) for mark in marks if mark.page in scores)
-    figures["Krippendorff alpha, the judge one of the raters"] = agreement.krippendorff_alpha(
+    figures["Krippendorff alpha, with the judge as one of the raters"] = agreement.krippendorff_alpha(
         [judged, *table], "interval"
     )
     if len(raters) > 1:

@@ -35,7 +35,7 @@ from podeval.validation.planted_cases import WEAKNESSES, CaseGroup
 PAIRS = 50
 """Fewest pairs without ties for a verdict on the order agreement."""
 TOLERATED = 0.1
-"""The share of errors that the lower bound of a probe may not pass."""
+"""The share of errors that the lower bound of a probe may not exceed."""
 NOT_ASKED = Estimate(None, None, None, 0)
 
 

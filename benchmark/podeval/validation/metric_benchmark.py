@@ -42,7 +42,7 @@ from podeval.validation.raters import AnalysisLine, analyse_votes
 from podeval.validation.rating_files import Output, Preference, RatingFile
 
 MARKS = {"higher": "", "lower": " (turned)", "in range": " (folded)"}
-"""Words for how a key's values were made so that more is better."""
+"""Words that describe how more of a key's values became better."""
 
 
 @dataclass(frozen=True)

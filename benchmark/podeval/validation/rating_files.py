@@ -396,4 +396,4 @@ _LIST = (
     ),
 )
 LAYOUTS: Mapping[str, Layout] = {layout.name: layout for layout in _LIST}
-"""The layouts by name, in the order in which they are tried; a new one is one entry. Files in none are votes."""
+"""The layouts by name, in the order of the attempts; a new one is one entry. Files in no such layout are votes."""

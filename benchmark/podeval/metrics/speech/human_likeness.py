@@ -41,9 +41,9 @@ from podeval.recording.source import AudioSource
 
 FACTORS = ("prosody", "voice", "articulation", "timing", "sound")
 MELODY = 0.25
-"""Share of the melody that is left where it is damaged."""
+"""Share of the melody that remains after damage."""
 LAG = 2
-"""Distance of the windows whose change is looked at, in windows of which one begins each second."""
+"""Distance between the windows of a change, in windows, one of which begins each second."""
 
 AXES = 12
 FEWEST, LEAST, ROUNDS, PLANTED, FOLDS = 10, 60, 1000, 8, 10
@@ -270,7 +270,7 @@ load_reference = cache(PeopleReference.load)
     paper="ours",
     only_for="a set with 10 windows of 3 s of speech or more",
     caution="Not validated: whether it orders systems as listeners do has not been measured.",
-    intended_use="Seeing in which respect a system's recordings are unlike those of people; it is never ranked.",
+    intended_use="Seeing in which respect a system's recordings differ from those of people; it is never ranked.",
     limitations=(
         "The shipped reference is four minutes of read English from LibriTTS-R, which a network has restored: talk, "
         "other languages, other rooms and microphones are unlike it for no fault of a system. Compare systems on the "

@@ -60,7 +60,7 @@ SHORTEST_VOICED = 2.0
 """Fewest voiced seconds of a speaker whose pitch and level are described."""
 
 RUN = 8
-"""Words in a row that are the same at another place, from which on they count as said again."""
+"""Number of consecutive words that occur at another place, from which they count as repeated."""
 
 REPEATED = "most of what is said is said more than once, which makes any pace even"
 

@@ -29,7 +29,7 @@ LEAST_LANGUAGE = 0.75
 MOST_REPEATED = 0.2
 LEAST_MINUTES = 0.5
 LEAST_OF_ASKED = 0.5
-"""Share of the least length that was asked for, from which on a podcast is long enough."""
+"""Share of the shortest requested length from which a podcast is long enough."""
 
 RUN = 8
 """Words in a row that make a repetition."""

@@ -40,7 +40,7 @@ LFS_RATE = 24_000
 """Hz; LFS-Bench brings all audio to it before anything else."""
 
 SAME = 0.98
-"""Cosine above which two windows of a voice hold the same sound rather than the same voice."""
+"""Cosine above which two windows of a voice contain the same sound rather than the same voice."""
 
 UNTOLD = (
     "neither a script nor a number of speakers says whose voice should stay the same: give the script, or speakers=1 "

@@ -27,7 +27,7 @@ MOST_POINTS = 300
 """Most points of a timeline over tokens."""
 
 FEWEST_FUNCTION_WORDS = {"en": 0.15, "zh": 0.08}
-"""Share of function words below which a text reads as none that a person would say, by language."""
+"""Share of function words below which a text does not read like speech, by language."""
 
 SHORT = "the text is shorter than a window, of 100 tokens by default"
 SENSELESS = "hardly any of its words are function words, as in no text that a person would say"

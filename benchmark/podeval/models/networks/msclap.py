@@ -42,7 +42,7 @@ _FFT, _HOP = 1024, 320
 _FLOOR = 1e-10
 _MADE_RATE, _MADE_LOWEST, _MADE_HIGHEST = 32_000, 50.0, 14_000.0
 _PICTURE = 256
-"""Side of HTS-AT's square input: the spectrogram in four parts, one above the other."""
+"""Side of HTS-AT's square input: the spectrogram in four parts, stacked."""
 
 _BATCH = 16
 _PADDING = "!"

@@ -35,7 +35,7 @@ _SEGMENT = 15
 _FAINTEST, _RANGE_DB = 1e-4, 80.0
 _CONVOLUTIONS = 6
 _POOLED = {1: (0, 1), 2: (0, 0), 4: (0, 0)}
-"""The convolutions after which pairs are pooled, with the padding."""
+"""The convolutions that are followed by pooling in pairs, with the padding."""
 
 
 class NisqaTts(RateAwareScorer):

@@ -20,7 +20,7 @@ from podeval.text.script import Script
 
 
 _LATEST = 3
-"""Number of the latest lines of a conversation that are kept in mind, besides each speaker's first."""
+"""Number of the latest lines of a conversation that stay in the context, in addition to each speaker's first."""
 
 
 class Csm(SpeechModel):
@@ -85,7 +85,7 @@ class Csm(SpeechModel):
 # `audio_tokenizer/` in the model's folder, or is given as the base.
 
 _PIECE = 0
-"""Number under which the first piece of a performance is kept, in which all voices are."""
+"""Key of the first piece of a performance, which contains all voices."""
 
 
 class Dia(SpeechModel):
@@ -196,7 +196,9 @@ class VibeVoice(SpeechModel):
         present = [speaker for speaker in speakers if any(turn.speaker == speaker for turn in piece.turns)]
         self._performed += 1
         if self._performed > 1 and any(speaker not in clips for speaker in present):
-            raise BadInput("the script is longer than VibeVoice performs at once; give its speakers reference voices")
+            raise BadInput(
+                "the script is too long for one performance of VibeVoice; give its speakers reference voices"
+            )
         text, sounds = self._render_dialogue(piece, speakers, clips)
         inputs = self._processor(text=text, return_tensors="pt", **self.pack_recordings(sounds))
         window = self._model.config.text_config.max_position_embeddings

@@ -127,7 +127,7 @@ def _try(batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | PodevalErr
             raise
     # Outside of the except block: the error's frames hold the tensors that did not fit.
     free_memory()
-    return OutOfMemory("one item alone does not fit into memory; take a larger machine, or a smaller model")
+    return OutOfMemory("a single item does not fit into memory; use a larger machine or a smaller model")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BadInput, ModelMissing, PermissionError) as refusal:
         reason = str(refusal)
         if isinstance(refusal, PermissionError):
-            reason = f"{refusal.filename} may not be read or written by this process; change its permissions"
+            reason = f"this process may not read or write {refusal.filename}; change its permissions"
         print(reason, file=sys.stderr)
         if job is not None and job.out_folder.is_dir():
             is_system = isinstance(refusal, BadInput) and not isinstance(refusal, NotPrepared)

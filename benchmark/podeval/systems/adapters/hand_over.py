@@ -25,10 +25,10 @@ from podeval.systems.adapters.generate import REFUSED
 LINES, FILES, ENDED = "lines", "files", "ended.json"
 LOG = "generated.jsonl"
 TICK = 1.0
-"""Seconds between two looks at what was made."""
+"""Seconds between two checks for new outputs."""
 
 _TAIL, _TAIL_LINES = 4_000, 200
-"""Characters and lines of its standard error that are kept."""
+"""Number of characters and lines of its standard error that are kept."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -57,7 +57,7 @@ LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=4 * 
 """Limits of one supplied recording: four hours at most."""
 
 _NAMED = 12
-"""Files that are named if a folder has none."""
+"""Number of files that are listed if a folder has no usable ones."""
 
 _MANIFEST_MOST = 64 * 2**20
 _LINE_MOST, _LINES_MOST = 2**20, 100_000

@@ -26,7 +26,7 @@ from podeval.text.reasoning import strip_reasoning
 
 GPU_BATCH, CPU_BATCH = 8, 2
 NEW_TOKENS = 4_096
-"""The longest answer if neither the preset nor the model's repo says one."""
+"""The longest answer if neither the preset nor the model's repo sets one."""
 
 _THINKING = "<think>"
 _THOUGHT = "</think>"
@@ -232,7 +232,7 @@ def check(folder: Path, base: Path | None = None) -> None:
         return
     kind = str(read_config(folder, "adapter_config.json").get("peft_type", "")).upper()
     if kind != "LORA":
-        raise BadInput(f"adapter_config.json is of type {kind or 'none'}; LORA adapters are run")
+        raise BadInput(f"adapter_config.json is of type {kind or 'none'}; only LORA adapters are supported")
     if not (folder / "adapter_model.safetensors").is_file():
         raise BadInput("the adapter has no adapter_model.safetensors; save it with peft's save_pretrained")
     if base is None:

@@ -91,7 +91,7 @@ PATTERNS = (
     "spiece.model",
     "*.npy",
 )
-"""Files that a model may be made of; `*.npy` are voice presets (Bark), read without pickles."""
+"""Files that a model may consist of; `*.npy` are voice presets (Bark), read without pickles."""
 
 REFUSED = ("*.py", "*.pyc", "*.so", "*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.pickle", "*.msgpack", "*.h5")
 """Files that are never fetched, whatever they are called besides."""
@@ -99,7 +99,7 @@ REFUSED = ("*.py", "*.pyc", "*.so", "*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl",
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _JSON_MOST = 64 * 2**20
 _VALUES_MOST = 4_000_000
-"""Values in a JSON file, each of which takes some 60 bytes; the largest tokenizers have two million."""
+"""Number of values in a JSON file, about 60 bytes each; the largest tokenizers have two million."""
 _VOCABULARIES = ("tokenizer.json", "vocab.json")  # their keys are words
 _CODE = {pattern.removeprefix("*") for pattern in REFUSED}
 
@@ -183,7 +183,7 @@ def read_config(folder: Path, name: str = "config.json") -> dict[str, Any]:
     """
     path = folder / name
     if not path.is_file():
-        raise BadInput(f"the model has no {name}, which says what kind of model it is")
+        raise BadInput(f"the model has no {name}, which states the kind of model")
     config = _read_json(path, Path(name))
     if not isinstance(config, dict):
         raise BadInput(f"{name} is not a JSON object")

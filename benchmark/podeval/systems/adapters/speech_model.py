@@ -19,7 +19,7 @@ from podeval.systems.speech import Ask, Samples, SpeechFailed
 from podeval.text.script import Script
 
 LONGEST_REFERENCE = 60.0
-"""Seconds; what is longer is no prompt but an upload by mistake."""
+"""Seconds; anything longer is not a prompt but a mistaken upload."""
 
 
 _LANGUAGES = {"en": "English", "zh": "Chinese"}

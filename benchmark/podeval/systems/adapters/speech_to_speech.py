@@ -26,7 +26,7 @@ from podeval.text.script import Turn
 # and its chat template, the sounds through the feature extractor, and each sound gets as many places as it is long.
 
 HEARS_AT, SPEAKS_AT = 16_000, 24_000
-"""Hz; the second is that of its code2wav, which no config tells."""
+"""Hz; the second is that of its code2wav, which no config states."""
 
 LONGEST = 4_096
 """Codes of the longest answer; at 12.5 a second five and a half minutes, as transformers has it."""
@@ -203,10 +203,10 @@ PARTS = ("transcriber", "language_model", "speech")
 """Folders of a cascade."""
 
 RATE = 16_000
-"""Hz of what is heard."""
+"""Hz of the input sound."""
 
 ANSWER_TOKENS = 512
-"""The longest answer in tokens, if neither the preset nor the model's repo says one."""
+"""The longest answer in tokens, if neither the preset nor the model's repo sets one."""
 
 SETTINGS = "cascade.json"
 _OMNI = (

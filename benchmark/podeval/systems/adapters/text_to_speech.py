@@ -121,7 +121,7 @@ class TurnByTurn(ScriptReader):
         others = [who for who in script.speakers if who not in referenced]
         if count is not None and len(others) > count:
             raise BadInput(
-                f"the model has {count} voice{'s' if count != 1 else ''}, the script asks for {len(others)} "
+                f"the model has {count} voice{'s' if count != 1 else ''}, the script needs {len(others)} "
                 f"({', '.join(others)[:200]}); submit it to tracks with fewer speakers, or submit one with more voices"
             )
         order = [*others, *(who for who in script.speakers if who in referenced)]

@@ -48,23 +48,23 @@ __all__ = [
 
 TRIES = 5
 LONGEST_PAUSE = 60.0
-"""Seconds; a server that asks for a longer pause is given up for this item."""
+"""Seconds; if a server requests a longer pause, it is given up for this item."""
 MOST_BYTES = 512 * 2**20
 """Most bytes of one response."""
 JSON_VALUES_MOST = 1_000_000
 """Maximum number of values of JSON in a response or an event; sound is a single one."""
 MOST_PIECES = 1_000_000
-"""Most pieces of one response; each is kept with its time."""
+"""Highest number of pieces of one response; each is kept with its time."""
 FACT_BYTES = 2**20
-"""Most bytes of an answer in which a server describes itself."""
+"""Highest number of bytes of an answer in which a server describes itself."""
 SECONDS = 60.0
 """Seconds of audio that a response may contain if the caller states no other number."""
 SLOWEST = 10.0
-"""Times its length that audio may take to arrive, after the timeout."""
+"""Multiple of its length that audio may take to arrive, after the timeout."""
 
 Answer = TypeVar("Answer")
 Send = Callable[[str, Mapping[str, Any], float, int], "ServerResponse"]
-"""Function that sends a request once: its path, its body, the seconds that it may take, and which try it is."""
+"""Function that sends a request once: its path, its body, its time limit in seconds, and the number of the attempt."""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 _REPLACED = {
@@ -73,7 +73,7 @@ _REPLACED = {
     "stream": (leave_out,),
     "seed": (leave_out,),
 }
-"""Replacements of refused fields: other forms without loss, and nothing for fields that need not be stated."""
+"""Replacements of refused fields: other forms without loss, and nothing for optional fields."""
 _COST_HEADERS = ("x-cost", "x-request-cost", "x-litellm-response-cost")
 
 

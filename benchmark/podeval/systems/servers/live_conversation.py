@@ -47,13 +47,14 @@ from podeval.text.json_text import parse_json
 FRAME = 0.01
 """Seconds of sound in a message to the server."""
 PAUSE, LONG_PAUSE = 0.5, 2.0
-"""Seconds of the system's silence after which the next turn begins; the longer, if it never says that it has ended."""
+"""Seconds of the system's silence after which the next turn begins; the longer time applies if it never reports its
+end."""
 LONGEST_ANSWER = 300.0
 """Seconds of an answer."""
 MOST_BYTES, MOST_IN_ALL, MOST_MESSAGES, MOST_RESPONSES = 16 * 2**20, 512 * 2**20, 1_000_000, 1_000
 """Most bytes of a message and of all messages of a conversation, and most messages and responses of one."""
 MOST_LATE = 2.0
-"""Seconds by which sound may leave later than it is said; beyond, this machine or the server is too slow."""
+"""Seconds by which sound may leave too late; beyond that, this machine or the server is too slow."""
 _TICK, _ASIDE = 0.005, "aside"
 
 Recordings = Mapping[str, tuple[Samples, int]]
@@ -310,7 +311,7 @@ class LiveConversation:
         except (ValueError, AttributeError):
             raise ServerBroke("the server sent sound that is not base64 of 16-bit samples") from None
         if data.startswith(b"RIFF"):
-            raise SpeechFailed("the server sends files of sound, where samples of 16 bits were asked for")
+            raise SpeechFailed("the server sends audio files instead of the requested 16-bit samples")
         response.audible = True
         # A model that always speaks sends its silence too.
         if len(samples) and not response.dropped and not (self._full_duplex and np.max(np.abs(samples)) <= QUIET):

@@ -87,7 +87,7 @@ def make_session(
         ServerRefused: the server has no voices to choose from.
     """
     if voice and not dialect.voices:
-        raise ServerRefused(f"a server of the dialect {dialect.name} takes no voice; leave out --voice")
+        raise ServerRefused(f"a server of the dialect {dialect.name} accepts no voice; leave out --voice")
     if dialect == VLLM_TURNS:
         return add_fields({"model": model}, fields)
     vad, chosen = {"type": "server_vad"}, {"voice": voice} if voice else {}

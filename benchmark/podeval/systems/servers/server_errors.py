@@ -16,7 +16,7 @@ CONTENT = (
     *("model", "model_id", "input", "text", "inputs", "contents", "messages"),
     *("voice", "voice_id", "speaker", "input_references", "references", "ref_audio", "ref_audio_2", "ref_text"),
 )
-"""Fields of a request that say what is asked of whom: no option of the command may replace them."""
+"""Fields of a request that state the question and the model: no option of the command may replace them."""
 
 _CLIPS = ("input_references", "references", "ref_audio", "ref_audio_2", "ref_text")
 """Fields with reference voices, which are podeval's own choice."""
@@ -122,7 +122,7 @@ def _advise(error: HttpError, sent: Mapping[str, Any]) -> str:
 # Fields that a user adds to every request to a server: `--field KEY=JSON`, null for one that is left out.
 
 _OWN = (*CONTENT, "stream", "stream_format")
-"""Fields that say what is asked, of whom, and how it comes; options of the command set them."""
+"""Fields that state the question, the model and the format; options of the command set them."""
 
 
 def read_fields(assignments: Sequence[str]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ _FILE = re.compile(rb"(RIFF|RF64)....WAVE|fLaC|OggS|ID3|FORM....AIF|....ftyp|\x1
 _SOUND_FILES = ("application/ogg", "application/x-flac", "video/mp4", "video/webm")
 _UNLABELLED = ("", "application/octet-stream", "binary/octet-stream")
 _KINDS = {"<i2": 2**15, ">i2": 2**15, "<f4": 1}
-"""Kinds of samples that come under the labels below, with their full scale; the first one is what they say."""
+"""Kinds of samples under the labels below, with their full scale; the first one matches the label."""
 _PCM = ("pcm", "l16", "raw", "s16")
 _OTHER_SAMPLES = re.compile(
     r"pcm[au]\b|law|float|f(32|64)|[su]?(8|24|32)[lb]e|[su](8|24|32)\b|bits=(?!16)", re.IGNORECASE
@@ -55,10 +55,11 @@ _OTHER_SAMPLES = re.compile(
 """Names of samples of another kind than 16-bit integers."""
 _SOUNDS = ("audio", "audio_data", "audio_base64")
 _PIECES = ("delta", "data", "chunk")
-"""Names under which events carry base64: always, and where their type says that they carry sound."""
+"""Names under which events carry base64: always, and if their type says that they carry sound."""
 _CARRIERS = re.compile(r"$|.*(audio|speech|sound|delta|chunk)")
 _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
-"""Words in the types of events that carry text, whose `delta` is not sound and whose end is not that of the speech."""
+"""Words in the types of events that carry text, whose `delta` is not sound and whose end is not the end of the
+speech."""
 _LAST = ("done", "is_final", "final", "finished", "finish_reason")
 """Names in the events that are the last ones."""
 _STATED = {
@@ -71,7 +72,7 @@ _STATED = {
 """Names in headers and events of the rate, the channels and the depth of samples."""
 _SAFE_ALPHABET = str.maketrans("-_", "+/")
 _JSON_BEHIND = re.compile(rb"\{[\t\n\r -~]{15,}\}\s*\Z")
-"""JSON behind sound, as a server sends it that fails after it has begun to answer."""
+"""JSON after sound, as sent by a server that fails after it has begun to answer."""
 _EVENTS = re.compile(rb"\s*(data|event|id|retry)?:")
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _CONTROLS = frozenset(range(32)) - {9, 10, 13}
@@ -133,7 +134,7 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
         raise SpeechFailed(f"the server sent {fault} for {what[:60]!r}")
     (rate,) = rates
     stated = _stated_rate(response.headers)
-    lies = (f"a header says {stated} Hz, the sound is of {rate} Hz",) if stated not in (None, rate) else ()
+    lies = (f"a header says {stated} Hz, but the sound has {rate} Hz",) if stated not in (None, rate) else ()
     chunks = [
         chunk
         for part, (sound, _, offset, _) in zip(parts, read, strict=True)
@@ -181,10 +182,10 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
         )
     rate = _stated_rate(response.headers)
     if rate is not None and not _LIMITS.min_rate <= rate <= _LIMITS.max_rate:
-        raise SpeechFailed(f"the server says that its sound is of {rate} Hz")
+        raise SpeechFailed(f"the server says that its sound has {rate} Hz")
     kind = next((kind for kind in _KINDS if not is_like_noise(_cut(response.body, kind))), "<i2")
-    notes = [] if rate else [f"the server sent samples without their rate, which is taken for {PCM_RATE} Hz"]
-    notes += ["the server sent floats of 32 bits, which its label does not say"] if kind == "<f4" else []
+    notes = [] if rate else [f"the server sent samples without their rate, so {PCM_RATE} Hz is assumed"]
+    notes += ["the server sent 32-bit floats, which its label does not say"] if kind == "<f4" else []
     if len(response.body) % (np.dtype(kind).itemsize * channels):
         raise ServerBroke(f"the server sent {len(response.body)} bytes of 16-bit samples, which ends within one")
     samples = np.frombuffer(response.body, kind).astype(np.float32).reshape(-1, channels) / np.float32(_KINDS[kind])

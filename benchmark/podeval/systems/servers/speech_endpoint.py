@@ -100,12 +100,12 @@ class SpeechEndpoint(ServerSystem):
         if clone and voice:
             raise BadInput("--clone gives each speaker the reference voice of the item; leave out --voice")
         if clone and not kind.clones:
-            raise BadInput(f"--server-kind {kind.name} takes no reference voices; leave out --clone")
+            raise BadInput(f"--server-kind {kind.name} accepts no reference voices; leave out --clone")
         if stream and not kind.streams:
             raise BadInput(f"--server-kind {kind.name} gives its sound in one piece; leave out --stream")
         speakers = kind.count_speakers(clone)
         if dialogue == "whole" and speakers < 2 and not clone:
-            raise BadInput(f"--server-kind {kind.name} takes one turn in a request; leave out --dialogue whole")
+            raise BadInput(f"--server-kind {kind.name} accepts one turn per request; leave out --dialogue whole")
         fits = kind.names_voices or (len(voice) < 2 and not any("=" in name for name in voice))
         if dialogue == "whole" and not fits:
             raise BadInput(f"{model} gives the speakers of a dialogue its own voices; name one with --voice at most")
@@ -117,7 +117,7 @@ class SpeechEndpoint(ServerSystem):
         voices = tuple(name for name, equals, _ in pairs if not equals)
         if unknown := kind.list_unknown([*voices, *by_speaker.values()]):
             raise BadInput(
-                f"the server has no voice {', '.join(unknown)[:200]} and would speak in another; give --voice one of "
+                f"the server has no voice {', '.join(unknown)[:200]} and would use another; give --voice one of "
                 f"{', '.join(kind.list_voices())[:500]}"
             )
         if not pairs and not clone and (kind.names_voices or not whole):
@@ -131,7 +131,7 @@ class SpeechEndpoint(ServerSystem):
         if self.whole:
             return f"scripts are sent whole, {voice}"
         is_one = self.clone and self.kind.count_speakers(clone=True) < 2
-        one = f", since {self.kind.name} takes one reference voice in a request" if is_one else ""
+        one = f", because {self.kind.name} accepts one reference voice per request" if is_one else ""
         return f"scripts are sent turn by turn, {voice}{one}"
 
     @property
@@ -177,7 +177,7 @@ class SpeechEndpoint(ServerSystem):
         voices = self._assign_voices(ask, script.speakers, whole)
         speech = (self._perform if whole else self._read)(script, voices, seed)
         if self.whole and not whole:
-            note = f"scripts of more than {most} speakers are sent turn by turn, since a request takes {most}"
+            note = f"scripts of more than {most} speakers are sent turn by turn, because a request accepts {most}"
             return replace(speech, details={**speech.details, "notes": [*speech.details.get("notes", ()), note]})
         return speech
 

@@ -105,7 +105,7 @@ def summarise_playback(pieces: Sequence[StreamedPlayback], wall_seconds: Sequenc
 # All threads that ask one server share one `RequestPace`. A pause that the server asks of one of them is kept by all.
 
 MOST_AT_ONCE = 64
-"""Most requests that are kept in flight."""
+"""Highest number of requests in flight."""
 
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")

@@ -18,7 +18,7 @@ from podeval.stats.turn_taking import KINDS, SAME_UNIT, follow_the_floor, join_u
 from podeval.systems.speech import Samples
 
 QUIET, SHORTEST = 1e-3, 0.02
-"""Magnitude up to which a sample is silence at any level, and the seconds of sound that are no speech but a click."""
+"""Magnitude up to which a sample is silence at any level, and the seconds of sound that are a click and not speech."""
 
 Stretch = tuple[float, float]
 """Start and end, seconds."""

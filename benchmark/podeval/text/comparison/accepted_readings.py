@@ -25,10 +25,11 @@ from podeval.text.comparison.matched_readings import write_as_in_script
 from podeval.text.comparison.normalise import normalise
 
 PLAIN = "plain"
-"""The group of words that no tag holds for."""
+"""The group of words without a tag."""
 
 MOST_CELLS = 60_000_000
-"""Words of the text by words that are heard, up to which the search is made: about 25 minutes of speech."""
+"""Product of the numbers of words in the text and the transcript up to which the search runs: about 25 minutes of
+speech."""
 
 Row = NDArray[np.int32]
 Edit = Literal["equal", "wrong", "missing", "extra"]
@@ -201,7 +202,7 @@ class _Segment:
 
 
 AlignedEdit = tuple[Edit, int, str]
-"""The edit, the segment that it counts for, and the word that is heard."""
+"""The edit, its segment, and the recognised word."""
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -31,17 +31,17 @@ _AROUND = 2
 """Equal words before and after a difference that may belong to a figure: "5 km" and "5 kilometres"."""
 
 _WORDS_PER_ERROR = 10
-"""Words of a text for one that differs, as a hint where the search for the alignment starts."""
+"""Number of words of a text for one that differs, which hints at the start of the alignment search."""
 
 _STEPS = sorted(range(-8, 9), key=abs)
-"""Pieces from a figure's place in the other text at which its reading may begin."""
+"""Number of pieces from a figure's place in the other text at which its reading may begin."""
 
 _FIGURE = re.compile(
     # One set of characters first, which is searched fast: signs, pairs of capitals, V and X, initials, addresses.
     r"[0-9$€£¥₹%°&@=×÷<>≈~±§№#+½⅓⅔¼¾²³A-Z./]"
     r"(?:(?<![A-Z./])|(?<=[A-Z])(?=[A-Z])|(?<=\b[VX])\b|(?<=\b[A-Za-z]\.)|(?<=[a-z][./])(?=[a-z]))"
 )
-"""Signs that a difference may be one of figures, next to abbreviations."""
+"""Signs that a difference may concern figures, in addition to abbreviations."""
 
 _STRIPPED = string.punctuation + "…“”‘’—–"
 
@@ -98,7 +98,7 @@ _PLAIN = (
     r"(?P<plain>(?-i:(?:[A-Z]?[a-z]+|I)(?:['’][a-z]+)?))(?:[,;!?]?\s+|(?-i:-(?=[a-z]+(?:[\s,;!?]|\.?$|\.\s)))|(?=[,;!?]|$))"
     rf"|(?!(?:{_any(ABBREVIATIONS)})\.)(?P<end>(?-i:[A-Z]?[a-z]+(?:['’][a-z]+)?))\.(?:\s+|$))"
 )
-"""A word that is no figure by itself, and the space after it."""
+"""A word that is not a figure by itself, and the space after it."""
 
 _PLAIN_WORD = re.compile(_PLAIN, re.IGNORECASE)
 _PIECE = re.compile(

@@ -59,7 +59,7 @@ def recognise_kind(connection: "ServerConnection") -> tuple[str, str]:
         return "piper", "its /info describes a voice of Piper"
     if host.endswith(".endpoints.huggingface.cloud") and not _list_models(connection):
         return "huggingface", f"its host is {host}, and it lists no models"
-    return "openai", "it does not say that it is another"
+    return "openai", "it does not identify itself as another kind"
 
 
 def open_kind(name: str, connection: "ServerConnection", model: str) -> "ServerKind":

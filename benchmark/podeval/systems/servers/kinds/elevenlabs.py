@@ -73,7 +73,7 @@ class ElevenLabs(ServerKind):
         )
         voice = answer.get("voice_id") if isinstance(answer, dict) else None
         if not isinstance(voice, str) or not voice:
-            raise ServerBroke("the server took a reference voice and did not say under which voice_id")
+            raise ServerBroke("the server accepted a reference voice but returned no voice_id")
         return voice
 
     def _read_voices(self) -> dict[str, str]:

@@ -126,7 +126,7 @@ class ServerKind(ABC):
         Raises:
             BadInput: this kind takes one turn in a request.
         """
-        raise BadInput(f"--server-kind {self.name} takes one turn in a request; leave out --dialogue whole")
+        raise BadInput(f"--server-kind {self.name} accepts one turn per request; leave out --dialogue whole")
 
     @property
     def names_voices(self) -> bool:

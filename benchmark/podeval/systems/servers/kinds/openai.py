@@ -33,7 +33,7 @@ TAGGED = re.compile(r"fish|openaudio|s[12][-_.]?pro|drama|audio8", re.IGNORECASE
 BRACKETED = re.compile(r"ttsd|soulx.?podcast|firered.?tts.?2|zipvoice.?dialog|(^|[/_-])dia\d?([-_.]|$)", re.IGNORECASE)
 """Names of models that read brackets."""
 MOST_TAGS = 16
-"""Most speakers of the tags, of which tokenizers have those from 0 to 15."""
+"""Highest number of speakers with tags; tokenizers have tags from 0 to 15."""
 MOST_BRACKETS = 5
 """Most speakers of the brackets, as MOSS-TTSD states."""
 

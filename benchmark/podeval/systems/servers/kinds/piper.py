@@ -42,8 +42,8 @@ class PiperServer(ServerKind):
         answer = self.connection.get("voices")
         if not isinstance(answer, dict) or not answer:
             raise BadInput(
-                f"{self.connection.url}/voices lists no voices, and Piper's server speaks in its default voice if it "
-                "does not know one; correct the address, or start a piper-tts that has /voices"
+                f"{self.connection.url}/voices lists no voices, and Piper's server uses its default voice for "
+                f"unknown ones; correct the address, or start a piper-tts that has /voices"
             )
         configs = {name: about for name, about in answer.items() if isinstance(about, dict)}
         return tuple(
