@@ -1,4 +1,4 @@
-"""Play the sounds of a battle as copies that do not reveal their origin, at one loudness where that is set."""
+"""Play the sounds of a battle as copies that do not reveal their origin, at one loudness if that is set."""
 
 import logging
 from collections.abc import Callable
@@ -38,12 +38,12 @@ class BattleAudio:
     def file(self, name: str, *, opus: bool = False) -> Path:
         """Return the file after a name.
 
-        It is FLAC. Two excerpts are of one size, and neither is answered before both are there: neither size nor
-        waiting tells of which system a copy was made before.
+        It is FLAC. Two excerpts have the same size, and neither is sent before both exist: neither size nor waiting
+        reveals the system of an existing copy.
 
         Args:
             name: opaque name of audio.
-            opus: return Ogg Opus instead where the sound is `LONG` or longer, whose size follows from its length.
+            opus: return Ogg Opus instead if the sound is `LONG` or longer, because its size follows from its length.
 
         Raises:
             ArenaRefused: the name is not of this arena, its battle is long over, or the recording no longer exists.

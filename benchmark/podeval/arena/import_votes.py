@@ -29,7 +29,7 @@ from podeval.store.vote_counts import count_battles, count_votes
 
 @dataclass
 class TakenIn:
-    """The result of an import: how many records were new, and why the others were skipped."""
+    """The result of an import: the number of new records, and the reasons why the others were skipped."""
 
     votes: int = 0
     standings: int = 0
@@ -104,7 +104,7 @@ def take_in(session: Session, records: Iterable[Record]) -> TakenIn:
 
 
 def _make_sure(session: Session, here: set[tuple[Any, str]], kind: type[Any], key: str, values: dict[str, Any]) -> None:
-    """Add a row unless it exists; `here` has those that are known to exist."""
+    """Add a row unless it exists; `here` contains the known rows."""
     if (kind, key) not in here and session.get(kind, key) is None:
         session.add(kind(id=key, **values))
         session.flush()

@@ -1,7 +1,7 @@
 """The last ranking of an arena on the disk, so that a site that starts has one to show until the next is computed.
 
-A file in the user's cache folder for each database: an archive of NumPy's arrays, without pickles, in which one is the
-text of everything that is no array. It is not read if the newest vote that it rests on is no longer there.
+A file in the user's cache folder for each database: an archive of NumPy's arrays, without pickles, one of which is the
+text of everything except arrays. It is not read if the newest vote in it no longer exists.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ def write_ranking(file: Path, ranking: Any) -> None:
 
 
 def read_ranking(file: Path, kind: type[Kept]) -> Kept | None:
-    """Return the ranking in a file; None if there is none, or it cannot be read by this version.
+    """Return the ranking in a file; None if there is none, or this version cannot read it.
 
     Args:
         file: the file.
@@ -73,7 +73,7 @@ def read_ranking(file: Path, kind: type[Kept]) -> Kept | None:
 
 
 def _build(kind: Any, value: Any) -> Any:
-    """Return a value of a type from what JSON has of it."""
+    """Return a value of a type from its form in JSON."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is types.UnionType:
         return None if value is None else _build(next(part for part in parts if part is not types.NoneType), value)

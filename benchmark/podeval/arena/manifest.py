@@ -1,9 +1,10 @@
 """Add the systems, items and outputs that an arena compares from a manifest.
 
-A manifest is YAML or JSON: `{systems: [{id, title, kind}], items: [{id, dimension, capability, …}], outputs: [{system,
-item, audio, turns}]}`. Paths of audio are relative to the manifest. Adding it again changes what differs and adds what
-is new; an output that a battle has shown keeps its id, so its votes stay, and a retired output stays retired unless the
-manifest says `active: true`. Length and loudness are measured here, once.
+A manifest is YAML or JSON:
+`{systems: [{id, title, kind}], items: [{id, dimension, capability, …}], outputs: [{system, item, audio, turns}]}`.
+Paths of audio are relative to the manifest. Adding it again changes differing entries and adds new ones; an output that
+a battle has shown keeps its id, so its votes stay, and a retired output stays retired unless the manifest says
+`active: true`. Length and loudness are measured here, once.
 """
 
 from collections import Counter
@@ -54,7 +55,7 @@ class ManifestTurn(_Strict):
 
 
 class ItemEntry(_Strict):
-    """An item that the systems were asked."""
+    """An item, as put to the systems."""
 
     id: Name
     dimension: Annotated[str, Field(min_length=1, max_length=100)]
@@ -118,7 +119,7 @@ class Added:
 
 
 def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added:
-    """Add a manifest, all of it or nothing, except outputs that differ from what listeners heard of them before.
+    """Add a manifest, completely or not at all, except outputs that differ from those that listeners heard before.
 
     Args:
         database: database of the arena.

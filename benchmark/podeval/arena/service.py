@@ -65,7 +65,7 @@ class Arena:
     Args:
         database: database of the arena.
         settings: the settings of battles and votes.
-        secret: key for signing tokens; by default the one of the database.
+        secret: key for signing tokens; by default that of the database.
         clock: returns the time in UTC.
         objects: a bucket into which every vote is written before it is acknowledged.
     """
@@ -99,8 +99,8 @@ class Arena:
     def why_closed(self) -> str | None:
         """Return why no votes can be accepted; None if they can.
 
-        On a Space whose disk is lost at a restart, the arena needs a database server or a bucket, and with a bucket a
-        secret that is not lost, because without it no voter would keep their pseudonym.
+        On a Space whose disk is lost at a restart, the arena needs a database server or a bucket, and a bucket needs a
+        permanent secret, because voters would lose their pseudonyms without it.
         """
         if not loses_its_disk(self.database):
             return None
@@ -129,12 +129,12 @@ class Arena:
 
     @cachedmethod(attrgetter("_voters"), lock=attrgetter("_lock"))
     def voter(self, identity: str, name: str = "") -> str:
-        """Return the pseudonym of a person, which is made at the first visit.
+        """Return the pseudonym of a person, which is created at the first visit.
 
         Args:
             identity: identity of the person, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not
                 stored.
-            name: name of the account they signed in with; only its keyed hash is kept, for erasing them.
+            name: name of the account they signed in with; only its keyed hash is stored, so that they can be erased.
         """
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
@@ -157,16 +157,17 @@ class Arena:
     def serve(
         self, voter: str, *, protocol: str | None = None, dimension: str | None = None, seed: int | None = None
     ) -> BattleView:
-        """Serve a new battle to a voter; if none is left, one that they were given and did not judge.
+        """Serve a new battle to a voter; if none is left, an earlier one that they did not judge.
 
         Args:
             voter: a pseudonym.
-            protocol: `excerpts` or `whole`; by default excerpts, whole recordings where no excerpts are left.
+            protocol: `excerpts` or `whole`; by default excerpts, or whole recordings if no excerpts are left.
             dimension: dimension to judge; a random one by default.
             seed: seed of all random choices; random by default.
 
         Raises:
-            ArenaRefused: nothing is left to judge, the voter had too many battles this hour, or no vote can be taken.
+            ArenaRefused: nothing is left to judge, the voter had too many battles this hour, or votes cannot be
+                accepted.
         """
         if reason := self.why_closed() or self.why_frozen():
             raise ArenaRefused(CLOSED, reason)
@@ -245,19 +246,19 @@ class Arena:
         return done
 
     def votes_goal(self) -> int | None:
-        """Return how many counted votes the operator wants on each dimension; None if nothing is set."""
+        """Return the number of counted votes that the operator wants on each dimension; None if not set."""
         with self.database.reading() as session:
             return operator_settings.read_votes_goal(session)
 
     def dimensions_by_protocol(self) -> dict[str, list[str]]:
-        """Return, by protocol, the open dimensions that can be judged by it; a protocol without any is left out."""
+        """Return, by protocol, the open dimensions that can be judged in it; a protocol without any is left out."""
         with self.database.reading() as session:
             return list_open_dimensions(session)
 
     def erase(
         self, identity: str | None = None, *, pseudonym: str | None = None, account: tuple[str, str] | None = None
     ) -> Erasure | None:
-        """Erase a person and everything they gave; return None if nobody of that identity was here.
+        """Erase a person and all their contributions; return None if this identity is unknown.
 
         Args:
             identity: identity of the person, as proven by signing in.
@@ -302,7 +303,7 @@ class Arena:
         return vote_review.VoteReview(plan.votes, plan.excluded, plan.restored, len(plan.signals), alarms)
 
     def sweep_if_due(self, hours: float) -> bool:
-        """Apply the rules if nobody did for so long, in this process or another; return whether it was done.
+        """Apply the rules if they were not applied for this long, in this process or another; return whether they were.
 
         Args:
             hours: hours between two sweeps.
@@ -335,7 +336,7 @@ class Arena:
     def changed(self) -> None:
         """Drop caches before the next battle.
 
-        To be called when something was changed elsewhere: what is compared or played, or whether votes are taken.
+        To be called after a change elsewhere: of the compared systems, of recordings, or of whether votes are accepted.
         """
         self._matchmaker.forget()
         self.sounds.forget()
@@ -378,5 +379,5 @@ class Arena:
 
 
 def loses_its_disk(database: Database) -> bool:
-    """Tell whether what is written to a database is lost at a restart: it is a file on a Space."""
+    """Return whether data in a database is lost at a restart: if it is a file on a Space."""
     return bool(os.environ.get("SPACE_ID")) and database.is_sqlite

@@ -88,7 +88,7 @@ class ArenaSettings:
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> "ArenaSettings":
-        """Read what a site sets: the pairing rule, `closest` or `mtalk`, and a reason, `required` or `optional`.
+        """Read a site's settings: the pairing rule, `closest` or `mtalk`, and a reason, `required` or `optional`.
 
         Raises:
             BadInput: a setting has another value.
@@ -101,16 +101,16 @@ class ArenaSettings:
         return cls(pairing=cast(Rule, pairing), comment_required=reason == "required")
 
     def asked_seconds(self, length: float, protocol: str) -> float:
-        """Return how many seconds of a side must be heard.
+        """Return the number of seconds of a side that must be heard.
 
         Args:
-            length: the length of the side as it is played, seconds.
+            length: the length of the side as played, seconds.
             protocol: `excerpts` or `whole`.
         """
         share = self.heard_share * length
         return min(self.heard_seconds, share) if protocol == EXCERPTS else share
 
     def needed_seconds(self, length_a: float, length_b: float, protocol: str) -> float:
-        """Return the fewest seconds in which what must be heard of both sides can be heard."""
+        """Return the shortest time in seconds in which the required parts of both sides can be heard."""
         seconds = self.asked_seconds(length_a, protocol) + self.asked_seconds(length_b, protocol)
         return seconds / self.fastest_playback

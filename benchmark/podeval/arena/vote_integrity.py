@@ -1,11 +1,11 @@
 """Decide which votes count, by one set of rules that is applied from top to bottom.
 
-Each rule says what it saw in a vote and gives points; a vote with `IntegrityLimits.exclude_at` points or more does not
-count in the public rating. It is kept, with the reasons, and can be restored. No rule looks at which side won a single
-battle: taste is not an offence. Rules about people look at many votes, and ask whether a person who listens could have
-voted so.
+Each rule reports its finding about a vote and gives points; a vote with `IntegrityLimits.exclude_at` points or more
+does not count in the public rating. It is kept, with the reasons, and can be restored. No rule considers the winner of
+a single battle: taste is not an offence. Rules about people look at many votes, and ask whether a person who listens
+could have voted so.
 
-Voters who push a system give votes that are not explained by what everyone's votes imply: the expectation of each
+Voters who push a system give votes that all votes together do not explain: the expectation of each
 battle comes from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for
 a system is the sum over their battles of result minus expectation, in standard deviations of it; taste moves it by one
 or two, a ring by many.
@@ -179,7 +179,7 @@ def _spread_to_votes(sides: pd.DataFrame, text: Seen) -> Seen:
 
 
 def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find the votes about a system by voters without a record, in a period in which they all favour it."""
+    """Find votes on a system by voters without a record, in a period in which all of them favour it."""
     seconds, sides = limits.burst_seconds, _split_sides(votes)
     counts = votes["voter"].map(votes["voter"].value_counts())
     sides = sides[counts.loc[sides["row"]].to_numpy() <= limits.newcomer_votes]
@@ -219,7 +219,7 @@ def _split_sides(votes: pd.DataFrame) -> pd.DataFrame:
 
 
 def _expected(trusted: pd.DataFrame, counted: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the probability that A wins each battle, by everyone's votes."""
+    """Return the probability that A wins each battle, according to all votes."""
     table = trusted.groupby(["a", "b", "outcome"]).size().reset_index(name="count")
     rating = pd.Series(
         rate_quickly(pd.concat([counted["a"], counted["b"]]).unique(), table.itertuples(index=False, name=None)),
@@ -275,7 +275,7 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
     """Apply all rules to all votes; votes with too many points are excluded.
 
     Rules about campaigns compare a voter with everyone. So that a campaign does not hide behind its own votes, they are
-    applied twice: the second time, everyone means the voters that the first pass did not exclude.
+    applied twice: the second pass considers only voters that the first one did not exclude.
 
     Args:
         votes: table of votes with `COLUMNS`.

@@ -1,4 +1,4 @@
-"""Take a vote: every check, in the order in which they are made, and the one moment at which the vote is recorded."""
+"""Accept a vote: all checks in their order, and the single moment at which the vote is recorded."""
 
 import math
 import re
@@ -49,8 +49,8 @@ class Ballot:
 
     `id`: chosen by the sender at random, so that sending again is safe. `played_a`, `played_b`: the spans of each
     excerpt that were played, `(begin, end)` in seconds of the excerpt. `seconds_a`, `seconds_b`: how long each was
-    playing. `preference`: where a side is better, whether it is so clearly, `clear` or `slight`; empty if the
-    voter does not say. `origin`: keyed hash of the network address.
+    playing. `preference`: if a side is better, the size of the difference, `clear` or `slight`; empty if the voter does
+    not state it. `origin`: keyed hash of the network address.
     """
 
     id: str
@@ -83,7 +83,7 @@ def validate_ballot(ballot: Ballot) -> Ballot:
     """Return a ballot after checking that every value is possible.
 
     Raises:
-        ArenaRefused: a value is not possible; the message says which.
+        ArenaRefused: a value is impossible; the message names it.
     """
     if not isinstance(ballot.id, str) or not _VOTE_ID.fullmatch(ballot.id):
         raise ArenaRefused(INVALID, write_sentence("vote-id-form"))
@@ -134,10 +134,10 @@ def record(
 ) -> Acknowledgement:
     """Record a checked ballot in the session; the caller commits, and only then acknowledges.
 
-    `unkept`: shares of both sides that were fetched, beyond those that are kept with the battle.
+    `unkept`: fetched shares of both sides, beyond those that are saved with the battle.
 
     Raises:
-        ArenaRefused: the battle is not this voter's, was judged, has lapsed, or was not fetched or heard.
+        ArenaRefused: the battle is not this voter's, was judged, has expired, or was not fetched or heard.
     """
     about = {"battle": battle_id, "voter": voter, "now": now}
     row = session.execute(_BATTLE_AND_TITLES, about).one_or_none()
@@ -197,7 +197,8 @@ def record(
 def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettings) -> bool:
     """Tell whether a vote's battle may be revealed to its voter: after a skip, only to one who listened enough.
 
-    Otherwise a voter could learn the systems of every battle by skipping without listening, and then know their voices.
+    Otherwise a voter could learn the systems of every battle by skipping without listening, and then recognise their
+    voices.
 
     Args:
         session: session of the database.
@@ -288,7 +289,7 @@ def _measure_heard(side: str, played: Sequence[Span], length: float, container: 
 
 
 def _compute_share(seconds: float, length: float) -> float:
-    """Return which share of a side was heard; 1 for an empty one."""
+    """Return the share of a side that was heard; 1 for an empty one."""
     return min(1.0, seconds / length) if length > 0 else 1.0
 
 

@@ -1,7 +1,7 @@
 """Faults of a recording that need no model: holes, clicks, clipping, offsets, jumps of level, cut-off ends.
 
-Each detector takes samples of shape (frames,) at their own rate and gives spans in seconds. Hearing is relative:
-levels are by the recording's own, the mean over the louder half of its 20 ms frames.
+Each detector takes samples of shape (frames,) at their own rate and returns spans in seconds. Hearing is relative:
+levels are relative to the recording's own, the mean over the louder half of its 20 ms frames.
 """
 
 from collections.abc import Iterator
@@ -122,10 +122,10 @@ def find_holes(samples: Samples, rate: int) -> list[Span]:
 
 
 def leave_out_habit(samples: Samples, rate: int, holes: list[Span]) -> list[Span]:
-    """Leave out of the holes of a recording the silences that its voice makes as a habit, which nobody hears as faults.
+    """Remove from the holes of a recording the habitual silences of its voice, which nobody hears as faults.
 
-    Of eSpeak's silences 88 to 93 % have soft edges; of the holes in twelve recordings of which 5 % was lost in pieces
-    of 20 or 40 ms, at most 62 %.
+    Of eSpeak's silences 88 to 93 % have soft edges; of the holes in twelve recordings with 5 % lost in pieces of 20 or
+    40 ms, at most 62 % have.
     """
     step = SOFT_STEP * measure_level(samples, rate)
     breaks = [max(abs(samples[round(at.start * rate) - 1]), abs(samples[round(at.end * rate)])) > step for at in holes]
@@ -144,7 +144,7 @@ def find_clicks(samples: Samples, rate: int) -> list[Span]:
         return []
 
     def mark(first: int, last: int) -> NDArray[np.bool_]:
-        """Mark the frames that stand out of those around them, which are looked at too."""
+        """Mark the frames that stand out from those around them, which are examined too."""
         before = max(0, first - 2 * around)
         heights = _measure_sharpness(samples, before * width, (last + 2 * around) * width, width)
         rest = _highest_around(heights, around)
@@ -165,7 +165,7 @@ def _measure_sharpness(samples: Samples, begin: int, end: int, width: int) -> ND
 
 
 def _highest_around(heights: NDArray[np.float64], around: int) -> NDArray[np.float64]:
-    """Of every frame the highest of the `around` frames before and after it, its two neighbours aside."""
+    """Return for every frame the highest of the `around` frames before and after it, except its two neighbours."""
     from scipy.ndimage import maximum_filter1d
 
     size = around - 1
@@ -202,7 +202,8 @@ def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.flo
     """Describe the peaks, up and down, that are nearly as high as any around them, in order of time, (peaks, 6).
 
     Columns: the first sample above half of the highest around, the one after the last, the height with its sign, the
-    flatness (see `FLAT`), how many samples have exactly the height, and the highest other one by the height.
+    flatness (see `FLAT`), the number of samples that have exactly the height, and the ratio of the highest other sample
+    to the height.
     """
     from scipy.ndimage import maximum_filter1d
 

@@ -30,7 +30,7 @@ class VoiceContour:
     """Pitch and level of each frame.
 
     Attributes:
-        pitch: semitones above 100 Hz, NaN if no voice is heard, shape (frames,).
+        pitch: semitones above 100 Hz, NaN without a voice, shape (frames,).
         level: root mean square, dB of full scale, shape (frames,).
     """
 
@@ -38,7 +38,7 @@ class VoiceContour:
     level: NDArray[np.float64]
 
     def inside(self, spans: Sequence[Span]) -> VoiceContour:
-        """Return the frames whose middle is inside one of the spans."""
+        """Return the frames with their middle inside one of the spans."""
         middles = np.arange(len(self.pitch)) * FRAME
         kept = np.zeros(len(middles), dtype=bool)
         for span in spans:
@@ -47,7 +47,7 @@ class VoiceContour:
 
     @property
     def voiced_seconds(self) -> float:
-        """Seconds in which a pitch is heard."""
+        """Seconds with a measurable pitch."""
         return float(np.isfinite(self.pitch).sum() * FRAME)
 
 
@@ -78,6 +78,6 @@ def measure_prosody(samples: NDArray[np.float32]) -> VoiceContour:
 
 
 def compute_spread(values: NDArray[np.float64]) -> float:
-    """Return the distance from the 10th to the 90th percentile of what is finite."""
+    """Return the distance from the 10th to the 90th percentile of the finite values."""
     low, high = np.percentile(values[np.isfinite(values)], [10, 90])
     return float(high - low)

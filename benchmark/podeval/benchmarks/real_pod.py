@@ -1,13 +1,12 @@
 """Real-Pod: 51 podcast topics in 17 categories, with a published human episode for each. PodEval, section 3.
 
 The topics, categories, titles and links are the paper's. The scripts are podeval's own, one for each topic: the voice
-track speaks them, in reference voices that are the same for every system, and a judge compares written scripts with
-them as the zero of its scale. The split `spontaneous` has the same topics as shows in spontaneous speech, for
-listening tests.
-Further splits are podeval's own: `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous`, `long_zh`.
-Finished podcasts, which the paper compares, are the track `podcast`: one recording for each topic, with its own words.
-No script and no ceiling of errors applies to them; `podcast_checks` guards their ranks.
-Differs from the paper: writing and voicing are two further tasks of their own, each with equal conditions for all.
+track speaks them, in reference voices that are the same for every system, and they are the zero of the scale on which a
+judge compares written scripts. The split `spontaneous` has the same topics as shows in spontaneous speech, for
+listening tests. Further splits are podeval's own: `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous`,
+`long_zh`. Finished podcasts, which the paper compares, are the track `podcast`: one recording for each topic, with its
+own words. No script and no ceiling of errors applies to them; `podcast_checks` guards their ranks. Differs from the
+paper: writing and voicing are two additional tasks, each with equal conditions for all.
 """
 
 from podeval.benchmarks.benchmark import (

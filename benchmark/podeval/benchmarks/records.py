@@ -1,4 +1,4 @@
-"""Fact sheets and data files of the package, from which a benchmark's record is built."""
+"""Fact sheets and data files of the package, for a benchmark's record."""
 
 import hashlib
 from importlib import resources
@@ -28,7 +28,7 @@ class PinnedFile(FactSheet):
         """Return the file's content.
 
         Raises:
-            PodevalError: the content is not what is pinned.
+            PodevalError: the content is not the pinned one.
         """
         if (actual := compute_content_revision(self.file)) != self.revision:
             raise PodevalError(

@@ -1,6 +1,6 @@
 """Build the tables that the board reads, from the runs in a folder and the figures that papers report.
 
-Ranks, and the reasons why a row has none, are from `standings`.
+Ranks, and the reasons why a row has none, come from `standings`.
 """
 
 import csv
@@ -84,14 +84,14 @@ def correct_together(
     """Return a sheet with ranks that are corrected for the number of pairs of some columns together (Holm).
 
     Args:
-        runs: folder of the runs that the sheet is of.
-        sheet: the numbers with ranks corrected in each column by itself.
+        runs: folder of the runs of the sheet.
+        sheet: the numbers with ranks corrected separately in each column.
         board: `benchmark/split` of the sheet.
         profile: its profile.
         together: protocol, slice and key of each of the columns.
 
     Returns:
-        The sheet, in which ratings by battles have no rank; None if the folder has not all runs that are ranked in it.
+        The sheet, in which ratings by battles have no rank; None if the folder lacks some of the ranked runs.
     """
     try:
         standings = find_standings(list(_runs(runs, board, profile)), together)
@@ -144,7 +144,7 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
 
 
 def _describe_run(run: Run) -> dict[str, Any]:
-    """The fields of a row that say of which run it is."""
+    """The fields of a row that identify its run."""
     plan = run.summary.plan
     return {
         "benchmark": plan.benchmark,
@@ -160,7 +160,7 @@ def _describe_run(run: Run) -> dict[str, Any]:
 
 
 def _rating_rows(log: JudgedLog, runs: Iterable[Run]) -> Iterable[BoardRow]:
-    """What the battles before a judge make of the systems that have a run on their dialogues: Bradley-Terry ratings
+    """The result of the battles before a judge for systems with a run on their dialogues: Bradley-Terry ratings
     over all dialogues and by dimension, with intervals and ranks by dialogue.
     """
     arena, dialogues = catalogue.get("arena"), {str(record.get("dialogue")) for record in log.records}

@@ -60,8 +60,8 @@ def render_badge(index: Index, system: str, wish: BoardView) -> str:
 def make_tidy(settled: ResolvedView) -> pd.DataFrame:
     """Return the numbers of the shown table for downloads, one in each row.
 
-    Next to each are its interval, ranks, counts, protocol, the stated facts of the system, what the ranks are
-    corrected over (`column` or `view`), and in how many columns of the view a false place is expected at most.
+    Next to each are its interval, ranks, counts, protocol, the stated facts of the system, the scope of the ranks'
+    correction (`column` or `view`), and the largest expected number of columns of the view with a false place.
     """
     ids = {c.id for c in settled.columns}
     kept = set(settled.keys)
@@ -171,7 +171,7 @@ def write_site(runs: Path, out: Path) -> list[Path]:
         out: the folder to write.
 
     Raises:
-        BadInput: there is nothing to show, or something else is in the folder.
+        BadInput: there is nothing to show, or the folder contains something else.
     """
     if out.exists() and any(out.iterdir()) and not (out / "board.js").exists():
         raise BadInput(f"{out} contains something else than a site; choose another folder with --out")
@@ -220,7 +220,7 @@ def _list_places(index: Index) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _describe_still(wish: BoardView, index: Index, folder: RunsFolder, words: Words, to: Addresses) -> dict[str, Any]:
-    """All columns of a place, those of the overview marked, and every picture that there can be of it."""
+    """All columns of a place, with those of the overview marked, and every possible picture of it."""
     overview = describe_board(wish, index, folder, words, to)
     everything = BoardView(board=wish.board, profile=wish.profile, dimension=EVERYTHING)
     data = describe_board(everything, index, folder, words, to)
@@ -241,7 +241,7 @@ def _render_page(data: Mapping[str, Any], language: str, name: str, others: str)
 
 
 def _write_shared(out: Path) -> None:
-    """The script as one that a page of a folder may load, which no module is; the styles; the Space's card."""
+    """The script in a form that a page of a folder may load, unlike a module; the styles; the Space's card."""
     static = locate_hub_source("space") / "static"
     for name, sources in SHARED.items():
         text = "\n".join((static / source).read_text(encoding="utf-8") for source in sources)

@@ -1,8 +1,8 @@
 """Figures that others print of systems on benchmarks that are not ours: as printed, each with its source, never ranked.
 
-A figure has the metric of ours that it corresponds to, if there is one, but its protocol is not ours: the material
-and the models differ. So it stands in a table of its own below a board and in none of the board's columns. A cell
-that a source prints as "-" has no figure; rows of means over systems are left out.
+A figure names our corresponding metric, if there is one, but its protocol is not ours: the material and the models
+differ. It is therefore in a separate table below a board, and in none of the board's columns. A cell printed as "-" has
+no figure; rows with means over systems are left out.
 """
 
 import csv
@@ -45,7 +45,7 @@ class FigureSource(_Record):
 
 
 class ElsewhereFigure(_Record):
-    """One printed figure. `value` and `spread` keep the printed characters, for one is printed as "below 1%"."""
+    """One printed figure. `value` and `spread` contain the printed characters, because one is printed as "below 1%"."""
 
     source: str
     system: str
@@ -78,7 +78,7 @@ class PrintedColumn(_Record):
         return " · ".join(part for part in (self.group, self.printed) if part) + ARROWS[self.better]
 
     def title_of_ours(self, language: str) -> str:
-        """Return the name of our metric of the same quantity in a language of the site; empty if there is none."""
+        """Return the name of our metric of the same quantity in one of the site's languages; empty if there is none."""
         if self.key:
             return get_column(self.module, self.key, "").title_in(language)
         return catalogue.get(self.module).title if self.module else ""

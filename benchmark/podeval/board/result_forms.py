@@ -1,4 +1,4 @@
-"""The forms in which results travel: the Hub's `.eval_results`, a card's `model-index`, BibTeX, a dataset repo.
+"""The formats of exported results: the Hub's `.eval_results`, a card's `model-index`, BibTeX, a dataset repo.
 
 The dataset has all results of a folder of runs, for `load_dataset` and the Hub's viewer, without audio and texts.
 """
@@ -55,7 +55,7 @@ _TABLES = {"results": BOARD, "items": ITEMS, "systems": SYSTEMS}
 
 
 def render_eval_results(run: RunFolder, profile: str | None = None) -> str:
-    """Render what a model's repo keeps as `.eval_results/podeval.yaml`.
+    """Render the content of `.eval_results/podeval.yaml` in a model's repo.
 
     Raises:
         BadInput: no dimension of the run is complete.
@@ -74,7 +74,8 @@ def render_model_index(run: RunFolder, profile: str | None = None) -> str:
 
 
 def render_bibtex(run: RunFolder, profile: str | None = None) -> str:
-    """Render what a paper that prints these numbers cites: podeval, the benchmark, and the run with its protocols.
+    """Render the citations for a paper that prints these numbers: podeval, the benchmark, and the run with its
+    protocols.
 
     Raises:
         BadInput: the run was not measured.
@@ -168,7 +169,7 @@ def _render_tables(cells: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _describe_table(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what a dataset says of itself, and its rows: one for each system."""
+    """Return a dataset's own statements, and its rows: one for each system."""
     rows: dict[str, dict[str, Any]] = {}
     for cell in cells:
         row = {"model_name": cell["system"], "paper_title": cell["paper"], "paper_url": cell["address"]}
@@ -210,7 +211,7 @@ def _cite_run(summary: RunSummary) -> str:
 
 
 def _escape(text: str) -> str:
-    """Characters that BibTeX and TeX take for something else."""
+    """Characters that have a special meaning in BibTeX and TeX."""
     return re.sub(r"([&%$#_{}])", r"\\\1", text.replace("\\", "/"))
 
 
@@ -224,9 +225,7 @@ def _figures(run: RunFolder, profile: str | None) -> Sequence[HubFigure]:
 def write_dataset(runs: Path, out: Path) -> dict[str, int]:
     """Write the dataset folder; returns the rows of each config.
 
-    Args:
-        runs: folder of runs, which stays as it is.
-        out: folder to write, which contains nothing else.
+    Args: runs: folder of runs, which is not changed. out: folder to write, which contains nothing else.
 
     Raises:
         BadInput: there are no runs, or something else is in the folder.
@@ -255,7 +254,7 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
 def write_results(runs: Path, file: Path) -> int:
     """Write every number of the board as one table, CSV or Parquet by the file's name; returns its rows.
 
-    In CSV no spreadsheet takes a text for a formula.
+    In CSV no text can act as a formula in a spreadsheet.
 
     Raises:
         BadInput: there are no runs.
@@ -271,8 +270,7 @@ def write_results(runs: Path, file: Path) -> int:
 def require_runs(runs: Path) -> None:
     """Refuse a folder without runs.
 
-    Raises:
-        BadInput: there are none.
+    Raises: BadInput: there are no results.
     """
     if not run_folders(runs):
         raise BadInput(
@@ -282,7 +280,7 @@ def require_runs(runs: Path) -> None:
 
 
 def _read_tables(runs: Path) -> dict[str, pd.DataFrame]:
-    """Read the tables of the board by their configs; the folder of runs stays as it is."""
+    """Read the tables of the board by their configs; the folder of runs is not changed."""
     require_runs(runs)
     with tempfile.TemporaryDirectory(prefix="podeval-results-") as aside:
         write_tables(runs, Path(aside))
@@ -346,10 +344,10 @@ class ResultForm:
     """A form in which results travel.
 
     Attributes:
-        write: writes it and yields a sentence on each file; of a form that is text, yields the text.
-        of_all: whether it has all results of a folder of runs, instead of those of the runs that are named.
+        write: function that writes it and yields a sentence on each file; for a text format, it yields the text.
+        of_all: whether it has all results of a folder of runs, instead of those of named runs.
         is_text: whether it is text for standard output.
-        has_print: whether it has the figures that papers print if no run is named.
+        has_print: whether it has the papers' figures if no run is named.
     """
 
     write: Callable[[Export], Iterable[str]]

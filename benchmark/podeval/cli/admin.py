@@ -1,4 +1,4 @@
-"""`podeval admin`: what an operator does in a shell; every other decision is made on the page `/admin`."""
+"""`podeval admin`: an operator's actions in a shell; all other decisions are made on the page `/admin`."""
 
 import contextlib
 import getpass
@@ -46,7 +46,7 @@ def trail(
     runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Show the log of decisions, newest first: when, who, what, about what and why.
+    """Show the log of decisions, newest first: time, author, action, subject and reason.
 
     Example: podeval admin trail --newest 20
     """
@@ -67,8 +67,8 @@ def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
     """Take a submission off the leaderboard and delete its outputs permanently; the same outputs are refused from
     then on.
 
-    Copies that podeval made elsewhere are deleted too; a list says what is left for you to do, also when you repeat
-    the command.
+    Copies that podeval made elsewhere are deleted too; a list shows the copies that you must delete, and repeating the
+    command shows it again.
 
     Example: podeval admin takedown s0123456789ab --reason "it speaks with a stolen voice"
     """
@@ -151,7 +151,7 @@ def restore(
         bool, typer.Option("--force", help="replace existing data; existing files are renamed, not deleted")
     ] = False,
 ) -> None:
-    """Restore a backup after checking it; an older one is upgraded to this version.
+    """Restore a backup after checking it; an older backup is upgraded to this version.
 
     Stop the site and the workers first. A backup of SQLite can be restored to PostgreSQL, for a board that outgrows its
     machine, and a backup of PostgreSQL to a file of SQLite.
@@ -203,7 +203,7 @@ def retention(
 ) -> None:
     """Delete the oldest recordings of finished runs to fit a disk budget; results and transcripts are kept.
 
-    Recordings that battles and open listening tests play are kept. With PODEVAL_RUNS_STORE, an address such as
+    Recordings of battles and open listening tests are kept. With PODEVAL_RUNS_STORE, an address such as
     s3://BUCKET/FOLDER, they are moved there, one tar per run. A worker with --watch does this every hour if
     PODEVAL_RUNS_GB is set.
 

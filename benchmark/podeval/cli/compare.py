@@ -92,7 +92,7 @@ def compare(
 
 
 def describe(column: "ColumnComparison") -> str:
-    """Say in a sentence what became of a column."""
+    """Describe the result of a column in a sentence."""
     unit = f" {column.key.unit}" if column.key.unit else ""
     step = column.difference.mean
     better = (step < 0) == (column.key.better == "lower")
@@ -131,7 +131,7 @@ def _describe_size(column: "ColumnComparison") -> str:
 
 
 def _describe_quarantine(item: "QuarantinedItem") -> str:
-    """Say what became of an item that decides nothing."""
+    """Describe the result of an item that decides nothing."""
     means = ", ".join(f"{column} {before:.4g} to {after:.4g}" for column, (before, after) in item.means.items())
     reason = f" ({item.reason})" if item.reason else ""
     return f"In quarantine, decides nothing: {item.item}{reason}: {means or 'no value in both runs'}."
@@ -151,7 +151,7 @@ def _parse(text: str, option: str, default: float | None = None) -> tuple[str, f
 
 
 def _read_quarantine(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the items of a file, or the one that is named, with the reason."""
+    """Yield the items of a file, or the named item, with the reason."""
     path = Path(text)
     for line in path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else [text]:
         item, _, reason = line.partition("#")
@@ -233,7 +233,7 @@ def _write_markdown(comparison: "RunComparison", path: Path) -> None:
 
 
 def _escape(text: str) -> str:
-    """Escape what Markdown, or HTML in it, would take for its own."""
+    """Escape characters with a meaning in Markdown, or in HTML within it."""
     return re.sub(r"([\\|*_`<\[\]])", r"\\\1", " ".join(text.split()))
 
 
@@ -316,7 +316,7 @@ def _write_junit(comparison: "RunComparison", path: Path) -> None:
 
 
 def _print_annotations(comparison: "RunComparison") -> None:
-    """Print workflow commands, by which GitHub shows what failed and what is undecided next to the change."""
+    """Print workflow commands, with which GitHub shows failed and undecided columns next to the change."""
     for column in comparison.columns:
         if column.verdict and (column.failed or column.verdict == "undecided"):
             kind = "error" if column.failed else "notice"

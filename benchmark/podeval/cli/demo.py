@@ -101,13 +101,13 @@ class _Runs:
         return evaluate(system, request, which=self.number_next())
 
     def number_next(self) -> str:
-        """Count the next run, and return its number as progress says it."""
+        """Count the next run, and return its number for the progress."""
         self._begun += 1
         return f"run {self._begun} of {self._count} · "
 
 
 def _install_more() -> tuple[str, ...]:
-    """Download what the better systems of the demo need; returns those that can be had, and names the others."""
+    """Download the weights of the demo's better systems; return the available systems, and list the others."""
     from podeval.models import weights
 
     missing = weights.install(filter(None, MORE_SYSTEMS.values()), say)
@@ -118,7 +118,7 @@ def _install_more() -> tuple[str, ...]:
 
 
 def _show_seeds(runs: "_Runs", request: "RunRequest") -> None:
-    """Run the demo's seeded system with further seeds on a few items, in what is quickly measured."""
+    """Run the demo's seeded system with further seeds on a few items, with fast metrics."""
     from podeval.benchmarks.benchmark import keep_metrics
     from podeval.runs.reliability import write_reliability
 
@@ -139,13 +139,16 @@ def _show_faults(runs: "_Runs", request: "RunRequest") -> bool:
 
 
 def _show_rhythm(runs: "_Runs", request: "RunRequest") -> bool:
-    """Run a baseline and a control of rhythm on one longer dialogue, in turn-taking alone; whether both were scored."""
+    """Run a baseline and a control of rhythm on one longer dialogue, only for turn-taking; return whether both were
+    scored.
+    """
     longer = replace(request, split="topics", only=(RHYTHM_TOPIC,))
     return _show_some(runs, longer, ("turn_taking",), RHYTHM_SYSTEMS, "Rhythm")
 
 
 def _show_podcasts(runs: "_Runs", request: "RunRequest") -> None:
-    """Evaluate two finished podcasts with words of their own, one with music, in what guards them and in their sound.
+    """Evaluate two finished podcasts with their own words, one with music, for the metrics that guard them and for
+    their sound.
 
     That there is no speech over music if there is no music is not missing.
     """
@@ -166,7 +169,7 @@ def _show_podcasts(runs: "_Runs", request: "RunRequest") -> None:
 def _show_some(
     runs: "_Runs", request: "RunRequest", metrics: Sequence[str], systems: Sequence[str], title: str
 ) -> bool:
-    """Run systems in a few metrics alone; whether all was scored."""
+    """Run systems with only a few metrics; return whether everything was scored."""
     from podeval.benchmarks.benchmark import keep_metrics
 
     chosen = keep_metrics(request.benchmark, list(metrics), request.track)

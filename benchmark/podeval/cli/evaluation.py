@@ -1,4 +1,6 @@
-"""What `podeval run` and `podeval demo` share: one system is run, with its progress, and what is unscored is said."""
+"""The shared part of `podeval run` and `podeval demo`: they run one system, show its progress, and report unscored
+items.
+"""
 
 import json
 import re
@@ -28,7 +30,7 @@ def load_system(name: str) -> tuple["SpeakingSystem", str]:
     """Return a system that can be run here, and its title.
 
     Raises:
-        BadInput: there is no such system, or it is not one that comes with podeval.
+        BadInput: there is no such system, or it does not come with podeval.
     """
     from podeval.hub_sources import locate_hub_source
     from podeval.systems import registry
@@ -53,17 +55,16 @@ def load_system(name: str) -> tuple["SpeakingSystem", str]:
 
 
 def evaluate(name: str, request: "RunRequest", seeds: int = 1, *, which: str = "", board: bool = False) -> bool:
-    """Run one system; whether every item was scored, and if not, say why.
+    """Run one system; return whether every item was scored, and print the reasons if not.
 
     Args:
         name: the name of a system that comes with podeval, or the path of its submission.
         request: the request to run.
         seeds: number of seeds, counted from the request's seed.
-        which: the number of this run among several, as the progress says it.
-        board: whether the board's tables are written as soon as it is measured.
+        which: the number of this run among several, for the progress.
+        board: whether the board's tables are written immediately after measuring.
 
-    Raises:
-        ModelMissing: it cannot speak here; says what helps.
+    ModelMissing: it cannot speak here; the message gives the remedy.
     """
     from podeval.runs.run import run_system
 
@@ -72,7 +73,7 @@ def evaluate(name: str, request: "RunRequest", seeds: int = 1, *, which: str = "
 
 
 def evaluate_own(system: "OwnSystem", request: "RunRequest", seeds: int, *, which: str = "") -> bool:
-    """Run a system of the user's own; whether every item was scored, and if not, say why."""
+    """Run a system of the user's own; return whether every item was scored, and print the reasons if not."""
     from podeval.runs.own_system import describe_streaming, describe_turn_taking, list_notes, run_own_system
     from podeval.runs.run_folder import RunFolder
     from podeval.systems.servers.server_errors import fixes_seed
@@ -97,7 +98,7 @@ def _repeat(
     which: str = "",
     board: bool = False,
 ) -> bool:
-    """Run a system with each seed, and say what is unscored; whether nothing is."""
+    """Run a system with each seed, and report unscored items; return whether there are none."""
     from podeval.runs.aggregate import NOT_MEASURED
     from podeval.runs.reliability import write_reliability
     from podeval.runs.settings import list_missing_models
@@ -129,12 +130,12 @@ def _repeat(
 
 
 def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
-    """Say why items are unscored, each kind of cause once with the metrics that have it; whether there is none.
+    """Print why items are unscored, each kind of cause once with its metrics; return whether there are none.
 
     Args:
         title: name of the run.
         summary: the measurements of the run.
-        left: the reason of items that are left for a later run, which is not a fault.
+        left: the reason why items are left for a later run, which is not a fault.
     """
     from podeval.metrics import catalogue
     from podeval.texts import find_kinds
@@ -224,7 +225,7 @@ _WAYS = ("outputs", "python", "server")
 
 
 def require_system(context: typer.Context, system: str) -> str:
-    """Refuse a command that names no system at all, as it refuses one that lacks an argument."""
+    """Refuse a command that names no system, with the same kind of message as for a missing argument."""
     if not system and not context.resilient_parsing and not any(context.params.get(way) for way in _WAYS):
         raise typer.BadParameter("name a system, or give one of --outputs, --python and --server")
     return system
@@ -253,10 +254,9 @@ class OwnOptions:
     preset: str = ""
 
     def require_one(self, system: str) -> None:
-        """Refuse more than one of the four ways to name a system, and options without what they are of.
+        """Refuse more than one of the four ways to name a system, and options that belong to another way.
 
-        Raises:
-            BadInput: says which there are.
+        Raises: BadInput: the message lists the ways.
         """
         ways = {"SYSTEM": system, "--outputs": self.outputs, "--python": self.python, "--server": self.server}
         chosen = [way for way, value in ways.items() if value]
@@ -270,7 +270,7 @@ class OwnOptions:
 
     @property
     def of_server(self) -> dict[str, Any]:
-        """The options that a class of `podeval.systems.servers` may take, by name, as far as they are given."""
+        """The options that a class of `podeval.systems.servers` may take, by name, if they are given."""
         names = ("voice", "stream", "server_kind", "clone", "dialogue", "field", "interrupt_after")
         options = {name: getattr(self, name) for name in names} | {"pace": self.pace if self.pace != 1 else 0}
         return {name: value for name, value in options.items() if value}
@@ -280,7 +280,7 @@ def open_own_system(options: OwnOptions, name: str, track: str) -> "OwnSystem":
     """Open the system that the options name.
 
     Raises:
-        BadInput: it is not there, cannot be opened, or its name is taken or no name.
+        BadInput: it does not exist, cannot be opened, or its name is taken or invalid.
     """
     from podeval.runs.own_system import OwnSystem
 
@@ -307,7 +307,7 @@ def require_name(name: str) -> str:
 
 
 def _open(options: OwnOptions, track: str) -> tuple["OwnMaker", str]:
-    """Open what makes the outputs; returns it with what it is called."""
+    """Open the maker of the outputs; return it with its name."""
     if options.outputs is not None:
         from podeval.systems.adapters.outputs import OwnOutputs
 

@@ -1,4 +1,4 @@
-"""Write what is made from declarations into a checkout: metric Spaces, dataset cards, pages of docs.
+"""Write the files that are generated from declarations into a checkout: metric Spaces, dataset cards, pages of docs.
 
 `python -m podeval.cli.generate_docs` in the checkout writes them; a test fails while they are not current.
 """
@@ -49,7 +49,7 @@ def imports(engine: Path) -> dict[str, set[str]]:
 
 
 def room_of(module: str) -> str:
-    """Name the room of a module: `podeval.audio.decode` is in `audio`, the package itself in none."""
+    """Name the room of a module: `podeval.audio.decode` is in `audio`, the package itself has none."""
     return module.split(".")[1] if "." in module else ""
 
 
@@ -84,7 +84,7 @@ _PAGE = re.compile(r"\[([^\[\]\n]{1,200})\]\(([\w/-]{1,200}\.md)\)(?:: ([^\n]+))
 
 
 def write_llms(checkout: Path) -> str:
-    """Write llms.txt: every page that docs/README.md lists, each as the Markdown that it is made of."""
+    """Write llms.txt: every page that docs/README.md lists, each as its Markdown source."""
     page = (checkout / "docs" / "README.md").read_text(encoding="utf-8").replace("\n  ", " ")
     links = [
         f"- [{title}]({SITE}{target})" + (f": {about}" if about else "") for title, target, about in _PAGE.findall(page)
@@ -128,7 +128,7 @@ def pages(checkout: Path) -> dict[Path, str]:
 
 
 def render_paper_presets() -> str:
-    """Render what each preset sets, by paper."""
+    """Render the settings of each preset, by paper."""
     parts = []
     for preset in paper_presets.PRESETS.values():
         values = [f"{metric}.{name}={v}" for metric, of in preset.parameters.items() for name, v in of.items()]
@@ -164,7 +164,7 @@ def _list_models(card: str) -> str:
 
 
 def summary_table() -> str:
-    """One line a metric: its key, direction, what it says, its paper."""
+    """One line per metric: its key, direction, description and paper."""
     lines = ["| metric | says | better | from |", "| --- | --- | --- | --- |"]
     for metric in load_all_metrics():
         link = f"[{metric.title}](../hf_metrics/{metric.name}/README.md)"
@@ -174,7 +174,7 @@ def summary_table() -> str:
 
 
 def metrics_page() -> str:
-    """Every metric with its keys, choices and the docstring that says how it is computed."""
+    """Every metric with its keys, choices and the docstring that describes its computation."""
     parts = ["# Metrics\n\nMade from the declarations by `python -m podeval.cli.generate_docs`.\n", summary_table()]
     parts += [_section(metric) for metric in load_all_metrics()]
     return "\n".join(parts)
@@ -204,7 +204,9 @@ def _section(metric: Metric) -> str:
 
 
 def _say_what_was_looked_at(metric: Metric) -> str:
-    """Say for a metric without a picture of effects what nobody has measured, and what must not be concluded."""
+    """Describe, for a metric without a picture of effects, the effects that nobody has measured, and the conclusions to
+    avoid.
+    """
     if metric.asks:
         looked = (
             "Each judge has its own biases: `podeval report judge` and `podeval judge check` measure those of the "
@@ -291,7 +293,7 @@ def render_full_size_table() -> str:
 
 
 def _describe_sizes(task: str, model: ModelClass) -> str:
-    """Say on which devices a class of model ran at a published size; or that only tiny ones did."""
+    """Name the devices on which a class of model ran at a published size; or say that only tiny ones did."""
     devices = [
         line["device"].partition(",")[0]
         for line in read_full_sizes()
@@ -315,7 +317,7 @@ file."""
 
 
 def render_validity_tables(checkout: Path) -> dict[str, str]:
-    """Render the tables of docs/validity.md, each row with its number and its interval, or that none is printed."""
+    """Render the tables of docs/validity.md, each row with its number and its interval, or a note that none is printed."""
     from podeval.validation.agreement import compare_systems
     from podeval.validation.paper_runs import list_printed_agreements, recompute_agreement
 
@@ -380,7 +382,7 @@ def _write_estimate(estimate: Estimate) -> str:
 
 
 def _write_figure(value: float) -> str:
-    """Write a number with two digits behind the point, none before it where that would be zero."""
+    """Write a number with two digits after the point, without a leading zero."""
     return re.sub(r"^(−?)0\.", r"\1.", f"{value:.2f}".replace("-", "−"))
 
 

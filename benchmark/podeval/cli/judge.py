@@ -1,4 +1,6 @@
-"""`podeval judge …`: what a judge writes and a person approves, battles by a judge, scores from listeners' reasons."""
+"""`podeval judge …`: texts that a judge writes and a person approves, battles by a judge, scores from listeners'
+reasons.
+"""
 
 import json
 from collections.abc import Sequence
@@ -351,7 +353,7 @@ def install(
 def _ask(
     conversations: "Sequence[Conversation[T]]", asks: "JudgeUse", bench: "JudgeConfig"
 ) -> tuple[list[T | PodevalError], str]:
-    """The result of each conversation, and the judge that was asked; says what the judge used."""
+    """The result of each conversation, and the judge; print the judge's usage."""
     from podeval.judges.rounds import hold
 
     judging = _require_client(bench, asks)
@@ -385,7 +387,7 @@ def _require_absent(path: Path) -> None:
 def _save_written(
     kind: Literal["rubrics", "checklists"], names: list[str], outcomes: Sequence[Any], judge: str, prompt: str, to: Path
 ) -> None:
-    """Save what was written, and say what was not and where to go on."""
+    """Save the written entries, and report the missing ones with the next step."""
     from podeval.metrics.rubric_writing import ReviewFile, save_review
 
     written = [item for item in outcomes if not isinstance(item, PodevalError)]

@@ -59,8 +59,8 @@ def make_bench(
     """Return the choice of a judge with a budget that reports the use so far.
 
     Raises:
-        BadInput: there is nothing to limit, a cap is none, the judge has no price, or the folder of prompts cannot be
-            used.
+        BadInput: there is nothing to limit, a limit is invalid, the judge has no price, or the folder of prompts cannot
+            be used.
     """
     from podeval.metrics.judge_use import JudgeConfig
 
@@ -93,7 +93,7 @@ class _Watch:
 
 
 def tell_usage(bench: "JudgeConfig") -> None:
-    """Say what the judge used, if it was asked or its records were."""
+    """Report the judge's usage, if it or its records were used."""
     account = bench.budget.account if bench.budget else None
     if account and (account.calls or account.from_records or account.busy):
         say(f"judge: {account.sentence()}")
@@ -106,14 +106,14 @@ def tell_pilot(
     means: Iterable[tuple[str, float, float, float, int]],
     seeds: int = 1,
 ) -> None:
-    """Say what all items would cost, and how wide the intervals of their means would be.
+    """Report the cost of all items, and the expected width of the intervals of their means.
 
     Args:
-        usage: usage of the pilot with the number of items that it was for, for each metric that a judge was asked for.
+        usage: usage of the pilot with the number of its items, for each judged metric.
         done: items of the pilot.
-        total: items that there are.
+        total: number of all items.
         means: name, mean, 95 % interval and number of values of each mean.
-        seeds: times that each item is made.
+        seeds: number of outputs per item.
     """
     from podeval.judges.budget import Account
     from podeval.stats.sequential import project_half_width
@@ -141,7 +141,7 @@ def tell_pilot(
 
 
 def tell_pilot_run(summaries: "Sequence[RunSummary]") -> None:
-    """Say what a pilot lets expect of a whole run, for the metrics that a judge was asked for, or else for all.
+    """Report the expectations of a pilot for a whole run, for the judged metrics, or else for all.
 
     Args:
         summaries: the measurements by seed.
@@ -171,14 +171,14 @@ def tell_pilot_run(summaries: "Sequence[RunSummary]") -> None:
 
 
 def count_unasked(reasons: Iterable[str]) -> int:
-    """Count what was not asked because the budget was used up, by the reasons for which there is no value."""
+    """Count the questions that were not asked because the budget was used up, by the reasons for missing values."""
     from podeval.judges.budget import USED_UP
 
     return sum(USED_UP in reason for reason in reasons)
 
 
 def list_shares(battles: "Sequence[JudgedBattle | PodevalError]") -> list[tuple[str, float, float, float, int]]:
-    """List the share of battles that a system won of those with another, ties as half, with its interval."""
+    """List the share of battles that a system won against another, with ties as half, with its interval."""
     from podeval.stats.intervals import mean_ci
 
     points: dict[str, list[float]] = {}

@@ -64,7 +64,7 @@ def print_results(
     as_json: AsJson = False,
     plots: Annotated[Path | None, typer.Option(help="write box plots of every listener to this SVG file")] = None,
 ) -> None:
-    """Print means with intervals, agreement, and which listeners were excluded and why.
+    """Print means with intervals, agreement, and the excluded listeners with reasons.
 
     Example: podeval listening results naturalness --plots listeners.svg
     """
@@ -100,7 +100,7 @@ def plan(
     runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate how many listeners are needed to tell each pair of systems apart, from the listeners so far.
+    """Estimate the number of listeners needed to distinguish each pair of systems, from the listeners so far.
 
     The spread of a pilot is itself uncertain, so the count is for the greatest that is likely (80 %).
 
@@ -120,9 +120,9 @@ def plan(
 
 @listening.command()
 def stop(test: Test, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
-    """Show whether the listeners so far tell each pair of systems apart; you may ask after every listener.
+    """Show whether the listeners so far distinguish each pair of systems; you may check after every listener.
 
-    Intervals hold jointly over all pairs and at every look (95 %), so looking early and often costs nothing.
+    Intervals are valid jointly over all pairs and at every look (95 %), so looking early and often costs nothing.
 
     Example: podeval listening stop naturalness
     """
@@ -176,7 +176,7 @@ def export(
 ) -> None:
     """Print the marks and answers of a test, with pseudonyms for listeners.
 
-    A tidy table has a row for each mark: listener, page, stimulus, mark, and what else is known of it. webMUSHRA has
+    A tidy table has a row for each mark: listener, page, stimulus, mark, and its other facts. webMUSHRA has
     tables of MUSHRA, ABX (its paired comparison) and MOS (its single stimuli).
 
     Example: podeval listening export naturalness --form parquet --out marks.parquet
@@ -212,7 +212,7 @@ def export(
 def read_results(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="CSV results of webMUSHRA")],
 ) -> None:
-    """Print the marks of webMUSHRA's results as JSON lines, as `podeval/mushra` takes them.
+    """Print the marks of webMUSHRA's results as JSON lines, in the form that `podeval/mushra` takes.
 
     Example: podeval listening read results/dialogue/*.csv > marks.jsonl
     """

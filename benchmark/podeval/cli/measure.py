@@ -222,19 +222,19 @@ def gather_sources(
     requests: Sequence[Path],
     options: Mapping[str, Any],
 ) -> "list[tuple[Path, dict[str, Any]]]":
-    """Return each file that is measured, with the source of every input that the metric takes, by name.
+    """Return each file to measure, with the source of every input that the metric takes, by name.
 
     Args:
-        metric: the metric whose inputs they are.
+        metric: the metric.
         files: the measured files, or the names of the measured systems; for a metric of recordings, text files among
-            them are the words that belong to them.
+            them contain their words.
         references: the files to compare with: a voice's recording or SPEAKER=FILE, a script, a text, votes.
-        texts: files with the words that should be heard; one for all measured files, or one for each.
-        requests: files with what was asked for; one for all measured files, or one for each.
+        texts: files with the words that should be spoken; one for all measured files, or one for each.
+        requests: files with the requests; one for all measured files, or one for each.
         options: `profile` and `allow_upsampling`.
 
     Raises:
-        BadInput: a file is missing that the metric needs or given that it does not take, numbers do not match, or a
+        BadInput: a necessary file is missing, an unused one is given, numbers do not match, or a
             reference voice cannot be read.
     """
     if requests and metric.reference != "request":
@@ -260,7 +260,7 @@ def gather_sources(
 def _split_texts(
     metric: "Metric", files: Sequence[Path], texts: Sequence[Path]
 ) -> "tuple[Sequence[Path], Sequence[Path]]":
-    """Separate the measured files from the texts that go with them: none, one for all, or one for each.
+    """Separate the measured files from their texts: none, one for all, or one for each.
 
     Raises:
         BadInput: the metric takes no text, lacks one, or the numbers do not match.
@@ -289,7 +289,7 @@ def _split_texts(
 
 
 def _name_files(files: "list[Path]", as_json: bool) -> list[str]:
-    """Return the names under which results are printed; JSON has whole paths."""
+    """Return the names for printed results; JSON has complete paths."""
     if as_json:
         return [""] * len(files)
     from podeval.text.short_names import shorten_names
@@ -298,7 +298,7 @@ def _name_files(files: "list[Path]", as_json: bool) -> list[str]:
 
 
 def _list_means(metric: "Metric", results: "list[Result]") -> list[tuple[str, float, float, float, int]]:
-    """List the mean of each value with its interval, if it has one, and the number of files that have the value."""
+    """List the mean of each value with its interval, if it has one, and the number of files with a value."""
     from podeval.metrics.aggregate import aggregate
 
     summary = aggregate(metric, results)
@@ -311,7 +311,7 @@ def _list_means(metric: "Metric", results: "list[Result]") -> list[tuple[str, fl
 
 
 def _print_means(metric: "Metric", results: "list[Result]") -> None:
-    """Print the mean of each value over the files that have it, with its 95 % interval, if there are several."""
+    """Print the mean of each value over the files with a value, and its 95 % interval, if there are several."""
     from podeval.metrics.aggregate import aggregate
     from podeval.metrics.score import Score
 

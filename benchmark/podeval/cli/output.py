@@ -1,6 +1,4 @@
-"""What commands write: JSON, one object per line; sentences next to it on standard error; progress, as log
-lines.
-"""
+"""The output of commands: JSON, one object per line; accompanying sentences on standard error; progress as log lines."""
 
 import json
 import logging
@@ -36,7 +34,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="print JSON, one object per
 
 
 def emit(content: Any, *, allow_nan: bool = True) -> None:
-    """Print one JSON object as a line of its own.
+    """Print one JSON object on its own line.
 
     Args:
         content: plain data, a dataclass, a pydantic model, or these within each other; times are written as ISO 8601.
@@ -82,9 +80,7 @@ class _ToStandardError(logging.StreamHandler[Any]):
 
 
 def configure_logging() -> None:
-    """Log the events of a site or a worker to standard error; libraries that come later set up nothing of
-    theirs.
-    """
+    """Log the events of a site or a worker to standard error; libraries that are loaded later add no handlers."""
     root = logging.getLogger()
     if not any(isinstance(handler, _ToStandardError) for handler in root.handlers):
         handler = _ToStandardError()
@@ -121,7 +117,7 @@ def _describe(title: str, done: float, total: float) -> str:
 
 
 class Steps(AbstractContextManager["Steps"]):
-    """A bar for each step on a terminal, with the time that is left; a line now and then elsewhere.
+    """A bar for each step on a terminal, with the remaining time; elsewhere an occasional line.
 
     Args:
         label: the name of the work, which is shown before each step.
@@ -180,6 +176,6 @@ class Steps(AbstractContextManager["Steps"]):
 
 @contextmanager
 def show_progress(label: str) -> Iterator[Steps]:
-    """Show what is reported inside the block: bars on a terminal; elsewhere a line every few seconds of long work."""
+    """Show progress inside the block: bars on a terminal; elsewhere a line every few seconds of long work."""
     with Steps(label) as steps, listen(steps.step):
         yield steps

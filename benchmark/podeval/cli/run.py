@@ -73,11 +73,11 @@ def spread(
 
     Args:
         where: place of the work: this machine, or a Ray cluster.
-        workers: processes; 0 for as many as there is room for.
+        workers: number of processes; 0 for as many as fit.
         address: the address of the cluster.
         cpus: processors that each of its processes takes.
-        gpus: the same.
-        profile: the profile of the models that measure; a GPU has room for this many processes of them.
+        gpus: GPUs that each of its processes takes.
+        profile: the profile of the models that measure; it determines the number of processes on a GPU.
         together: the processes that `accelerate launch` started; each speaks its share.
 
     Raises:
@@ -213,7 +213,7 @@ def run(
 ) -> None:
     """Evaluate a system on a benchmark: the system speaks, podeval measures. A run can be resumed at any point.
 
-    The system is one that comes with podeval, or your own: a folder of what it made, a function in a Python file, or a
+    The system is one that comes with podeval, or your own: a folder of its outputs, a function in a Python file, or a
     server of one of the kinds below (its key in PODEVAL_SERVER_KEY). The run is in OUT/BENCHMARK/SPLIT/NAME.
 
     Example: podeval run --outputs ./my_audio --benchmark real_pod --split demo
@@ -323,7 +323,7 @@ def prepare_submission(
 ) -> None:
     """Write the submission document of a finished run and place its outputs next to it, ready for `podeval submit`.
 
-    A board that other people run takes outputs from the Hub: --push puts them there, with a card.
+    Other people's boards take outputs from the Hub: --push puts them there, with a card.
 
     Example: podeval prepare-submission my_tts --from runs/real_pod/topics/my_tts
     """

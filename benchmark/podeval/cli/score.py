@@ -1,4 +1,4 @@
-"""`podeval score`: every metric of a recording whose inputs are there, in one table."""
+"""`podeval score`: every metric of a recording that has its inputs, in one table."""
 
 import json
 import sys
@@ -69,7 +69,7 @@ def score(
     language: Annotated[str, typer.Option(help="language of reports: en or zh")] = "en",
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object per file")] = False,
 ) -> None:
-    """Score recordings with every metric whose inputs are given.
+    """Score recordings with every metric that has its inputs.
 
     Example: podeval score episode.wav
 
@@ -162,7 +162,7 @@ def _write(
     whole: bool,
     language: str,
 ) -> None:
-    """Show the table, and write the files that were asked for."""
+    """Show the table, and write the requested files."""
     from podeval.measuring import score_tables
     from podeval.measuring.export import list_labels, write_labels, write_scores
     from podeval.measuring.scores import ScoreTable
@@ -204,7 +204,7 @@ def list_defects(
         references: the reference voices, as SPEAKER=FILE.
         labels: file to write with the defects of the one recording.
         profile: the profile of the models.
-        music: `asked` where music is no defect, else `unasked`.
+        music: `asked` if music is not a defect, else `unasked`.
         as_json: whether one JSON object per file is printed.
     """
     from podeval.models import registry
@@ -239,7 +239,7 @@ def list_defects(
 def _find(
     file: Path, text: str, references: Sequence[str], profile: str, music: str
 ) -> "tuple[DefectReport, dict[str, list[str]]]":
-    """Find the defects of a recording, and what is noted of the file and the text."""
+    """Find the defects of a recording, and the notes on the file and the text."""
     from podeval.measuring.compute import collect_notes
     from podeval.measuring.inputs import MetricInputs, read_voices
     from podeval.metrics.defects import find_defects
@@ -345,7 +345,7 @@ def proof(
 
 
 def _print_table(result: "BookProof") -> None:
-    """Print the sentences that are not as written, what could not be proofed, and a sentence about the book."""
+    """Print the sentences that are not as written, the parts that could not be proofed, and a sentence about the book."""
     from podeval.metrics.score import format_clock
 
     for file in result.recordings:

@@ -79,9 +79,9 @@ def agreement(
     as_json: AsJson = False,
 ) -> None:
     """Show how far metrics and judges agree with people (SRCC, PLCC, KRCC with intervals), and raters with each other:
-    pairs told apart by votes, groups of voters, and every rater against the mean of the others.
+    pairs that votes distinguish, groups of voters, and every rater against the mean of the others.
 
-    With --audio or --values it is a benchmark of metrics on ratings of any layout in `podeval data fetch ratings`.
+    With --audio or --values it compares metrics on ratings of any layout in `podeval data fetch ratings`.
 
     Example: podeval report agreement --runs runs --ratings listeners.csv
 
@@ -214,7 +214,7 @@ def _read_database(location: str, tests: "dict[str, list[Mark]]") -> "list[Analy
 
 
 def _compare_metrics(runs: Path, measures: "Mapping[str, list[Mark]]") -> "list[Validity]":
-    """Compare the metrics of a folder of runs with people; says so if there are no runs."""
+    """Compare the metrics of a folder of runs with people; print a message if there are no runs."""
     from podeval.board.build import build
     from podeval.runs.board_tables import ITEMS, read_table
     from podeval.runs.run_folder import run_folders
@@ -247,7 +247,7 @@ def _print_published(as_json: bool) -> None:
 
 
 def _print_agreements(agreements: "list[Validity]", lines: "Sequence[AnalysisLine]" = ()) -> None:
-    """Print each measure with how many keys were compared and what chance reaches, each agreement, and other lines."""
+    """Print each measure with the number of compared keys and the result of chance, each agreement, and other lines."""
     from podeval.stats.agreement import format_estimate
 
     _print_search(agreements)
@@ -265,7 +265,7 @@ def _print_agreements(agreements: "list[Validity]", lines: "Sequence[AnalysisLin
 
 
 def _print_search(agreements: "Sequence[Validity]") -> None:
-    """Print how many keys were compared with each measure, and what the best of them reaches by chance."""
+    """Print the number of keys compared with each measure, and the best result of chance."""
     from podeval.validation.agreement import ENOUGH_SYSTEMS
 
     for row in {row.human: row for row in agreements}.values():
@@ -294,7 +294,7 @@ def papers(
     """Recompute printed figures of the papers from others they print; or with --runs, set your own runs next to print.
 
     A run is of a paper's system if it has its name, as in `--name indextts2`. Printed, ours, difference and verdict are
-    shown for each figure whose material and protocol the run has; the others are counted with the reason.
+    shown for each figure with the run's material and protocol; the others are counted with the reason.
 
     Example: podeval report papers
 
@@ -373,8 +373,8 @@ def certificate(
     people: Annotated[Path | None, typer.Option(help="run of recordings of people, for the recogniser's floor")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how seeds, recogniser, normaliser and averaging change a run's figure, and whether a printed one is
-    within.
+    """Show how seeds, recogniser, normaliser and averaging change a run's figure, and whether a printed one is within
+    this range.
 
     Error rates are recomputed from the transcripts that the run keeps; no audio is needed.
 

@@ -71,10 +71,10 @@ def worker(
 ) -> None:
     """Process submissions: models speak in a sandbox or as jobs on the Hub, podeval measures and publishes.
 
-    A worker may be killed at any time; the next one resumes its work. Several may work on one queue. The first
-    Ctrl-C or SIGTERM
-    lets --watch finish the submission it is at, the second stops it at once. If this machine is at fault (no
-    isolation, a full disk), a submission is queued again and the operator is told; --once then ends with exit code 1.
+    A worker may be killed at any time; the next one resumes its work. Several may work on one queue. The first Ctrl-C
+    or SIGTERM lets --watch finish its current submission, the second stops it at once. If this machine is at fault (no
+    isolation, a full disk), a submission is queued again and the operator gets a message; --once then ends with exit
+    code 1.
 
     Example: podeval worker --once
 
@@ -157,7 +157,7 @@ def _watch(worker: "Worker", pause: float, dispatch: bool) -> None:
 
 
 def _work_once(worker: "Worker") -> bool:
-    """Work on one submission; returns False if there were some and this machine could run none of them."""
+    """Work on one submission; return False if there were some and this machine could run none of them."""
     faults = []
     # As if stopped by Ctrl-C: what it worked on is given back, so that nobody waits until it is missed.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -203,7 +203,7 @@ def stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
 
 
 def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHub":
-    """Return how models run on the Hub; prints what is spent, and the highest cost of a job.
+    """Return the way in which models run on the Hub; print the amount spent, and the highest cost of a job.
 
     Raises:
         BadInput: a setting is missing or cannot be used.
@@ -222,7 +222,7 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
 
 
 def _report_stops(worker: "Worker") -> None:
-    """Print what a worker finishes when procrastinate, which handles the signals, is told to stop."""
+    """Print the work that a worker finishes when procrastinate, which handles the signals, stops."""
 
     class Stops(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

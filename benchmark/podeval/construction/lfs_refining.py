@@ -189,7 +189,7 @@ def screen(rows: Sequence[RefinedCase], judging: Asked) -> Sifted[RefinedCase]:
 
 
 def list_replacements(screening: TextScreening) -> list[Replacement]:
-    """List what a screening replaces: private details by their stand-ins, harmful words by better ones."""
+    """List the replacements of a screening: private details by their stand-ins, harmful words by better ones."""
     softened = {
         one.quote: Replacement(was=one.quote, now=clean(one.replacement), why="minor harm")
         for one in screening.softened
@@ -218,7 +218,7 @@ def replace_words(case: Case, replaced: Sequence[Replacement]) -> Case:
 
 
 def find_warnings(case: Case, screening: TextScreening) -> list[str]:
-    """Return what a reviewer should check: patterns of personal data that are left, and harm that was softened."""
+    """Return the points for a reviewer to check: remaining patterns of personal data, and softened harm."""
     warnings = [
         f"looks like {'an' if name[0] in 'aeiou' else 'a'} {name}: {match[0]}"
         for name, pattern in PERSONAL.items()

@@ -151,7 +151,7 @@ def write(
 ) -> None:
     """Have a language model write dialogues of a user and an assistant.
 
-    A later call with the same settings resumes, and writes new ones in place of those that were left out since.
+    A later call with the same settings resumes, and replaces dialogues that were removed since.
     """
     require_known("scenario", SCENES, *scenarios)
     require_known("semantic capability", CAPABILITIES, *capabilities)

@@ -1,7 +1,7 @@
-"""Let people review rows in a table that any spreadsheet opens: each row is kept or not, and may be corrected.
+"""Let people review rows in a table for any spreadsheet: each row is kept or not, and may be corrected.
 
 A row passes only with `yes` under `keep`. Columns whose name ends with "(edit)" may be changed; `remark` is free. When
-the table is written again, a person's entries on a row are kept as long as the row is still what they saw.
+the table is written again, a person's entries on a row are kept as long as the row is unchanged.
 """
 
 import csv
@@ -48,7 +48,7 @@ class ReviewRow:
 
 @dataclass
 class ReviewDecisions:
-    """People's decisions; `kept` and `refused` hold the editable columns by id, as they are now."""
+    """People's decisions; `kept` and `refused` contain the current editable columns by id."""
 
     kept: dict[str, dict[str, str]] = field(default_factory=dict)
     refused: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -86,9 +86,8 @@ def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accep
 
     Args:
         path: the path of the table.
-        entries: the rows as they were laid out.
-        step: the name of the step by which refused rows are left out.
-        accept_all: keep rows that nobody decided on.
+        entries: the rows in the table. step: the name of the step that removes refused rows. accept_all: keep rows
+            without a decision.
 
     Raises:
         BadInput: there is no table, it cannot be read, or a word under `keep` is neither yes nor no.
@@ -118,15 +117,14 @@ def apply_review(
     step: str,
     accept_all: bool,
 ) -> Sifted[S]:
-    """Return the rows that people kept, as they corrected them; a row with unusable corrections waits.
+    """Return the rows that people kept, with their corrections; a row with unusable corrections waits.
 
     Args:
         path: the path of the table.
-        rows: the rows that were laid out.
+        rows: the original rows.
         make_entry: makes the row of the table.
         revise: applies the corrections, by column; raises `BadInput` if they cannot be used.
-        step: the name of the step by which refused rows are left out.
-        accept_all: keep rows that nobody decided on.
+        step: the name of the step that removes refused rows. accept_all: keep rows without a decision.
 
     Raises:
         BadInput: the table cannot be used.

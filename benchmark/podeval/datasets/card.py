@@ -1,4 +1,4 @@
-"""The dataset card, made from the record: YAML that the Hub and `datasets` read, and text for people."""
+"""The dataset card, made from the record: YAML for the Hub and `datasets`, and text for people."""
 
 import json
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ def render_front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[st
 
 
 def _describe_responsible_use(record: DatasetRecord) -> dict[str, Any]:
-    """Describe responsible use by the names of Croissant's vocabulary; every fact is one of the record."""
+    """Describe responsible use in the terms of Croissant's vocabulary; every fact comes from the record."""
     use = record.responsible_use
     facts = {
         "rai:dataCollection": record.provenance,
@@ -214,7 +214,7 @@ def _describe_sources(record: DatasetRecord) -> str:
 
 
 def _show_sample_row(kind: type[Builder], config: str) -> str:
-    """Return the first row of a table as JSON, long texts and lists cut short; "" if none ships with podeval."""
+    """Return the first row of a table as JSON, with long texts and lists shortened; "" if none ships with podeval."""
     source = _find_source(kind.RECORD, config)
     if source is None:
         return ""

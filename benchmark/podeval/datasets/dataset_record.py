@@ -1,4 +1,4 @@
-"""The record of a dataset: everything that its card, its build and its push need to know, stated once, as data."""
+"""The record of a dataset: all facts for its card, its build and its push, stated once, as data."""
 
 from typing import Annotated, Literal
 
@@ -24,13 +24,12 @@ CURATOR = (
 
 
 class Source(FactSheet):
-    """A pinned source from which rows are made.
+    """A pinned source of rows.
 
     `location` is a dataset repo (`owner/name`), a URL, or a path beside the builder (`package.module:folder` for one in
-    a package); a source of kind `folder` is a user's own, given by its path. `revision` is the commit it is pinned to,
-    or "" where none could be looked up, so that the user has to name one at the build; `files` are the files that are
-    read, with their SHA-256 ("" where it is not known). A file's name may be a pattern of the Hub's client, and `a|b`
-    means either.
+    a package); a source of kind `folder` belongs to the user, who gives its path. `revision` is the pinned commit, or
+    "" if none could be found, so the user must name one for the build; `files` are the files to read, with their
+    SHA-256 ("" if unknown). A file's name may be a pattern of the Hub's client, and `a|b` means either.
     """
 
     name: Name
@@ -44,8 +43,8 @@ class Source(FactSheet):
 
 
 class Config(FactSheet):
-    """One table of the dataset: its splits, the meaning of a row, its possible sources (all, where empty), and how many
-    rows the real one has, where that is sure.
+    """One table of the dataset: its splits, the meaning of a row, its possible sources (all, if empty), and the number
+    of rows of the real one, if known.
     """
 
     name: Name
@@ -56,7 +55,8 @@ class Config(FactSheet):
 
 
 class ResponsibleUse(FactSheet):
-    """What Croissant's vocabulary for responsible use asks of a dataset beside its provenance and known errors.
+    """Facts that Croissant's vocabulary for responsible use requires in addition to a dataset's provenance and known
+    errors.
 
     Source: Croissant RAI 1.0. `synthetic` is true where rows were written or spoken by machines.
     """
@@ -70,7 +70,7 @@ class ResponsibleUse(FactSheet):
 
 
 class DatasetRecord(FactSheet):
-    """The whole record of a dataset repo `podeval/<name>`; `alias` is another name by which people look for it."""
+    """The whole record of a dataset repo `podeval/<name>`; `alias` is another name that people search for."""
 
     name: Name
     title: str
@@ -102,8 +102,7 @@ class DatasetRecord(FactSheet):
     def config(self, name: str) -> Config:
         """Return the config of that name.
 
-        Raises:
-            BadInput: there is none.
+        Raises: BadInput: there is no such dataset.
         """
         configs = {config.name: config for config in self.configs}
         require_known(f"config of {self.name}", configs, name)

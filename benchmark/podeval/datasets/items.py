@@ -33,8 +33,8 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
     Args:
         benchmark: the benchmark.
         split: name of the split.
-        folder: a dataset made by `podeval data build`; the one of that name in the working folder by default. The
-            sample, which ships with podeval, is built where it has not been.
+        folder: a dataset made by `podeval data build`; by default the one of that name in the working folder. The
+            sample, which ships with podeval, is built if necessary.
 
     Raises:
         BadInput: there is no such split; the dataset is not there, is another one, or has not the pinned content.
@@ -72,7 +72,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
 
 
 def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Path:
-    """Return the folder of the build; the sample is built where it has not been."""
+    """Return the folder of the build; build the sample if necessary."""
     # Use the build that the caller names, or the one in the working folder.
     if folder is not None:
         return Path(folder)

@@ -11,7 +11,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class RowProblem:
-    """A row that breaks a rule: its position, its id, and what is wrong, as a sentence."""
+    """A row that breaks a rule: its position, its id, and the fault as a sentence."""
 
     config: str
     split: str
@@ -26,7 +26,7 @@ class RowProblem:
 
 @dataclass(frozen=True)
 class RowRule:
-    """One rule: `broken_by` returns what is wrong with a row, or None."""
+    """One rule: `broken_by` returns the fault of a row, or None."""
 
     name: str
     broken_by: Callable[[Row], str | None]

@@ -2,8 +2,8 @@
 
 Only content that was taken down is deleted, together with its history.
 
-Each commit names the state it follows (`parent_commit`), so that of two simultaneous writers one is refused and looks
-again. A writer that does not receive the answer checks whether the files are there before sending them again.
+Each commit names its predecessor (`parent_commit`), so one of two simultaneous writers is refused and checks again. A
+writer that does not receive the answer checks whether the files exist before sending them again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -76,17 +76,17 @@ class AppendOnly:
         return str(info.sha), {each.rfilename for each in info.siblings or ()}
 
     def read(self, path: str, commit: str) -> bytes:
-        """Read a file as it is in a commit.
+        """Read a file from a commit.
 
         Raises:
             HubUnavailable: the Hub does not answer.
-            BadInput: the file is not there, or the token may not read it.
+            BadInput: the file does not exist, or the token may not read it.
         """
         with self._translate_errors("read"):
             return fetch_content(self.repo, commit, path, api=self._api, kind="dataset")
 
     def add(self, files: Mapping[str, bytes], message: str) -> str | None:
-        """Add files in one commit and return the commit; None if all of them were there already.
+        """Add files in one commit and return the commit; None if all of them already existed.
 
         Raises:
             Conflict: a file exists with other content; nothing was added.
@@ -141,7 +141,7 @@ class AppendOnly:
         return len(before)
 
     def _missing(self, files: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
-        """Return the newest commit of the repo, and those of the files that it does not hold."""
+        """Return the newest commit of the repo, and the given files that it lacks."""
         head, paths = self.files()
         if not head:
             private = self._private or None
@@ -188,7 +188,7 @@ def push_folder(
         options: further options of `HfApi.upload_folder`, such as patterns.
 
     Raises:
-        BadInput: the Hub refuses; the message says what to do.
+        BadInput: the Hub refuses; the message gives the remedy.
     """
     api, sdk = HfApi(), "static" if kind == "space" else None
     try:

@@ -26,7 +26,7 @@ _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 
 
 class HubUnavailable(PodevalError):
-    """The Hub did not answer or asked to wait; the call changed nothing, or calling again will find what it changed."""
+    """The Hub did not answer or asked to wait; the call changed nothing, or another call will find its changes."""
 
 
 def call_with_retries(call: Callable[[], Answer], *, tries: int = TRIES, also: Collection[int] = ()) -> Answer:
@@ -35,7 +35,7 @@ def call_with_retries(call: Callable[[], Answer], *, tries: int = TRIES, also: C
     Args:
         call: the call to the Hub.
         tries: maximum number of tries.
-        also: further HTTP statuses after which this call may succeed, besides those of a Hub in trouble.
+        also: further HTTP statuses after which this call may succeed, in addition to those of a Hub in trouble.
 
     Raises:
         HubUnavailable: the Hub was in trouble for too long.
@@ -56,7 +56,7 @@ def _asks_too_much(state: RetryCallState) -> bool:
 
 
 def _pause_after(state: RetryCallState) -> float:
-    """Return the seconds until the next try: what the Hub asks for, or a wait that grows with each try."""
+    """Return the seconds until the next attempt: the Hub's request, or a wait that grows with each attempt."""
     spread = random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers out
     return max(_GROWING_PAUSE(state) * spread, read_retry_after(_error_of(state)) or 0.0)
 

@@ -1,8 +1,8 @@
-"""A client for a judge: takes answers from the records if they are there, and otherwise makes several calls at a time.
+"""A client for a judge: takes recorded answers if there are any, and otherwise makes several calls at a time.
 
-If an answer cannot be parsed, the judge is asked again and told what was wrong, as often as its number of tries
-allows; after that the request is unanswered, with the reason. Every answer is recorded before it is used, so that a
-run that was stopped in any way continues where it was.
+If an answer cannot be parsed, the judge is told about the fault and asked again, as often as its number of tries
+allows; after that the request is unanswered, with the reason. Every answer is recorded before it is used, so a stopped
+run resumes where it stopped.
 """
 
 import contextlib
@@ -72,7 +72,7 @@ class UsableAnswer:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """The reason why there is no usable answer; the cause is always `ours`, as the judged system is not to blame."""
+    """The reason why there is no usable answer; the cause is always `ours`, because the judged system is not to blame."""
 
     reason: str
     cause: Literal["ours"] = "ours"
@@ -101,9 +101,9 @@ class JudgeClient:
         judge: the judge.
         folder: folder of the records, which also serve as the cache; None keeps them in this process only.
         workers: maximum number of concurrent calls.
-        budget: cap and account; may be shared.
+        budget: limit and account; may be shared.
         refresh: ask again even if an answer is recorded; `failed`: only for requests without a usable answer.
-        patience: length of time for which failed calls are repeated.
+        patience: time for which failed calls are repeated.
         wordings: other wordings of prompts, by name.
 
     Raises:
@@ -148,7 +148,7 @@ class JudgeClient:
         """Send requests and return the outcomes in the same order; a request that occurs twice is sent once.
 
         Raises:
-            ValueError: a request's inputs are not those of its prompt.
+            ValueError: a request's inputs differ from those of its prompt.
             PodevalError: the records cannot be written.
         """
         requests = [replace(r, prompt=reword(r.prompt, self._wordings.get(r.prompt.family, ""))) for r in requests]
@@ -307,7 +307,7 @@ class JudgeClient:
         """Return one answer, repeating a failed call as often as patience allows.
 
         Raises:
-            _NoAnswer: there was no answer; the message says why.
+            _NoAnswer: there was no answer; the message gives the reason.
         """
         judge = self.judge
         sampling = judge.sampling.with_seed(request.seed)
@@ -388,7 +388,9 @@ def _describe_unreadable(problem: str | None, last: JudgeExchange) -> Unanswered
 
 
 def _repeat_answers(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -> Iterator[dict[str, Any]]:
-    """Yield the earlier answers and their faults; repeated answers are left out, or the judge would copy them again."""
+    """Yield the earlier answers and their faults; repeated answers are left out, because the judge would copy them
+    again.
+    """
     texts = [exchange.answer.text or exchange.answer.refusal or "(no answer)" for exchange in exchanges]
     for exchange, text in zip(exchanges, texts, strict=True):
         repeated = _TWICE if texts.count(text) > 1 else break_control_words(text[:_SHOWN_AGAIN])

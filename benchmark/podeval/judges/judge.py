@@ -1,4 +1,4 @@
-"""A judge: which model, where, in which revision, and how its answers are sampled.
+"""A judge: its model, place, revision, and the sampling of its answers.
 
 Written on a command line as
 - `MODEL@https://host/v1`: an endpoint of one of `podeval.models.chat_providers`, or any OpenAI-compatible one,
@@ -72,8 +72,8 @@ class Judge:
         model: its name at the endpoint, file, repo, or for `records` the recorded judge's model.
         revision: commit or content hash; None if an endpoint does not state one.
         endpoint: base URL, or for `records` the folder.
-        provider: name of the provider whose form the endpoint speaks; None to recognise it by its address.
-        sampling: settings by which answers are sampled.
+        provider: name of the provider whose format the endpoint uses; None to recognise it by its address. sampling:
+            settings for sampling answers.
         trial: whether it is a trial model, whose scores are unfit for publication whatever its audit says.
         hears: whether it accepts audio; assumed for an endpoint that is named without a file.
         audio: limits on the audio that it accepts.
@@ -127,7 +127,7 @@ class Judge:
 
     @property
     def served_by(self) -> Provider:
-        """The provider of an endpoint: the one that is named, else the one at its address."""
+        """The provider of an endpoint: the named one, else the one at its address."""
         matching = [provider for provider in PROVIDERS if provider.name == self.provider]
         return matching[0] if matching else find_provider(str(self.endpoint), self.model)
 
@@ -181,7 +181,7 @@ def find_judge(text: str) -> Judge:
     """Return the judge that a name or a YAML file describes.
 
     Raises:
-        BadInput: the text has none of the accepted forms, or the file is invalid; the message says what to write.
+        BadInput: the text has none of the accepted forms, or the file is invalid; the message gives the correct form.
         ModelMissing: a local model's file does not exist.
     """
     readers = {"gguf": _gguf, "transformers": _transformers, "records": _read_recorded}
@@ -206,7 +206,7 @@ def _check_endpoint(endpoint: str) -> str:
     """Return the endpoint without a trailing slash.
 
     Raises:
-        BadInput: it is not a web address, or contains what may be a secret.
+        BadInput: it is not a web address, or may contain a secret.
     """
     parts = urlsplit(endpoint)
     if parts.scheme not in ("http", "https") or not parts.hostname:

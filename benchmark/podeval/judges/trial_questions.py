@@ -1,4 +1,4 @@
-"""Two questions whose answers are known, one about a text and one about a recording, to try what a judge can do."""
+"""Two questions whose answers are known, one about a text and one about a recording, to test a judge's abilities."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -37,12 +37,12 @@ AUDIO = Prompt(
 
 @dataclass(frozen=True)
 class JudgeTrial:
-    """What came of a question.
+    """The result of a question.
 
     Attributes:
         question: `text` or `audio`.
         works: whether the answer is right; None if the question was not asked.
-        detail: the answer, or why there is none.
+        detail: the answer, or the reason for its absence.
         used: tokens and money.
     """
 
@@ -72,7 +72,7 @@ def make_trial_client(judge: Judge) -> JudgeClient:
 
 
 def try_judge(client: JudgeClient) -> Iterator[JudgeTrial]:
-    """Ask both questions and yield what came of each."""
+    """Ask both questions and yield their results."""
     for prompt, material, count in ((TEXT, _WORDS, 7), (AUDIO, make_tones(), _TONES)):
         question = prompt.name.removeprefix("trial_")
         if question == "audio" and not client.judge.hears:

@@ -1,14 +1,13 @@
 """The end of a test for a listener: a completion code, and the way back to the panel that sent them.
 
-    completion:
-      code: C1A2B3C4            # of the study; left out, every listener gets a code of their own
-      screened_out: C9Z8Y7X6    # for listeners whom the headphone check turns away
-      panel: prolific           # or an address of another panel, on a host that the design names:
+    completion: code: C1A2B3C4            # of the study; without it, every listener gets an individual code
+      screened_out: C9Z8Y7X6    # for listeners whom the headphone check turns away panel: prolific           # or an
+      address of another panel, on a host that the design names:
       # address: https://panel.example/end?token={code}
       # hosts: [panel.example]
       seconds: 10
 
-The address is made from the design alone, never from a request, so that no link leads anywhere else.
+The address is made from the design alone, never from a request, so links cannot lead anywhere else.
 """
 
 from typing import Annotated, Literal, Self
@@ -58,10 +57,10 @@ class Completion(FactSheet):
         return self
 
     def code_for(self, own: str, screened_out: bool) -> str:
-        """Return the code that a listener is shown: that of the study, or their own if it has none."""
+        """Return the code for a listener: that of the study, or their own if it has none."""
         return (self.screened_out if screened_out else self.code) or own
 
     def address_for(self, code: str) -> str | None:
-        """Return where the listener goes back to with this code; None if the design names no panel."""
+        """Return the address to which the listener returns with this code; None if the design names no panel."""
         template = PANELS[self.panel] if self.panel else self.address
         return template.replace("{code}", code) if template else None

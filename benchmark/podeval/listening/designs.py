@@ -1,4 +1,4 @@
-"""Designs of listening tests: what is heard and asked, as one YAML document for each test.
+"""Designs of listening tests: the stimuli and the questions, as one YAML document for each test.
 
     kind: mushra
     id: naturalness
@@ -14,12 +14,12 @@
           aria: {audio: aria/Arts.wav, seconds: 18}
           basso: {audio: basso/Arts.wav, seconds: 18}
 
-Kinds: `mushra` (all systems of an item on a page, visible reference, hidden anchors), `questionnaire` (nine questions a
-clip, or `questions` of one's own), `rubric` (binary criteria and a rationale a response), `mos` (one to five on named
+Kinds: `mushra` (all systems of an item on a page, visible reference, hidden anchors), `questionnaire` (nine questions
+per clip, or your own `questions`), `rubric` (binary criteria and a rationale per response), `mos` (one to five on named
 scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (X is one of two: which?). If a
-page has one recording or one pair, `each: all` has every listener rate every one of an item. How long a listener takes
-is estimated; a test that would take longer than `minutes` is refused with the number of items that would fit.
-`headphone_check` and `completion` are described in `podeval.listening.headphones` and `.completion`.
+page has one recording or one pair, with `each: all` every listener rates all of an item. The time of a listener is
+estimated; a test that exceeds `minutes` is refused with the number of items that would fit. `headphone_check` and
+`completion` are described in `podeval.listening.headphones` and `.completion`.
 """
 
 import hashlib
@@ -63,7 +63,7 @@ _WORDS_A_SECOND = 4.0
 
 
 class Stimulus(FactSheet):
-    """A stimulus to be heard or read; `speakers` and `music` are the known answers for attention checks."""
+    """A stimulus to hear or read; `speakers` and `music` are the known answers for attention checks."""
 
     audio: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     text: Words | None = None
@@ -79,7 +79,7 @@ class Stimulus(FactSheet):
 
     @property
     def duration(self) -> float:
-        """Seconds it takes to hear or read it."""
+        """Seconds needed to hear or read it."""
         if self.text is not None:
             return len(self.text.split()) / _WORDS_A_SECOND
         return self.seconds or 0.0
@@ -100,11 +100,11 @@ class DesignItem(FactSheet):
 
 
 class OwnQuestion(FactSheet):
-    """A question of one's own in a questionnaire: marked from 1 by its labels, or answered in words if it has none.
+    """A user's own question in a questionnaire: rated from 1 by its labels, or answered in words if it has none.
 
-    `reason` asks why a mark was given. With `choice` the labels have no order, and their counts are reported in place
-    of a mean. A question named `speakers` without labels asks for a number. The names of podeval's nine questions are
-    screened and scored like these.
+    `reason` asks for the reason of a rating. With `choice` the labels have no order, and their counts are reported in
+    place of a mean. A question named `speakers` without labels asks for a number. The names of podeval's nine questions
+    are screened and scored like these.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
@@ -129,7 +129,7 @@ class OwnQuestion(FactSheet):
 
 
 class ScreeningRule(FactSheet):
-    """The rule for which listeners' marks count; see `podeval.stats.mushra_scores`."""
+    """The rule that decides which listeners' marks count; see `podeval.stats.mushra_scores`."""
 
     low_worst: Annotated[float, Field(ge=0, le=1)] | None = 0.9
     high_top: Annotated[float, Field(ge=0, le=1)] | None = 0.5
@@ -275,7 +275,7 @@ class Design(FactSheet):
         return max(0, sum(seconds / 60 <= self.minutes for seconds in whole) - 1)
 
     def estimate(self, items: int) -> float:
-        """Return the minutes that one listener takes for this many items, the longest ones, hearing everything once."""
+        """Return the minutes of one listener for this number of items, with the longest ones, each played once."""
         return (self._check_seconds + sum(self._longest_first()[:items])) / 60
 
     @property
@@ -315,7 +315,7 @@ class Design(FactSheet):
 
     @property
     def recordings(self) -> list[str]:
-        """Paths of all recordings that are heard, as written in the design."""
+        """Paths of all recordings in the test, as written in the design."""
         paths = [
             stimulus
             for item in self.items
@@ -333,7 +333,7 @@ def read_design(source: str | Path | Mapping[str, Any]) -> Design:
 
     Raises:
         BadInput: it cannot be read (for example, it has more than `LONGEST_YAML` characters), or is not a design; the
-            message says where.
+            message names the place.
     """
     content: Any = source
     if isinstance(source, str | Path):
@@ -353,7 +353,7 @@ def measure_durations(design: Design, folder: Path) -> Design:
     """Return the design with the length in seconds of every audio file that lacks one; all of them are in `folder`.
 
     Raises:
-        BadInput: a file is elsewhere, is missing or is not audio, or the test takes too long with the measured lengths.
+        BadInput: a file is elsewhere, is missing or is not audio, or the measured lengths make the test too long.
     """
     from podeval.audio.container import read_container_and_seconds
 
@@ -369,7 +369,7 @@ def resolve_recordings(design: Design, folder: Path) -> Design:
     """Return the design with absolute paths; its recordings stay in `folder`.
 
     Raises:
-        BadInput: one is elsewhere.
+        BadInput: one of them is elsewhere.
     """
     return _change_stimuli(
         design, lambda stimulus: stimulus | {"audio": str(resolve_inside(folder, stimulus["audio"]))}

@@ -1,10 +1,10 @@
-"""The headphone check: six sounds of three intervals each that only headphones let one tell apart.
+"""The headphone check: six sounds of three intervals each that can only be distinguished over headphones.
 
 `antiphase` (Woods, Siegel, Traer and McDermott 2017): three tones of 200 Hz, one of them 6 dB softer, another in
-antiphase between the ears; asked is which is the softest. Over loudspeakers the tone in antiphase cancels in the air
-and seems softest, so that most listeners without headphones fall below chance. `huggins` (Milne et al. 2021): three
-noises, in one of which a faint tone of 600 Hz is heard, made only by a phase difference between the ears;
-over loudspeakers it disappears.
+antiphase between the ears; the question is which is the softest. Over loudspeakers the tone in antiphase cancels in the
+air and seems softest, so that most listeners without headphones fall below chance. `huggins` (Milne et al. 2021): three
+noises, one of which contains a faint tone of 600 Hz that exists only as a phase difference between the ears; over
+loudspeakers it disappears.
 
 A listener with five of six right answers passes; guessing achieves this with a chance of 13/729, 1.8 %. Sounds and
 right answers follow from the seed of the session; every sound is one file of one size, whichever interval is the right
@@ -45,10 +45,10 @@ Samples = NDArray[np.float64]
 
 
 class HeadphoneCheck(FactSheet):
-    """The check of a design, and what becomes of listeners who fail it.
+    """The check of a design, and its effect on listeners who fail it.
 
     `exclude`: they go on, and their marks do not count. `flag`: they count and are named in the results. `end`: the
-    test ends for them at once, with the code for those who are screened out.
+    test ends for them at once, with the code for screened-out listeners.
     """
 
     kind: Literal["antiphase", "huggins"] = "antiphase"
@@ -80,7 +80,7 @@ def count_right(answers: Mapping[str, float], seed: int) -> int:
 
 
 def synthesise(kind: str, seed: int, trial: int) -> bytes:
-    """Make the sound of a trial, from 0, as a WAV file; its size and its header are those of every other one."""
+    """Make the sound of a trial, from 0, as a WAV file; all such files have the same size and header."""
     import soundfile
 
     chance = np.random.default_rng([seed, trial])
@@ -95,7 +95,7 @@ def synthesise(kind: str, seed: int, trial: int) -> bytes:
 
 
 def _draw_roles(seed: int) -> list[list[int]]:
-    """Return for each trial the roles of its intervals in order; 0 is the one that is asked for."""
+    """Return for each trial the roles of its intervals in order; 0 is the correct one."""
     chance = random.Random(f"headphones:{seed}")  # noqa: S311 - reproducible by its recorded seed
     return [chance.sample(range(INTERVALS), INTERVALS) for _ in range(TRIALS)]
 
@@ -108,7 +108,7 @@ def _make_tone(role: int, chance: np.random.Generator) -> Samples:
 
 
 def _make_noise(role: int, chance: np.random.Generator) -> Samples:
-    """Return a noise, alike in both ears; in role 0 its phase turns once around `_PITCH` in the right ear."""
+    """Return a noise that is the same in both ears; in role 0 its phase turns once around `_PITCH` in the right ear."""
     count = round(_INTERVAL * _RATE)
     spectrum = np.fft.rfft(chance.normal(0, _LEVEL, count))
     frequencies = np.fft.rfftfreq(count, 1 / _RATE)

@@ -1,7 +1,7 @@
 """The pages of one listener, and the valid answers to a page.
 
 A page shows its stimuli under letters; which system is behind a letter stays on the server. Answers are validated here,
-so nothing enters the tables that the page did not ask for.
+so only requested answers enter the tables.
 """
 
 import math
@@ -324,7 +324,7 @@ def find_attention_failures(design: Design, page: Page, answers: list[PageAnswer
 def build_williams_row(size: int, row: int) -> list[int]:
     """Return one row of a Latin square in which each element follows every other equally often (Williams 1949).
 
-    Over `size` rows every element stands once in every place, and over `size` rows (2 * `size` where that is odd) every
+    Over `size` rows every element is once in every place, and over `size` rows (2 * `size` if that is odd) every
     element follows every other equally often.
 
     Args:
@@ -338,11 +338,10 @@ def build_williams_row(size: int, row: int) -> list[int]:
 
 
 def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
-    """Choose the items of one listener, and for each how many listeners heard it before, in the order of hearing.
+    """Choose the items of one listener, and for each the number of earlier listeners, in playing order.
 
-    Each listener continues in the ring of items where the one before stopped, so that after any number of listeners the
-    numbers of hearings of two items differ by one at most. Listeners with the same items hear them in the orders of a
-    Latin square, one after the other.
+    Each listener continues in the ring of items where the previous one stopped, so the play counts of two items always
+    differ by one at most. Listeners with the same items hear them in the orders of a Latin square, one after the other.
 
     Args:
         slot: slot of the listener, from 0.
@@ -356,7 +355,7 @@ def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
 
 
 def choose_alternative(item: int, hearing: int, alternatives: int) -> int:
-    """Choose one of several alternatives (systems, pairs of systems) for the n-th hearing of an item.
+    """Choose one of several alternatives (systems, pairs of systems) for the n-th playing of an item.
 
     The hearings of an item go through all alternatives in turn, and so do the items of one listener.
     """

@@ -53,7 +53,7 @@ INSTRUCTIONS = {
 
 @dataclass(frozen=True)
 class Question:
-    """One question about a clip; `labels` begin at 1, and are empty if a number or free text is asked for."""
+    """One question about a clip; `labels` begin at 1, and are empty if the answer is a number or free text."""
 
     name: str
     text: str
@@ -185,7 +185,7 @@ STANDARDS = {
 
 
 def describe_scales(kind: str, scales: Sequence[str]) -> list[str]:
-    """Return for each scale of a test which standard it follows, with its labels; nothing if none is followed."""
+    """Return for each scale of a test the standard that it follows, with its labels; nothing if it follows none."""
     if kind == "mushra":
         return [f"scale: {STANDARDS[kind]}: {', '.join(BANDS)}"]
     return [f"scale {name}: {', '.join(SCALES[name].labels)} (1 to 5), as in {STANDARDS[name]}" for name in scales]

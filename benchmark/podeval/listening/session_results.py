@@ -145,7 +145,7 @@ def _count_headphones(session: Session, test: str) -> dict[str, int]:
 def read_session_marks(database: Database, test: str) -> list[Mark]:
     """Return all numeric answers of the finished, counted sessions; criteria have their page's rationale as comment.
 
-    The page of a pair's mark names both sides, `<item>: <A> | <B>`; the stimulus of an ABX mark is what X is.
+    The page of a pair's mark names both sides, `<item>: <A> | <B>`; the stimulus of an ABX mark is X.
 
     Raises:
         BadInput: there is no such test.
@@ -216,7 +216,7 @@ def read_session_answers(
 
 
 def count_demographics(database: Database, test: str) -> dict[str, Counter[str]]:
-    """Count what the listeners who finished and count say of themselves, by question and label.
+    """Count the statements about themselves of the finished listeners who count, by question and label.
 
     Raises:
         BadInput: there is no such test.
@@ -232,7 +232,7 @@ def count_demographics(database: Database, test: str) -> dict[str, Counter[str]]
 
 
 def list_failed_attention(database: Database, test: str) -> list[tuple[str, str]]:
-    """Return the failed attention checks as (listener, what was missed).
+    """Return the failed attention checks as pairs of the listener and the failure.
 
     Raises:
         BadInput: there is no such test.
@@ -269,12 +269,12 @@ def read_marks_by_test(database: Database) -> dict[str, list[Mark]]:
 
 
 def tabulate_marks_of_test(database: Database, test: str) -> list[dict[str, Any]]:
-    """Return the marks of a test as one tidy table, in the order of listeners and pages, as R and pandas take it.
+    """Return the marks of a test as one tidy table, in the order of listeners and pages, for R and pandas.
 
-    Sessions that were left out are in it too and say so in `counted`; unfinished ones are not.
+    Excluded sessions are also in it, marked in `counted`; unfinished ones are not.
 
-    The mark of a preference is of `stimulus` against `compared_with`, positive where the latter is better. The mark of
-    an ABX page is 1 for a right answer; `stimulus` is what X was, and `compared_with` the other one.
+    The mark of a preference is of `stimulus` against `compared_with`, positive if the latter is better. The mark of
+    an ABX page is 1 for a right answer; `stimulus` is X, and `compared_with` the other one.
 
     Raises:
         BadInput: there is no such test.

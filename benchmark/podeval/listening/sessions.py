@@ -27,7 +27,7 @@ from podeval.texts import write_sentence
 class SessionProgress:
     """The progress of a listener: the session's name, the number of saved pages, the code once it is finished.
 
-    Then `return_to` is the address of the panel that sent them, to which they go back after `return_seconds`.
+    Then `return_to` is the address of their panel, to which they return after `return_seconds`.
     """
 
     session: str
@@ -45,7 +45,7 @@ class SessionProgress:
 
 @dataclass(frozen=True)
 class AnsweredPage:
-    """A listener's answer to a page, as `listener_pages.validate_answer` takes it, and what they heard by letter."""
+    """A listener's answer to a page, in a form for `listener_pages.validate_answer`, and the heard shares by letter."""
 
     answer: Mapping[str, Any]
     heard: Mapping[str, float]
@@ -53,9 +53,9 @@ class AnsweredPage:
 
 @dataclass(frozen=True)
 class Shown:
-    """A page as its listener sees it; `stimuli` holds by letter a text, or the name by which the sound is requested.
+    """A page as its listener sees it; `stimuli` contains by letter a text, or the name of the sound.
 
-    A page of the kind `headphones` is the headphone check, and `check` says which.
+    A page of the kind `headphones` is the headphone check named in `check`.
     """
 
     kind: str
@@ -77,7 +77,7 @@ class Shown:
 class StimulusSource:
     """The sound behind a letter: a file, padded to `seconds` if given, or a sound of the headphone check.
 
-    `blind` says that no picture may be shown of it, for it would give the answer.
+    `blind` means that no picture of it may be shown, because it would reveal the answer.
     """
 
     audio: Path | None
@@ -87,7 +87,7 @@ class StimulusSource:
 
 
 def find_source(design: Design, row: ListeningSession, page: Page, letter: str) -> StimulusSource:
-    """Return what is played under a letter of a page, or under `reference` and `prompt`.
+    """Return the sound of a letter of a page, or of `reference` and `prompt`.
 
     Raises:
         BadInput: there is no such sound, or it is a text.
@@ -106,7 +106,7 @@ def find_source(design: Design, row: ListeningSession, page: Page, letter: str) 
 
 
 def find_longest(design: Design, page: Page) -> float:
-    """Return the length of the longest stimulus of a page in seconds, as far as the design says."""
+    """Return the length of the longest stimulus of a page in seconds, as far as the design states it."""
     return max(find_stimulus(design, page.item, name).duration for name in page.stimuli)
 
 
@@ -150,7 +150,7 @@ def show_demographics(design: Design, page: Page, number: int, of: int) -> Shown
 
 
 def read_answered_page(session: Session, row: ListeningSession, page: Page, kind: str) -> AnsweredPage | None:
-    """Return what was saved for a page, without names of systems; None if nothing was."""
+    """Return the saved answer to a page, without names of systems; None if there is none."""
     about = {"session": row.id, "page": page.id}
     ratings = session.scalars(select(ListeningRating).filter_by(**about).order_by(ListeningRating.number)).all()
     if not ratings:
@@ -224,7 +224,7 @@ def read_progress(session: Session, row: ListeningSession, design: Design) -> Se
 
 
 def end_session(row: ListeningSession, now: datetime) -> None:
-    """End a session, with a code of its own."""
+    """End a session with its own code."""
     row.completion_code = secrets.token_hex(5).upper()
     row.finished_at = now
 
@@ -232,7 +232,7 @@ def end_session(row: ListeningSession, now: datetime) -> None:
 def record_check(
     session: Session, row: ListeningSession, check: headphones.HeadphoneCheck, answer: Mapping[str, Any], now: datetime
 ) -> None:
-    """Record the answers to the headphone check, and what becomes of the person who fails it; the first answers stand.
+    """Record the answers to the headphone check, and the effect of failing it; the first answers count.
 
     Raises:
         BadInput: they are not answers to the check.
@@ -264,7 +264,7 @@ def record_check(
 
 
 def find_free_place(session: Session, design: Design) -> int:
-    """Return the next place; once all planned places are taken, one with the pages of a place that nobody finished."""
+    """Return the next place; once all planned places are taken, one with the pages of an unfinished place."""
     places = session.execute(
         select(ListeningSession.place, ListeningSession.finished_at, ListeningSession.standing).where(
             ListeningSession.test == design.id
@@ -280,10 +280,10 @@ def find_free_place(session: Session, design: Design) -> int:
 
 
 def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> dict[str, float]:
-    """Return the share heard of each stimulus, by system.
+    """Return the heard share of each stimulus, by system.
 
     Raises:
-        BadInput: a share is below what the test asks for, or not a share.
+        BadInput: a share is below the required one, or not a share.
     """
     by_stimulus: dict[str, float] = {}
     for letter, name in zip(page.letters, page.stimuli, strict=True):
@@ -302,7 +302,7 @@ def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> 
 
 
 def flag_attention(session: Session, session_id: str, page: Page, missed: list[str], now: datetime) -> None:
-    """Record the attention checks that were failed on a page, in place of those of an earlier answer to it."""
+    """Record the failed attention checks of a page, in place of those of an earlier answer to it."""
     about = f"page {page.id}: "
     earlier = (Flag.session == session_id, Flag.rule == ATTENTION, Flag.detail.startswith(about, autoescape=True))
     session.execute(delete(Flag).where(*earlier))
