@@ -39,10 +39,9 @@ class Completion(FactSheet):
 
     @model_validator(mode="after")
     def _leads_where_it_says(self) -> Self:
-        if self.panel and (self.address or self.hosts):
-            raise ValueError(f"{self.panel} has an address of its own; name a panel, or an address with its hosts")
-        if self.panel and self.code is None:
-            raise ValueError(f"{self.panel} identifies its listeners by the study's code; give it as code")
+        own = f"{self.panel} has an address of its own; name a panel, or an address with its hosts"
+        code = f"{self.panel} identifies its listeners by the study's code; give it as code"
+        self.refuse_if((self.panel and (self.address or self.hosts), own), (self.panel and self.code is None, code))
         if self.address is None:
             return self
         address = self.address
@@ -51,11 +50,16 @@ class Completion(FactSheet):
             host, port = parts.hostname, parts.port
         except ValueError:
             raise ValueError(f"{address} is not an address") from None
-        if parts.netloc != host or port is not None or host not in self.hosts:
-            raise ValueError(f"{address} leads to {parts.netloc}, which is not among the hosts that the design names")
-        if address.count("{code}") != 1 or address.count("{") != 1 or address.count("}") != 1:
-            raise ValueError(f"{address} has to hold {{code}} once, and no other braces")
-        return self
+        return self.refuse_if(
+            (
+                parts.netloc != host or port is not None or host not in self.hosts,
+                f"{address} leads to {parts.netloc}, which is not among the hosts that the design names",
+            ),
+            (
+                address.count("{code}") != 1 or address.count("{") != 1 or address.count("}") != 1,
+                f"{address} has to hold {{code}} once, and no other braces",
+            ),
+        )
 
     def code_for(self, own: str, screened_out: bool) -> str:
         """Return the code that a listener is shown: that of the study, or their own if it has none."""
