@@ -246,13 +246,11 @@ class Arena:
 
     def votes_goal(self) -> int | None:
         """Return how many counted votes the operator wants on each dimension; None if nothing is set."""
-        with self.database.reading() as session:
-            return operator_settings.read_votes_goal(session)
+        return self.database.read(operator_settings.read_votes_goal)
 
     def dimensions_by_protocol(self) -> dict[str, list[str]]:
         """Return, by protocol, the open dimensions that can be judged by it; a protocol without any is left out."""
-        with self.database.reading() as session:
-            return list_open_dimensions(session)
+        return self.database.read(list_open_dimensions)
 
     def erase(
         self, identity: str | None = None, *, pseudonym: str | None = None, account: tuple[str, str] | None = None
@@ -344,23 +342,19 @@ class Arena:
 
     def flags(self, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
         """Return the newest signals and decisions."""
-        with self.database.reading() as session:
-            return vote_review.list_flags(session, vote=vote, newest=newest)
+        return self.database.read(partial(vote_review.list_flags, vote=vote, newest=newest))
 
     def counts(self) -> vote_review.Counts:
         """Return the numbers of battles and votes."""
-        with self.database.reading() as session:
-            return vote_review.count_votes(session)
+        return self.database.read(vote_review.count_votes)
 
     def status(self) -> vote_review.Status:
         """Return the counts, and the current alarms."""
-        with self.database.reading() as session:
-            return vote_review.report_status(session, self.settings)
+        return self.database.read(partial(vote_review.report_status, settings=self.settings))
 
     def battles(self, dimension: str | None = None) -> pd.DataFrame:
         """Return the votes that ratings are computed from; see `ratings.build_rating_table`."""
-        with self.database.reading(one_state=False) as session:
-            return build_rating_table(session, dimension)
+        return self.database.read(partial(build_rating_table, dimension=dimension), one_state=False)
 
     def list_votes(self, *, dimension: str | None = None, **page: int) -> tuple[int, list[dict[str, Any]]]:
         """Return how many votes ratings are computed from, and a page of them; see `ratings.list_public_votes`."""

@@ -122,8 +122,7 @@ class BoardModeration:
 
     def trail(self, newest: int = 100) -> list[OperatorAction]:
         """Return the newest decisions, newest first."""
-        with self._database.reading() as session:
-            return operator_settings.read_trail(session, newest=newest)
+        return self._database.read(lambda session: operator_settings.read_trail(session, newest=newest))
 
     def _set_frozen(self, what: str, sentence: str, action: str, reason: str, by: str) -> None:
         if what not in operator_settings.FREEZABLE:

@@ -101,8 +101,7 @@ class HubRecord:
 
     def delete_taken_down(self) -> int:
         """Delete the results of taken-down submissions, from the repo's history too; return how many files."""
-        with self.queue.database.reading() as session:
-            taken_down = set(session.scalars(TAKEN_DOWN_IDS))
+        taken_down = set(self.queue.database.list_rows(TAKEN_DOWN_IDS))
         if not taken_down:
             return 0
         head, paths = self.results.files()
@@ -337,9 +336,8 @@ class Proposals:
         )
 
     def _read(self, condition: ColumnElement[bool]) -> list[HubProposal]:
-        with self.queue.database.reading() as session:
-            ordered = select(HubProposal).where(condition).order_by(HubProposal.submission, HubProposal.form)
-            return list(session.scalars(ordered))
+        ordered = select(HubProposal).where(condition).order_by(HubProposal.submission, HubProposal.form)
+        return self.queue.database.list_rows(ordered)
 
 
 def _match_proposal(waiting: HubProposal) -> list[ColumnElement[bool]]:

@@ -124,8 +124,7 @@ class Uploads:
         rows = self._rows(queue, token)
         if not rows:
             return not old
-        with queue.database.reading() as session:
-            taken_down = set(session.scalars(TAKEN_DOWN_IDS))
+        taken_down = set(queue.database.list_rows(TAKEN_DOWN_IDS))
         return any(
             row.state in OPEN or (row.state != "refused" and row.state_at > now - KEPT)
             for row in rows
@@ -134,9 +133,8 @@ class Uploads:
 
     def _rows(self, queue: Queue, token: str) -> list[SubmissionRow]:
         """List the submissions of an upload."""
-        with queue.database.reading() as session:
-            beside = session.scalars(select(SubmissionRow).where(SubmissionRow.place == str(self.folder)))
-            return [row for row in beside if row.document["source"].get("folder") == token]
+        beside = queue.database.list_rows(select(SubmissionRow).where(SubmissionRow.place == str(self.folder)))
+        return [row for row in beside if row.document["source"].get("folder") == token]
 
     def _list(self, owner: str) -> list[Upload]:
         """List a person's uploads, the last first."""
