@@ -42,7 +42,6 @@ from podeval.arena.settings import (
 )
 from podeval.arena.vote_integrity import judge
 from podeval.arena.vote_objects import VoteObjects
-from podeval.arena.voting import Acknowledgement, Ballot
 from podeval.errors import CodedSentence
 from podeval.store import operator_settings, pseudonyms
 from podeval.store.database import Database
@@ -217,7 +216,7 @@ class Arena:
                 raise ArenaRefused(EXPIRED, write_sentence("battle-lapsed"))
             return self._view(session, battle)
 
-    def vote(self, voter: str, ballot: Ballot) -> Acknowledgement:
+    def vote(self, voter: str, ballot: voting.Ballot) -> voting.Acknowledgement:
         """Record a vote; when this returns, it is on the disk (and in the bucket).
 
         The same ballot sent again gives the same acknowledgement.

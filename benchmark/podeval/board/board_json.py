@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from podeval import benchmarks
-from podeval.board import pictures, reported_elsewhere
+from podeval.board import pictures, reported_elsewhere, scene
 from podeval.board.columns import Cell, Column, Row, describe_reasons, read_object, to_number
 from podeval.board.item_results import choose_samples
 from podeval.board.runs_folder import Index, Key, RunsFolder, Sheet
@@ -96,12 +96,12 @@ def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Wor
         "protocols": _contents(settled, words),
         "cite": _citation(benchmark, words),
         "elsewhere": reported_elsewhere.describe_tables(benchmark, words) if view.profile == PAPER else [],
-        **describe_picture(settled, folder, words, to, pictures.PAGE),
+        **describe_picture(settled, folder, words, to, scene.PAGE),
     }
 
 
 def describe_picture(
-    settled: ResolvedView, folder: RunsFolder, words: Words, to: Addresses, size: pictures.PictureSize
+    settled: ResolvedView, folder: RunsFolder, words: Words, to: Addresses, size: scene.PictureSize
 ) -> dict[str, Any]:
     """Return the picture of a view, the others that there could be, and the columns that it could be of."""
     texts = words.texts["plot"] | {name: words[name] for name in ("breakdowns", "kinds", "standings")}

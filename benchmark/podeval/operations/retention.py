@@ -21,8 +21,7 @@ from podeval.errors import BadInput
 from podeval.files import append_line, lock_folder, read_shard, write_json, write_shard
 from podeval.runs.run_folder import SHARDS, SUPERSEDED, Output, RunFolder, list_shards, run_folders
 from podeval.store.database import Database
-from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaSystem, Battle, ListeningTest, list_audio
-from podeval.store.tables import ArenaOutput as Played
+from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, ArenaSystem, Battle, ListeningTest, list_audio
 
 VARIABLE = "PODEVAL_RUNS_GB"
 """Environment variable with the budget for the recordings of all runs in gigabytes; no limit where it is not set."""
@@ -121,14 +120,14 @@ def find_needed(database: Database, runs: Path, now: datetime | None = None) -> 
     """Return the recordings that battles can play or played a short while ago, and those of open listening tests."""
     recent = Battle.expires_at > (now or datetime.now(UTC)) - PLAYED_AFTER
     played = (
-        select(Played.audio, ArenaItem)
-        .join(ArenaSystem, Played.system == ArenaSystem.id)
-        .join(ArenaItem, Played.item == ArenaItem.id)
+        select(ArenaOutput.audio, ArenaItem)
+        .join(ArenaSystem, ArenaOutput.system == ArenaSystem.id)
+        .join(ArenaItem, ArenaOutput.item == ArenaItem.id)
         .where(
             or_(
-                Played.active & ArenaSystem.active & ArenaItem.active,
-                Played.id.in_(select(Battle.output_a).where(recent)),
-                Played.id.in_(select(Battle.output_b).where(recent)),
+                ArenaOutput.active & ArenaSystem.active & ArenaItem.active,
+                ArenaOutput.id.in_(select(Battle.output_a).where(recent)),
+                ArenaOutput.id.in_(select(Battle.output_b).where(recent)),
             )
         )
     )

@@ -138,7 +138,7 @@ class Database(AbstractContextManager["Database"]):
         with self.reading(one_state=one_state) as session:
             return work(session)
 
-    def list_rows(self, query: Select[tuple[Found]]) -> list[Found]:
+    def list_rows(self, query: Select[Found]) -> list[Found]:
         """Return the rows, or the values of one column, that a query selects."""
         with self.reading() as session:
             return list(session.scalars(query))

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from huggingface_hub import HfApi
 
 from podeval.errors import BadInput
 from podeval.hub import repo_info as hub
-from podeval.hub.repo_info import HEADER_MOST
 from podeval.submissions.benchmark_entries import TASKS, RunEntry, list_entries
 from podeval.submissions.rules import GateLimits, Refusal, SubmissionRefused, write_refusal
 from podeval.submissions.source_files import hash_folder, list_files, list_refusals
@@ -19,9 +20,6 @@ from podeval.systems.adapters.adapter import find_adapter
 from podeval.systems.adapters.snapshot import MODEL_TYPE, PATTERNS, REFUSED, VOICES_FILE, collect_keys
 from podeval.systems.submission import BuiltIn, Human, Model, Outputs, PinnedRepo, Submission
 from podeval.texts import write_sentence
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 CODE = (".py", ".pyc", ".pyd", ".so", ".dll", ".dylib", ".sh", ".bat", ".ps1", ".js", ".ipynb", ".exe", ".whl", ".jar")
 UNSAFE_WEIGHTS = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".msgpack", ".h5", ".joblib", ".npz", ".onnx")
@@ -70,7 +68,7 @@ class Gate:
     """
 
     limits: GateLimits = field(default_factory=GateLimits)
-    api: "HfApi | None" = None
+    api: HfApi | None = None
     local: bool = True
     data: Path | None = None
     uploads: Path | None = None
@@ -270,7 +268,7 @@ def _check_weights(repo: hub.RepoFacts) -> Iterator[Refusal]:
     for name, weights in repo.weights.items():
         size = repo.files[name]
         if weights is None:
-            most = HEADER_MOST // 2**20
+            most = hub.HEADER_MOST // 2**20
             yield write_refusal("safetensors", "weights-header-unreadable", file=name, most=most)
         elif not 0 <= size - weights.claimed - 8 <= 100 * 2**20:
             yield write_refusal("safetensors", "weights-of-other-size", file=name, size=size, claimed=weights.claimed)

@@ -26,7 +26,6 @@ from podeval.runs.run_folder import UPLOADS
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions import recordings_zip
 from podeval.submissions.queue import Queue
-from podeval.submissions.recordings_zip import RECORDINGS, REPORT
 from podeval.submissions.source_files import TOKEN, delete_upload, list_files
 from podeval.submissions.states import KEPT, OPEN, TAKEN_DOWN_IDS
 from podeval.texts import parse_sentence, write_sentence
@@ -164,7 +163,7 @@ class Uploads:
                 (incoming / "out").mkdir(parents=True)
             # Unpack, and believe of the report what is there.
             report = self._run(archive, incoming / "out")
-            unpacked = incoming / "out" / RECORDINGS
+            unpacked = incoming / "out" / recordings_zip.RECORDINGS
             sizes = list_files(unpacked) if unpacked.is_dir() else {}
             recordings = {name: float(report["recordings"][name]) for name in sizes}
             _take_ownership(unpacked)
@@ -201,7 +200,7 @@ class Uploads:
         limits = replace(BOX, wall_seconds=BOX.wall_seconds + archive.stat().st_size // _BYTES_A_SECOND)
         ended = sandbox.run(sandbox.SandboxSpec(command, out, [archive], limits, sandbox.ONE_THREAD, own=True))
         try:
-            path = out / REPORT
+            path = out / recordings_zip.REPORT
             if path.is_symlink() or path.stat().st_size > 8 * 2**20:
                 raise ValueError
             report: dict[str, Any] = json.loads(path.read_bytes())
