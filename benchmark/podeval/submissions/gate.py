@@ -151,7 +151,8 @@ class Gate:
             pinned = stated_base or PinnedRepo(repo=stated, revision=hub.resolve(stated, api=self.api))
             under = self._read_facts(pinned.repo, pinned.revision)
         except (SubmissionRefused, hub.NotThere, hub.NotReadable, ValueError) as error:
-            refusals.append(write_refusal("base", "base-unusable", repo=stated, problem=_shorten(error)))
+            problem = error.reason if isinstance(error, SubmissionRefused) else str(error)
+            refusals.append(write_refusal("base", "base-unusable", repo=stated, problem=problem))
             return None, None
         problems = [*check_repo(under, None, self.limits), *_check_weights(under)]
         if "adapter_config.json" in under.files:
@@ -339,10 +340,6 @@ def check_consent(source: Model | Outputs, files: Iterable[str] = ()) -> Iterato
 def _list_some(names: list[str]) -> str:
     listing = ", ".join(PurePosixPath(name).as_posix()[:80] for name in sorted(names)[:3])
     return listing + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def _shorten(error: BaseException) -> str:
-    return error.reason if isinstance(error, SubmissionRefused) else str(error)
 
 
 def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, ...]]:
