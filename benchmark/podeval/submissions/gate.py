@@ -14,7 +14,7 @@ from huggingface_hub import HfApi
 from podeval.errors import BadInput
 from podeval.hub import repo_info as hub
 from podeval.submissions.benchmark_entries import TASKS, RunEntry, list_entries
-from podeval.submissions.rules import GateLimits, Refusal, SubmissionRefused, write_refusal
+from podeval.submissions.rules import GateLimits, Refusal, SubmissionRefused, select_refusals, write_refusal
 from podeval.submissions.source_files import hash_folder, list_files, list_refusals
 from podeval.systems.adapters.adapter import find_adapter
 from podeval.systems.adapters.snapshot import MODEL_TYPE, PATTERNS, REFUSED, VOICES_FILE, collect_keys
@@ -107,10 +107,10 @@ class Gate:
             base, under = self._check_base(repo, source.base, refusals)
             parts += [under] if under else []
         else:
-            if source.base is not None:
-                refusals.append(write_refusal("base", "no-adapter-repo", repo=source.repo))
-            if "config.json" not in repo.files:
-                refusals.append(write_refusal("task", "no-config", repo=source.repo))
+            refusals += select_refusals(
+                (source.base is not None, "base", "no-adapter-repo", {"repo": source.repo}),
+                ("config.json" not in repo.files, "task", "no-config", {"repo": source.repo}),
+            )
         # Add up both.
         size = sum(size for part in parts for name, size in part.files.items() if name in part.weights)
         count = sum(weights.parameters for part in parts for weights in part.weights.values() if weights)
@@ -215,19 +215,21 @@ def _count_other_bytes(repo: hub.RepoFacts) -> int:
 
 def check_repo(repo: hub.RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
     """Check the rules that apply to models and to outputs."""
-    if repo.private:
-        yield write_refusal("readable", "repo-private", repo=repo.repo)
-    if repo.gated:
-        yield write_refusal("readable", "repo-gated", repo=repo.repo)
-    if not repo.on_main:
-        yield write_refusal("pinned", "commit-off-main", revision=repo.revision[:12], repo=repo.repo)
+    name, files, configs = repo.repo, len(repo.files), sum(map(hub.is_config, repo.files))
+    code = [file for file in repo.files if file.lower().endswith(CODE)]
+    yield from select_refusals(
+        (repo.private, "readable", "repo-private", {"repo": name}),
+        (repo.gated, "readable", "repo-gated", {"repo": name}),
+        (not repo.on_main, "pinned", "commit-off-main", {"revision": repo.revision[:12], "repo": name}),
+    )
     yield from _check_card(repo, licence)
-    if len(repo.files) > limits.files:
-        yield write_refusal("volume", "too-many-files", repo=repo.repo, count=len(repo.files), most=limits.files)
-    if (count := sum(map(hub.is_config, repo.files))) > hub.CONFIGS_MOST:
-        yield write_refusal("volume", "too-many-configs", repo=repo.repo, count=count, most=hub.CONFIGS_MOST)
-    if code := [name for name in repo.files if name.lower().endswith(CODE)]:
-        yield write_refusal("code", "repo-holds-code", repo=repo.repo, files=_list_some(code))
+    too_many = {"repo": name, "count": files, "most": limits.files}
+    too_many_configs = {"repo": name, "count": configs, "most": hub.CONFIGS_MOST}
+    yield from select_refusals(
+        (files > limits.files, "volume", "too-many-files", too_many),
+        (configs > hub.CONFIGS_MOST, "volume", "too-many-configs", too_many_configs),
+        (code, "code", "repo-holds-code", {"repo": name, "files": _list_some(code)}),
+    )
 
 
 def _check_card(repo: hub.RepoFacts, licence: str | None) -> Iterator[Refusal]:
@@ -257,10 +259,10 @@ def _check_weights(repo: hub.RepoFacts) -> Iterator[Refusal]:
     # The voices of one class of models are a pickle of tensors, which is looked at when it is fetched.
     opened = VOICES_FILE if isinstance(config, dict) and config.get("model_type") == MODEL_TYPE else ""
     unsafe = [name for name in repo.files if name.lower().endswith(UNSAFE_WEIGHTS) and name != opened]
-    if unsafe:
-        yield write_refusal("safetensors", "unsafe-weights", repo=repo.repo, files=_list_some(unsafe))
-    if not repo.weights:
-        yield write_refusal("safetensors", "no-weights", repo=repo.repo)
+    yield from select_refusals(
+        (unsafe, "safetensors", "unsafe-weights", {"repo": repo.repo, "files": _list_some(unsafe)}),
+        (not repo.weights, "safetensors", "no-weights", {"repo": repo.repo}),
+    )
     if len(repo.weights) > hub.SHARDS_MOST:
         yield write_refusal(
             "safetensors", "too-many-shards", repo=repo.repo, count=len(repo.weights), most=hub.SHARDS_MOST
