@@ -18,7 +18,7 @@ from fastapi.responses import Response, StreamingResponse
 from website import CurrentSite, Site, limit, write_system_address
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.board import pictures, reported_elsewhere
+from podeval.board import reported_elsewhere, scene
 from podeval.board.board_json import SCRIPT_TEXTS, Addresses, describe_board, describe_picture
 from podeval.board.downloads import make_tidy, render_badge
 from podeval.board.runs_folder import RunsFolder
@@ -106,7 +106,7 @@ def describe_view(site: Site, request: Request, part: str = "") -> tuple[dict[st
             return {"texts": texts, "nothing": [words["empty"], words["empty_how"], "podeval demo", where]}, True
         wish = _view(request)
         if part == "picture":
-            size = pictures.NARROW if request.query_params.get("width") == "narrow" else pictures.PAGE
+            size = scene.NARROW if request.query_params.get("width") == "narrow" else scene.PAGE
             return describe_picture(resolve_view(wish, index), folder, words, ADDRESSES, size), True
         return describe_board(wish, index, folder, words, ADDRESSES), True
     except BadInput as error:

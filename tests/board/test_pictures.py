@@ -21,7 +21,7 @@ TEXTS = read_texts(locate_hub_source("space") / "locale", "en", ("board",))["boa
 WORDS = TEXTS["plot"] | {"breakdowns": {"scenario": "scenario"}}
 
 
-def drawn(board: pd.DataFrame | Index, folder: RunsFolder, **wish: Any) -> pictures.Drawn:
+def drawn(board: pd.DataFrame | Index, folder: RunsFolder, **wish: Any) -> scene.Drawn:
     settled = resolve_view(BoardView(**wish), board)
     return pictures.draw(settled, order(settled), folder, WORDS, lambda column: column.title)
 

@@ -4,10 +4,9 @@
 reason for a refusal.
 """
 
-from podeval.arena.refusal import ArenaRefused
 from podeval.arena.served_battles import Audio, BattleSide, BattleView
 from podeval.arena.service import Arena
-from podeval.arena.settings import ArenaSettings
+from podeval.arena.settings import ArenaRefused, ArenaSettings
 from podeval.arena.voting import Acknowledgement, Ballot
 
 __all__ = [
@@ -27,7 +26,6 @@ __all__ = [
     "public_log",
     "ranking",
     "ratings",
-    "refusal",
     "service",
     "settings",
     "vote_objects",

@@ -18,7 +18,6 @@ from podeval.arena import vote_review
 from podeval.arena.service import Arena
 from podeval.errors import BadInput
 from podeval.store import operator_settings
-from podeval.store.operator_settings import validate_reason
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Vote
 from podeval.store.vote_counts import count_rated
 
@@ -60,7 +59,7 @@ class ArenaModeration:
         Raises:
             BadInput: there is no such vote, or no reason or name is given.
         """
-        self._arena.decide(vote, "counted" if counted else "excluded", validate_reason(reason), by)
+        self._arena.decide(vote, "counted" if counted else "excluded", operator_settings.validate_reason(reason), by)
 
     def count_voter(self, voter: str, counted: bool, reason: str, by: str) -> int:
         """Exclude all votes of a voter from the public rating, or include them again; return how many changed.
@@ -68,7 +67,7 @@ class ArenaModeration:
         Raises:
             BadInput: nobody with that pseudonym voted, or no reason or name is given.
         """
-        standing, reason = "counted" if counted else "excluded", validate_reason(reason)
+        standing, reason = "counted" if counted else "excluded", operator_settings.validate_reason(reason)
         now = self._clock()
 
         def change(session: Session) -> list[str]:
@@ -128,7 +127,7 @@ class ArenaModeration:
 
     def _carry_out(self, action: str, subject: str, reason: str, by: str, change: Callable[[Session], Found]) -> Found:
         """Carry out a decision and note it on the trail, both or neither; it applies to the next battle."""
-        reason = validate_reason(reason)
+        reason = operator_settings.validate_reason(reason)
 
         def work(session: Session) -> Found:
             done = change(session)

@@ -17,17 +17,6 @@ from sqlalchemy.orm import Session
 from podeval.arena import vote_review, voting
 from podeval.arena.matchmaking import Matchmaker, list_open_dimensions
 from podeval.arena.ratings import build_rating_table, list_public_votes
-from podeval.arena.refusal import (
-    CLOSED,
-    EXPIRED,
-    FOREIGN,
-    FORGED,
-    INVALID,
-    NOTHING_LEFT,
-    REPLAYED,
-    UNKNOWN,
-    ArenaRefused,
-)
 from podeval.arena.served_battles import (
     CACHED,
     CACHED_SECONDS,
@@ -38,10 +27,21 @@ from podeval.arena.served_battles import (
     make_view,
     reopen_battle,
 )
-from podeval.arena.settings import PROTOCOLS, ArenaSettings
+from podeval.arena.settings import (
+    CLOSED,
+    EXPIRED,
+    FOREIGN,
+    FORGED,
+    INVALID,
+    NOTHING_LEFT,
+    PROTOCOLS,
+    REPLAYED,
+    UNKNOWN,
+    ArenaRefused,
+    ArenaSettings,
+)
 from podeval.arena.vote_integrity import judge
 from podeval.arena.vote_objects import VoteObjects
-from podeval.arena.voting import Acknowledgement, Ballot
 from podeval.errors import CodedSentence
 from podeval.store import operator_settings, pseudonyms
 from podeval.store.database import Database
@@ -217,7 +217,7 @@ class Arena:
                 raise ArenaRefused(EXPIRED, write_sentence("battle-lapsed"))
             return self._view(session, battle)
 
-    def vote(self, voter: str, ballot: Ballot) -> Acknowledgement:
+    def vote(self, voter: str, ballot: voting.Ballot) -> voting.Acknowledgement:
         """Record a vote; when this returns, it is on the disk (and in the bucket).
 
         The same ballot sent again gives the same acknowledgement.
@@ -247,13 +247,11 @@ class Arena:
 
     def votes_goal(self) -> int | None:
         """Return the number of counted votes that the operator wants on each dimension; None if not set."""
-        with self.database.reading() as session:
-            return operator_settings.read_votes_goal(session)
+        return self.database.read(operator_settings.read_votes_goal)
 
     def dimensions_by_protocol(self) -> dict[str, list[str]]:
         """Return, by protocol, the open dimensions that can be judged in it; a protocol without any is left out."""
-        with self.database.reading() as session:
-            return list_open_dimensions(session)
+        return self.database.read(list_open_dimensions)
 
     def erase(
         self, identity: str | None = None, *, pseudonym: str | None = None, account: tuple[str, str] | None = None
@@ -345,23 +343,19 @@ class Arena:
 
     def flags(self, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
         """Return the newest signals and decisions."""
-        with self.database.reading() as session:
-            return vote_review.list_flags(session, vote=vote, newest=newest)
+        return self.database.read(partial(vote_review.list_flags, vote=vote, newest=newest))
 
     def counts(self) -> vote_review.Counts:
         """Return the numbers of battles and votes."""
-        with self.database.reading() as session:
-            return vote_review.count_votes(session)
+        return self.database.read(vote_review.count_votes)
 
     def status(self) -> vote_review.Status:
         """Return the counts, and the current alarms."""
-        with self.database.reading() as session:
-            return vote_review.report_status(session, self.settings)
+        return self.database.read(partial(vote_review.report_status, settings=self.settings))
 
     def battles(self, dimension: str | None = None) -> pd.DataFrame:
         """Return the votes that ratings are computed from; see `ratings.build_rating_table`."""
-        with self.database.reading(one_state=False) as session:
-            return build_rating_table(session, dimension)
+        return self.database.read(partial(build_rating_table, dimension=dimension), one_state=False)
 
     def list_votes(self, *, dimension: str | None = None, **page: int) -> tuple[int, list[dict[str, Any]]]:
         """Return how many votes ratings are computed from, and a page of them; see `ratings.list_public_votes`."""

@@ -83,8 +83,7 @@ class VoteObjects:
 
         The bucket is read before anything is written: no other writer waits for a slow mount.
         """
-        with database.reading() as session:
-            erasures = {record.voter: record for record in read_erasure_records(session)}
+        erasures = {record.voter: record for record in database.read(lambda s: list(read_erasure_records(s)))}
         kept = {record.voter: record for record in self._read("erased/*.json", ErasureRecord)}
         erased = (kept | erasures).values()
         for erasure in erased:

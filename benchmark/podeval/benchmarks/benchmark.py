@@ -112,13 +112,13 @@ class Split(FactSheet):
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
-        if (self.file is None) == (self.config is None):
-            raise ValueError(f"the split {self.name} needs either a file or a config of the dataset")
-        if self.file and not self.revision:
-            raise ValueError(f"the split {self.name} does not pin its file")
-        if (self.scripts and not self.file) or (self.voices and not self.scripts):
-            raise ValueError(f"the split {self.name} has scripts without a file of items, or voices without scripts")
-        return self
+        start = f"the split {self.name}"
+        return self.refuse_if(
+            ((self.file is None) == (self.config is None), f"{start} needs either a file or a config of the dataset"),
+            (self.file and not self.revision, f"{start} does not pin its file"),
+            (self.scripts and not self.file, f"{start} has scripts without a file of items"),
+            (self.voices and not self.scripts, f"{start} has voices without scripts"),
+        )
 
     @property
     def content(self) -> str | None:
@@ -220,38 +220,38 @@ class Benchmark(FactSheet):
 
     @model_validator(mode="after")
     def _refers_to_what_it_declares(self) -> Self:
-        tracks = {track.name for track in self.tracks}
-        # Tracks that splits and dimensions name.
+        tracks, splits = [track.name for track in self.tracks], [split.name for split in self.splits]
+        dimensions = [dimension.name for dimension in self.dimensions]
+        columns = {column for dimension in self.dimensions for column in dimension.columns}
+        # What each part names: tracks, profiles, columns.
         parts_with_tracks: tuple[Split | Dimension, ...] = (*self.splits, *self.dimensions)
         for part in parts_with_tracks:
-            if unknown := set(part.tracks) - tracks:
+            if unknown := {*part.tracks}.difference(tracks):
                 raise ValueError(f"{part.name} names tracks that are not declared: {', '.join(sorted(unknown))}")
-        # What dimensions need: profiles, their main column, the ceiling, their splits.
         for dimension in self.dimensions:
             require_profiles(dimension.name, dimension.profiles)
             if dimension.main not in dimension.columns:
                 raise ValueError(f"main column {dimension.main} is not among those of {dimension.name}")
-        if self.wer_ceiling is None and any(dimension.needs_accurate_speech for dimension in self.dimensions):
-            raise ValueError("a dimension needs accurate speech, but there is no wer_ceiling to define it")
-        splits = {split.name for split in self.splits}
-        parts_with_splits: tuple[Dimension | Breakdown, ...] = (*self.dimensions, *self.breakdowns)
-        references = {name for part in parts_with_splits for name in part.splits}
-        if unknown := references - splits:
-            names = ", ".join(sorted(unknown))
-            raise ValueError(f"a dimension or breakdown names splits that are not declared: {names}")
-        # Columns that guards are, and composites are made of.
-        columns = {column for dimension in self.dimensions for column in dimension.columns}
-        if unknown := {dimension.guard for dimension in self.dimensions if dimension.guard} - columns:
-            raise ValueError(f"a dimension is guarded by a column that is not measured: {', '.join(sorted(unknown))}")
         for composite in self.composites:
             if unknown := {*composite.columns} - columns:
                 raise ValueError(f"{composite.name} is made of columns that are not measured: {sorted(unknown)}")
-        # Names are unique within each kind of part.
-        named_parts: tuple[tuple[Track | Split | Dimension, ...], ...] = (self.tracks, self.splits, self.dimensions)
-        for parts in named_parts:
-            if len({part.name for part in parts}) < len(parts):
-                raise ValueError("two tracks, splits or dimensions share a name")
-        return self
+        # What they have in common.
+        parts_with_splits: tuple[Dimension | Breakdown, ...] = (*self.dimensions, *self.breakdowns)
+        no_splits = sorted({name for part in parts_with_splits for name in part.splits}.difference(splits))
+        no_guards = sorted({dimension.guard for dimension in self.dimensions if dimension.guard} - columns)
+        needs_ceiling = any(dimension.needs_accurate_speech for dimension in self.dimensions)
+        return self.refuse_if(
+            (
+                needs_ceiling and self.wer_ceiling is None,
+                "a dimension needs accurate speech, but there is no wer_ceiling to define it",
+            ),
+            (no_splits, f"a dimension or breakdown names splits that are not declared: {', '.join(no_splits)}"),
+            (no_guards, f"a dimension is guarded by a column that is not measured: {', '.join(no_guards)}"),
+            (
+                any(len({*names}) < len(names) for names in (tracks, splits, dimensions)),
+                "two tracks, splits or dimensions share a name",
+            ),
+        )
 
     def split(self, name: str) -> Split:
         """Return the split of that name.

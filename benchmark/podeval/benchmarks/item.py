@@ -78,13 +78,13 @@ class SpokenScript(FactSheet):
 
     @model_validator(mode="after")
     def _names_who_speaks(self) -> "SpokenScript":
-        names, speaking = [speaker.name for speaker in self.speakers], {turn.speaker for turn in self.turns}
-        if len(set(names)) < len(names) or set(names) != speaking:
-            raise ValueError(f"{self.id} names {', '.join(names)}, and {', '.join(sorted(speaking))} speak")
-        texts = ["", *(turn.text for turn in self.turns)]
-        if stray := [turn for turn, last in zip(self.turns, texts, strict=False) if not last.endswith(turn.overlap)]:
-            raise ValueError(f"{self.id} has a turn over {stray[0].overlap!r}, which does not end the one before it")
-        return self
+        names, speaking = [speaker.name for speaker in self.speakers], sorted({turn.speaker for turn in self.turns})
+        pairs = zip(self.turns, ["", *(turn.text for turn in self.turns)], strict=False)
+        stray = next((turn.overlap for turn, last in pairs if not last.endswith(turn.overlap)), None)
+        return self.refuse_if(
+            (sorted(names) != speaking, f"{self.id} names {', '.join(names)}, and {', '.join(speaking)} speak"),
+            (stray, f"{self.id} has a turn over {stray!r}, which does not end the one before it"),
+        )
 
     @property
     def script(self) -> Script:

@@ -3,7 +3,7 @@
 import hashlib
 from importlib import resources
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +16,17 @@ class FactSheet(BaseModel):
     """Base class of immutable records that reject undeclared fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def refuse_if(self, *faults: tuple[object, str]) -> Self:
+        """Return the record if no fault is true; each comes with the sentence that says it.
+
+        Raises:
+            ValueError: a fault is true; the sentence of the first.
+        """
+        for is_there, sentence in faults:
+            if is_there:
+                raise ValueError(sentence)
+        return self
 
 
 class PinnedFile(FactSheet):

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from podeval import benchmarks
-from podeval.board import pictures, reported_elsewhere
+from podeval.board import pictures, reported_elsewhere, scene
 from podeval.board.columns import Cell, Column, Row, describe_reasons, read_object, to_number
 from podeval.board.item_results import choose_samples
 from podeval.board.runs_folder import Index, Key, RunsFolder, Sheet
@@ -77,14 +77,14 @@ def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Wor
     printed = _resolve_printed(settled, wish, index)
     columns = _join_columns(settled, printed)
     rows = _rows(settled, printed, columns, choose_samples(folder, settled.view.board, settled.view.profile), words, to)
-    view = settled.view
-    benchmark = view.board.partition("/")[0]
+    view, benchmark = settled.view, settled.view.board.partition("/")[0]
+    groups = dict.fromkeys([*settled.choices.groups, *(printed.choices.groups if printed else ())])
     return {
         "place": {name: getattr(view, name) for name in PLACE},
         "texts": {name: words[name] for name in SCRIPT_TEXTS},
         "notices": _notices(settled, wish, words),
         "boards": [[value, write_board_name(label)] for label, value in settled.choices.boards],
-        "dimensions": _dimensions(settled, printed, words),
+        "dimensions": [[name, words.dimension(name)] for name in (OVERVIEW, *groups, EVERYTHING)],
         "where": " · ".join((write_board_name(settled.title), words.profile(view.profile), words.slice(view.slice))),
         "fields": _fields(settled, printed, columns, rows, words),
         "columns": [_column(column, words) for column in columns],
@@ -92,17 +92,17 @@ def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Wor
         "rows": rows,
         "legend": words["legend_paper" if view.profile == PAPER else "legend"],
         "footing": _footing(settled, words),
-        "correction": _correction(settled, words),
+        "correction": [words["correct_column"], ""] if view.correction else [words["correct_view"], BY_VIEW],
         "protocol_ids": list(dict.fromkeys(settled.protocols[column.metric] for column in settled.columns)),
         "protocols": _contents(settled, words),
         "cite": _citation(benchmark, words),
         "elsewhere": reported_elsewhere.describe_tables(benchmark, words) if view.profile == PAPER else [],
-        **describe_picture(settled, folder, words, to, pictures.PAGE),
+        **describe_picture(settled, folder, words, to, scene.PAGE),
     }
 
 
 def describe_picture(
-    settled: ResolvedView, folder: RunsFolder, words: Words, to: Addresses, size: pictures.PictureSize
+    settled: ResolvedView, folder: RunsFolder, words: Words, to: Addresses, size: scene.PictureSize
 ) -> dict[str, Any]:
     """Return the picture of a view, the other possible pictures, and the columns that it can show."""
     texts = words.texts["plot"] | {name: words[name] for name in ("breakdowns", "kinds", "standings")}
@@ -289,12 +289,6 @@ def _notices(settled: ResolvedView, wish: BoardView, words: Words) -> list[str]:
     ]
 
 
-def _dimensions(settled: ResolvedView, printed: ResolvedView | None, words: Words) -> list[list[str]]:
-    """The overview, every group of dimensions, and all columns, by name."""
-    groups = dict.fromkeys([*settled.choices.groups, *(printed.choices.groups if printed else ())])
-    return [[name, words.dimension(name)] for name in (OVERVIEW, *groups, EVERYTHING)]
-
-
 def _fields(
     settled: ResolvedView,
     printed: ResolvedView | None,
@@ -354,12 +348,6 @@ def _footing(settled: ResolvedView, words: Words) -> str:
     corrected = corrected.format(columns=settled.ranked_columns, expected=f"{settled.expected_false:.2g}")
     few = " " + str(words["footing_few"]) if fewest < FEW_DRAWS else ""
     return f"{str(words['footing']).format(counted)} {corrected}{few}"
-
-
-def _correction(settled: ResolvedView, words: Words) -> list[str]:
-    """The other way of correcting ranks: in words, and its value in the address."""
-    other = "" if settled.view.correction else BY_VIEW
-    return [str(words["correct_view" if other else "correct_column"]), other]
 
 
 def _contents(settled: ResolvedView, words: Words) -> dict[str, Any]:

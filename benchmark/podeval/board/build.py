@@ -23,6 +23,7 @@ from podeval.hub_sources import locate_hub_source
 from podeval.metrics import catalogue
 from podeval.metrics.battle_log import JudgedLog, read_judged_logs
 from podeval.metrics.protocol import Protocol
+from podeval.runs import reliability
 from podeval.runs.board_tables import (
     ALONE,
     BOARD,
@@ -35,8 +36,6 @@ from podeval.runs.board_tables import (
     place_on_board,
     write_table,
 )
-from podeval.runs.reliability import DIMENSION, read_reliability
-from podeval.runs.reliability import NAME as RELIABILITY
 from podeval.runs.run_folder import run_folders
 from podeval.stats.bradley_terry import NEEDED, rate
 from podeval.systems.submission import Reported, ReportedFigure, Submission
@@ -210,15 +209,15 @@ def _rating_rows(log: JudgedLog, runs: Iterable[Run]) -> Iterable[BoardRow]:
 def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
     """The mean over the seeds of each run, and the worst of them; shown without ranks."""
     for run in runs:
-        figures = read_reliability(run.folder, run.summary.profile)
+        figures = reliability.read_reliability(run.folder, run.summary.profile)
         if figures is None:
             continue
-        content = {"metric": RELIABILITY, "parameters": {"seeds": len(figures.seeds)}, "parts": figures.protocols}
+        content = {"metric": reliability.NAME, "parameters": {"seeds": len(figures.seeds)}, "parts": figures.protocols}
         for name, value in figures.figures.items():
             yield BoardRow(
                 **_describe_run(run),
-                dimension=DIMENSION,
-                metric=RELIABILITY,
+                dimension=reliability.DIMENSION,
+                metric=reliability.NAME,
                 key=name,
                 protocol=figures.protocol,
                 slice="",

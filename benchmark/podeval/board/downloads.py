@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from podeval.board import pictures
+from podeval.board import scene
 from podeval.board.board_json import Addresses, describe_board, describe_picture
 from podeval.board.build import build
 from podeval.board.columns import format_standing, to_number
@@ -230,7 +230,7 @@ def _describe_still(wish: BoardView, index: Index, folder: RunsFolder, words: Wo
     drawn = {}
     for plot, _ in overview["plots"]:
         settled = resolve_view(BoardView(board=wish.board, profile=wish.profile, plot=plot), index)
-        drawn[plot] = describe_picture(settled, folder, words, to, pictures.PAGE)["picture"]
+        drawn[plot] = describe_picture(settled, folder, words, to, scene.PAGE)["picture"]
     return data | {"plot": overview["plot"], "plots": overview["plots"], "still": {"pictures": drawn}}
 
 

@@ -21,7 +21,10 @@ from podeval.board.item_results import read_item_values
 from podeval.board.runs_folder import Key, RunsFolder
 from podeval.board.scene import (
     FEWEST_AXES,
+    NARROW,
+    Drawn,
     Picture,
+    PictureSize,
     Point,
     Scene,
     choose_radar_axes,
@@ -30,10 +33,6 @@ from podeval.board.scene import (
     has_radar,
     locate,
 )
-from podeval.board.scene import NARROW as NARROW
-from podeval.board.scene import PAGE as PAGE
-from podeval.board.scene import Drawn as Drawn
-from podeval.board.scene import PictureSize as PictureSize
 from podeval.board.view import PLOTS, ResolvedView
 from podeval.plots.charts import (
     LEFT,

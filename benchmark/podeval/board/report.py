@@ -170,7 +170,8 @@ def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> 
         sources=tuple(dict.fromkeys(filter(None, rows["source"].astype(str)))),
         updated=str(rows["created"].max()),
         stated=stated,
-        links=_links(row.get("links", "{}")),
+        # Only what a page may lead to.
+        links={name: url for name, url in read_object(row.get("links")).items() if str(url).startswith("https://")},
     )
 
 
@@ -262,11 +263,6 @@ def _missing(scores: BoardScores, protocols: Mapping[str, str]) -> tuple[Missing
 def _papers(columns: Iterable[Column]) -> tuple[str, ...]:
     declared = (find_declaration(of.metric) for of in order_columns(columns))
     return tuple(dict.fromkeys(one.paper for one in declared if one and one.name in catalogue.NAMES))
-
-
-def _links(text: Any) -> dict[str, str]:
-    """Return the addresses of a document to which a page may link."""
-    return {name: link for name, link in read_object(text).items() if str(link).startswith("https://")}
 
 
 def report_runs(

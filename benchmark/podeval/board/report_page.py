@@ -161,14 +161,11 @@ def build_chapter(
         "breakdowns": _tabulate_groups(chapter, texts),
         "items": _tabulate_items(chapter, texts, link),
         "missing": _tabulate_missing(chapter, texts),
-        "protocols": _describe_protocols(chapter, words),
+        "protocols": [
+            Text(words["protocols_about"]),
+            Protocols([describe_protocol(get_title(metric), content) for metric, content in chapter.protocols.items()]),
+        ],
     }
-
-
-def _describe_protocols(chapter: Chapter, words: Texts) -> list[Part]:
-    """Describe how the values of a chapter were made."""
-    protocols = [describe_protocol(get_title(metric), content) for metric, content in chapter.protocols.items()]
-    return [Text(words["protocols_about"]), Protocols(protocols)]
 
 
 def explain_method(report: SystemReport, words: Texts) -> list[Part]:

@@ -11,8 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from podeval.benchmarks.records import FactSheet
 from podeval.board.columns import ARROWS, get_column
 from podeval.board.words import Words
 from podeval.metrics import catalogue
@@ -22,11 +21,7 @@ FIGURES = Path(__file__).with_suffix(".csv")
 SOURCES = Path(__file__).with_suffix(".yaml")
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class FigureSource(_Record):
+class FigureSource(FactSheet):
     """The source of printed figures: author, date, table, address, and its own protocol."""
 
     id: str
@@ -44,7 +39,7 @@ class FigureSource(_Record):
     """Statements of the source about its material, models and units, by language of the site."""
 
 
-class ElsewhereFigure(_Record):
+class ElsewhereFigure(FactSheet):
     """One printed figure. `value` and `spread` contain the printed characters, because one is printed as "below 1%"."""
 
     source: str
@@ -63,7 +58,7 @@ class ElsewhereFigure(_Record):
     note: str
 
 
-class PrintedColumn(_Record):
+class PrintedColumn(FactSheet):
     """A measure of a source on a part of its material."""
 
     group: str
@@ -84,7 +79,7 @@ class PrintedColumn(_Record):
         return catalogue.get(self.module).title if self.module else ""
 
 
-class PrintedTable(_Record):
+class PrintedTable(FactSheet):
     """The figures of one source: a row a system, in the order of the print."""
 
     source: FigureSource

@@ -20,14 +20,12 @@ import yaml
 from podeval import __version__, benchmarks
 from podeval.board import downloads, every_eval_ever
 from podeval.board.build import write_tables
-from podeval.board.downloads import write_site
 from podeval.board.reported_elsewhere import list_rows
 from podeval.board.view import FALSE_COLUMNS
 from podeval.errors import BadInput
 from podeval.files import write_whole
 from podeval.hub import eval_results
 from podeval.hub.commits import HUB_PARQUET
-from podeval.hub.eval_results import HubFigure
 from podeval.hub_sources import locate_hub_source
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS, read_table
 from podeval.runs.hub_figures import list_hub_figures, list_summaries
@@ -215,7 +213,7 @@ def _escape(text: str) -> str:
     return re.sub(r"([&%$#_{}])", r"\\\1", text.replace("\\", "/"))
 
 
-def _figures(run: RunFolder, profile: str | None) -> Sequence[HubFigure]:
+def _figures(run: RunFolder, profile: str | None) -> Sequence[eval_results.HubFigure]:
     figures = [figure for summary in list_summaries(run, profile) for figure in list_hub_figures(summary)]
     if not figures:
         raise BadInput(f"no dimension of {run.path} is complete, so there is no figure that the Hub could list")
@@ -384,7 +382,7 @@ FORMS: Mapping[str, ResultForm] = {
     "parquet": ResultForm(partial(_write_table, ending="parquet"), of_all=True),
     "dataset": ResultForm(_write_dataset, of_all=True),
     "open-tts": ResultForm(lambda e: [downloads.write_columns(_read_tables(e.runs)["results"], e.out)], of_all=True),
-    "site": ResultForm(lambda export: map(str, write_site(export.runs, export.out)), of_all=True),
+    "site": ResultForm(lambda export: map(str, downloads.write_site(export.runs, export.out)), of_all=True),
     "every-eval-ever": ResultForm(_write_every_eval_ever),
     "papers-with-code": ResultForm(
         lambda e: [render_evaluation_tables(e.chosen, e.profile) if e.chosen else render_printed_tables()],

@@ -43,16 +43,11 @@ def call_with_retries(call: Callable[[], Answer], *, tries: int = TRIES, also: C
     tried_enough = stop_after_attempt(tries)
     retrying = Retrying(
         retry=retry_if_exception(lambda error: is_transient(error) or _status(error) in also),
-        stop=lambda state: tried_enough(state) or _asks_too_much(state),
+        stop=lambda state: tried_enough(state) or (read_retry_after(_error_of(state)) or 0.0) > LONGEST_PAUSE,
         wait=_pause_after,
         retry_error_callback=_give_up,
     )
     return retrying(call)
-
-
-def _asks_too_much(state: RetryCallState) -> bool:
-    """Return whether the Hub asks for a longer wait than is acceptable."""
-    return (read_retry_after(_error_of(state)) or 0.0) > LONGEST_PAUSE
 
 
 def _pause_after(state: RetryCallState) -> float:

@@ -73,9 +73,7 @@ class Stimulus(FactSheet):
 
     @model_validator(mode="after")
     def _something(self) -> Self:
-        if (self.audio is None) == (self.text is None):
-            raise ValueError("is either audio or text")
-        return self
+        return self.refuse_if(((self.audio is None) == (self.text is None), "is either audio or text"))
 
     @property
     def duration(self) -> float:
@@ -115,11 +113,13 @@ class OwnQuestion(FactSheet):
 
     @model_validator(mode="after")
     def _can_be_answered(self) -> Self:
-        if len(self.labels) == 1:
-            raise ValueError("has one label, so there is nothing to choose")
-        if (self.reason or self.choice) and not self.labels:
-            raise ValueError("asks for the reason of a mark or for a choice, and has no labels to mark it by")
-        return self
+        return self.refuse_if(
+            (len(self.labels) == 1, "has one label, so there is nothing to choose"),
+            (
+                (self.reason or self.choice) and not self.labels,
+                "asks for the reason of a mark or for a choice, and has no labels to mark it by",
+            ),
+        )
 
     @property
     def asked(self) -> questionnaire.Question:
@@ -167,69 +167,80 @@ class Design(FactSheet):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        # Names must be unique.
-        if len(set(self.systems)) < len(self.systems):
-            raise ValueError("a system is named twice")
-        if {HIGH, LOW} & set(self.systems):
-            raise ValueError(f"{HIGH} and {LOW} are the anchors' names; give them as high and low of each item")
-        if len({item.id for item in self.items}) < len(self.items):
-            raise ValueError("two items have the same id")
-        # Items and questions must fit the kind of test.
-        for item in self.items:
-            self._check(item)
-        if self.kind in PAIRED and len(self.systems) < 2:
-            raise ValueError("a comparison in pairs needs at least two systems")
-        if self.trials > 1 and self.kind != "abx":
-            raise ValueError(f"a {self.kind} test has one page for each item; trials are of an abx test")
-        if self.each and self.kind not in SPREAD:
-            raise ValueError(f"each: all is for {', '.join(SPREAD)}; a {self.kind} test does without")
-        self._check_headphones()
-        if unknown := [name for name in self.scales if name not in questionnaire.SCALES]:
-            raise ValueError(f"there is no scale {unknown[0]!r}; choose from {', '.join(questionnaire.SCALES)}")
-        if (self.kind == "mos") != bool(self.scales):
-            raise ValueError("a mos test names its scales, and no other kind has any")
-        if self.questions and self.kind != "questionnaire":
-            raise ValueError(f"a {self.kind} test has no questions of its own; use a questionnaire")
-        for questions in (self.questions, self.demographics):
-            if len({question.name for question in questions}) < len(questions):
-                raise ValueError("two questions have the same name")
-        if self.demographics and not any(question.labels for question in self.demographics):
-            raise ValueError("the demographics need a question with labels, which shows that their page was answered")
-        if any(item.id == ABOUT for item in self.items):
-            raise ValueError(f"{ABOUT} is the page of the demographics; give the item another id")
+        kind, minutes, items_each = self.kind, self.minutes or 0.0, self.items_each or 1
+        unknown = next((name for name in self.scales if name not in questionnaire.SCALES), None)
+        names = [[one.name for one in questions] for questions in (self.questions, self.demographics)]
+        labelled = any(question.labels for question in self.demographics)
+        self.refuse_if(
+            (len({*self.systems}) < len(self.systems), "a system is named twice"),
+            (
+                {HIGH, LOW} & {*self.systems},
+                f"{HIGH} and {LOW} are the anchors' names; give them as high and low of each item",
+            ),
+            (len({item.id for item in self.items}) < len(self.items), "two items have the same id"),
+            *(fault for item in self.items for fault in self._check(item)),
+            (kind in PAIRED and len(self.systems) < 2, "a comparison in pairs needs at least two systems"),
+            (self.trials > 1 and kind != "abx", f"a {kind} test has one page for each item; trials are of an abx test"),
+            (self.each and kind not in SPREAD, f"each: all is for {', '.join(SPREAD)}; a {kind} test does without"),
+            *self._check_headphones(),
+            (unknown, f"there is no scale {unknown!r}; choose from {', '.join(questionnaire.SCALES)}"),
+            ((kind == "mos") != bool(self.scales), "a mos test names its scales, and no other kind has any"),
+            (
+                self.questions and kind != "questionnaire",
+                f"a {kind} test has no questions of its own; use a questionnaire",
+            ),
+            (any(len({*group}) < len(group) for group in names), "two questions have the same name"),
+            (
+                self.demographics and not labelled,
+                "the demographics need a question with labels, which shows that their page was answered",
+            ),
+            (self._has_item(ABOUT), f"{ABOUT} is the page of the demographics; give the item another id"),
+        )
         # A listener must be able to finish within the time.
+        time = f"about {self.estimate(items_each):.0f} minutes for {items_each} items, and the test should take"
         fitting = self.fitting
-        if fitting < 1 or (self.items_each or 1) > fitting:
-            raise ValueError(
-                f"a listener would take about {self.estimate(self.items_each or 1):.0f} minutes for "
-                f"{self.items_each or 1} items, and the test should take {self.minutes:g}; {fitting} items would fit"
-            )
-        return self
+        return self.refuse_if(
+            (fitting < items_each, f"a listener would take {time} {minutes:g}; {fitting} items would fit")
+        )
 
-    def _check(self, item: DesignItem) -> None:
+    def _check(self, item: DesignItem) -> list[tuple[object, str]]:
         missing = [system for system in self.systems if system not in item.stimuli]
-        if missing and self.kind in ("mushra", "questionnaire", *PAIRED):
-            raise ValueError(f"item {item.id} lacks {', '.join(missing)}; all systems are compared on one page")
-        if self.kind == "mushra" and item.reference is None:
-            raise ValueError(f"item {item.id} lacks the reference that listeners compare with")
-        if self.kind == "rubric" and not 1 <= len(item.criteria) <= 20:
-            raise ValueError(f"item {item.id} needs the criteria it is judged by, 1 to 20 (MTalk-Bench has 7 to 9)")
         texts = self.kind == "text_preference"
-        if any((stimulus.text is not None) != texts for stimulus in item.stimuli.values()):
-            raise ValueError(f"item {item.id}: a {self.kind} test compares {'texts' if texts else 'audio'}")
+        return [
+            (
+                self.kind in ("mushra", "questionnaire", *PAIRED) and missing,
+                f"item {item.id} lacks {', '.join(missing)}; all systems are compared on one page",
+            ),
+            (
+                self.kind == "mushra" and item.reference is None,
+                f"item {item.id} lacks the reference that listeners compare with",
+            ),
+            (
+                self.kind == "rubric" and not 1 <= len(item.criteria) <= 20,
+                f"item {item.id} needs the criteria it is judged by, 1 to 20 (MTalk-Bench has 7 to 9)",
+            ),
+            (
+                any((stimulus.text is not None) != texts for stimulus in item.stimuli.values()),
+                f"item {item.id}: a {self.kind} test compares {'texts' if texts else 'audio'}",
+            ),
+        ]
 
-    def _check_headphones(self) -> None:
+    def _has_item(self, id: str) -> bool:
+        return any(item.id == id for item in self.items)
+
+    def _check_headphones(self) -> list[tuple[object, str]]:
         if self.headphone_check is None:
-            return
-        if self.kind == "text_preference":
-            raise ValueError("a test of texts needs no headphones")
-        if any(item.id == PAGE for item in self.items):
-            raise ValueError(f"{PAGE} is the page of the headphone check; give the item another id")
-        returns = self.completion is not None and self.completion.address_for("x") is not None
-        if self.headphone_check.failed == "end" and returns and not (self.completion and self.completion.screened_out):
-            raise ValueError(
-                "listeners who fail the headphone check need a completion code of their own; give it as screened_out"
-            )
+            return []
+        completion = self.completion or Completion()
+        ends_with_code = self.headphone_check.failed == "end" and completion.address_for("x") is not None
+        return [
+            (self.kind == "text_preference", "a test of texts needs no headphones"),
+            (self._has_item(PAGE), f"{PAGE} is the page of the headphone check; give the item another id"),
+            (
+                ends_with_code and not completion.screened_out,
+                "listeners who fail the headphone check need a completion code of their own; give it as screened_out",
+            ),
+        ]
 
     @property
     def digest(self) -> str:

@@ -189,7 +189,10 @@ def summarise(database: Database, test: str) -> ListeningResults:
         rows = _set_beside(_list_rows(design, marks), _list_rows(design, every_mark))
         remarks += describe_screening(_by_system(every_mark) if design.kind in PAIRED else every_mark, dropped)
     remarks += _count_choices(design, [mark for mark in chosen if mark.rater not in dropped])
-    remarks += _describe_demographics(database, test)
+    remarks += [
+        f"listeners, {name}: {', '.join(f'{label} {count}' for label, count in counts.items())}"
+        for name, counts in session_results.count_demographics(database, test).items()
+    ]
     # Measure the agreement of listeners.
     if design.kind != "abx" and len({mark.rater for mark in marks}) > 1:
         alpha = reliability(marks)
@@ -209,13 +212,6 @@ def _count_choices(design: Design, marks: list[Mark]) -> list[str]:
             counts = ", ".join(f"{label} {numbers.count(n)}" for n, label in enumerate(question.labels, 1))
             lines.append(f"{system} · {question.name}: {counts}")
     return lines
-
-
-def _describe_demographics(database: Database, test: str) -> list[str]:
-    return [
-        f"listeners, {name}: {', '.join(f'{label} {count}' for label, count in counts.items())}"
-        for name, counts in session_results.count_demographics(database, test).items()
-    ]
 
 
 def _screen(design: Design, marks: list[Mark]) -> list[ScreenedListener]:

@@ -108,13 +108,11 @@ class Listening:
         Raises:
             BadInput: there is no such test.
         """
-        with self.database.reading() as session:
-            return get_design(session, test)
+        return self.database.read(lambda session: get_design(session, test))
 
     def tests(self) -> list[str]:
         """Return the ids of all tests, the oldest first."""
-        with self.database.reading() as session:
-            return list(session.scalars(select(ListeningTest.id).order_by(ListeningTest.created_at)))
+        return self.database.list_rows(select(ListeningTest.id).order_by(ListeningTest.created_at))
 
     def close(self, test: str) -> None:
         """Close a test to new listeners; those who began can finish.

@@ -262,10 +262,8 @@ def _read_counted(session: Session, test: str, table: type[Answered], *only: Any
 
 def read_marks_by_test(database: Database) -> dict[str, list[Mark]]:
     """Return the marks of every listening test of single outputs, by test; finished sessions only."""
-    with database.reading() as session:
-        single = select(ListeningTest.id).where(ListeningTest.kind.not_in(PAIRED)).order_by(ListeningTest.id)
-        tests = list(session.scalars(single))
-    return {test: read_session_marks(database, test) for test in tests}
+    single = select(ListeningTest.id).where(ListeningTest.kind.not_in(PAIRED)).order_by(ListeningTest.id)
+    return {test: read_session_marks(database, test) for test in database.list_rows(single)}
 
 
 def tabulate_marks_of_test(database: Database, test: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ was removed, so that it is not taken for missing and no run makes it again unask
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,8 +21,7 @@ from podeval.errors import BadInput
 from podeval.files import append_line, lock_folder, read_shard, write_json, write_shard
 from podeval.runs.run_folder import SHARDS, SUPERSEDED, Output, RunFolder, list_shards, run_folders
 from podeval.store.database import Database
-from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaSystem, Battle, ListeningTest, list_audio
-from podeval.store.tables import ArenaOutput as Played
+from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, ArenaSystem, Battle, ListeningTest, list_audio
 
 VARIABLE = "PODEVAL_RUNS_GB"
 """Environment variable with the budget for the recordings of all runs in gigabytes; no limit if it is not set."""
@@ -86,7 +85,10 @@ def keep_to_budget(
         (folder, max((summary.created for summary in folder.summaries()), default=""))
         for folder in [*aside, *run_folders(runs)]
     ]
-    sizes = {folder.path: sum(path.stat().st_size for path in _list_recordings(folder)) for folder, _ in folders}
+    sizes = {
+        folder.path: sum(p.stat().st_size for p in folder.outputs.glob("*") if p.suffix.lower()[1:] in AUDIO_ENDINGS)
+        for folder, _ in folders
+    }
     done = Retention(budget, sum(sizes.values()))
     # Runs that were set aside go first, then those that were measured longest ago.
     for folder, measured in sorted(folders, key=lambda entry: (entry[0] not in aside, entry[1])):
@@ -98,7 +100,10 @@ def keep_to_budget(
             continue
         try:
             with lock_folder(folder.path):
-                outputs = [(output, _list_removable(folder, output, stay)) for output in folder.readable_outputs()]
+                outputs = [
+                    (output, [p for p in folder.audio_paths(output) if p.exists() and p.resolve() not in stay])
+                    for output in folder.readable_outputs()
+                ]
                 items = {output.item: sum(path.stat().st_size for path in files) for output, files in outputs}
                 if not dry_run:
                     _remove(folder, [(output, files) for output, files in outputs if files], name, moment)
@@ -121,14 +126,14 @@ def find_needed(database: Database, runs: Path, now: datetime | None = None) -> 
     """Return the recordings that battles can play or played a short while ago, and those of open listening tests."""
     recent = Battle.expires_at > (now or datetime.now(UTC)) - PLAYED_AFTER
     played = (
-        select(Played.audio, ArenaItem)
-        .join(ArenaSystem, Played.system == ArenaSystem.id)
-        .join(ArenaItem, Played.item == ArenaItem.id)
+        select(ArenaOutput.audio, ArenaItem)
+        .join(ArenaSystem, ArenaOutput.system == ArenaSystem.id)
+        .join(ArenaItem, ArenaOutput.item == ArenaItem.id)
         .where(
             or_(
-                Played.active & ArenaSystem.active & ArenaItem.active,
-                Played.id.in_(select(Battle.output_a).where(recent)),
-                Played.id.in_(select(Battle.output_b).where(recent)),
+                ArenaOutput.active & ArenaSystem.active & ArenaItem.active,
+                ArenaOutput.id.in_(select(Battle.output_a).where(recent)),
+                ArenaOutput.id.in_(select(Battle.output_b).where(recent)),
             )
         )
     )
@@ -202,11 +207,3 @@ def _remove(run: RunFolder, outputs: Sequence[tuple[Output, list[Path]]], name: 
             write_json(run.output_path(output.item), marked.model_dump())
         for path in files:
             path.unlink()
-
-
-def _list_removable(run: RunFolder, output: Output, stay: Collection[Path]) -> list[Path]:
-    return [path for path in run.audio_paths(output) if path.exists() and path.resolve() not in stay]
-
-
-def _list_recordings(run: RunFolder) -> Iterator[Path]:
-    return (path for path in run.outputs.glob("*") if path.suffix.lower()[1:] in AUDIO_ENDINGS)

@@ -4,8 +4,8 @@ The columns are stored as integer codes, so that a million votes are a few array
 
 Elo is what the papers print: R_A + K (S_A - E_A) with E_A = 1 / (1 + 10^((R_B - R_A) / 400)), from 1000 with K = 4, in
 recorded order (MTalk-Bench section 5.1 and App. C.1; computed by evalica). It is easy to follow battle by battle, but
-it depends on the order of the votes and has no interval: `order_spread` shows how much the order alone changes it.
-Ranks are by Bradley and Terry (`podeval.stats.bradley_terry`).
+it depends on the order of the votes and has no interval. Ranks are by Bradley and Terry
+(`podeval.stats.bradley_terry`).
 """
 
 import math
@@ -204,39 +204,25 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
         battles: battles in the order in which they count.
         variant: `default` gives both sides ½ for a tie and for both bad; `mtalk` leaves those out, as the paper's code.
     """
-    ratings = _ratings(battles, variant, None)
+    ratings = _ratings(battles, variant)
     outcomes = zip(battles.systems, count_outcomes(battles), strict=True)
     elos = {name: Elo(ratings.get(name, INITIAL), *map(int, row)) for name, row in outcomes if row.any()}
     return dict(sorted(elos.items(), key=lambda entry: (-entry[1].rating, entry[0])))
 
 
-def order_spread(
-    battles: Battles, variant: Variant = "default", shuffles: int = 100, seed: int = 0
-) -> dict[str, tuple[float, float]]:
-    """Return the 2.5 and 97.5 % points of each system's Elo over shuffles of the same votes: what order alone does."""
-    random = np.random.default_rng(seed)
-    runs = [_ratings(battles, variant, random) for _ in range(shuffles)]
-    spread = {}
-    for system in runs[0] if runs else ():
-        low, high = np.quantile([run[system] for run in runs], (0.025, 0.975))
-        spread[system] = (float(low), float(high))
-    return spread
-
-
-def _ratings(battles: Battles, variant: Variant, random: np.random.Generator | None) -> dict[str, float]:
-    """Rate the battles that the variant counts, in their order, or in a random one."""
+def _ratings(battles: Battles, variant: Variant) -> dict[str, float]:
+    """Rate the battles that the variant counts, in their order."""
     import evalica
 
     if variant == "mtalk":
         battles = battles.only(battles.outcome < 2)
     if not len(battles):
         return {}
-    order = np.arange(len(battles)) if random is None else random.permutation(len(battles))
     ending = (evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw, evalica.Winner.Draw)
     result = evalica.elo(
-        battles.first[order].tolist(),
-        battles.second[order].tolist(),
-        [ending[code] for code in battles.outcome[order].tolist()],
+        battles.first.tolist(),
+        battles.second.tolist(),
+        [ending[code] for code in battles.outcome.tolist()],
         initial=INITIAL,
         base=10.0,
         scale=SCALE,

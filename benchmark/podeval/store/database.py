@@ -17,27 +17,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, Select, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import (
-    ArgumentError,
-    DBAPIError,
-    IntegrityError,
-    InterfaceError,
-    OperationalError,
-)
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from sqlalchemy.orm import Session
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from podeval.errors import BadInput, StoreReadOnly, StoreUnusable
 from podeval.files import explain_unwritable
 from podeval.store.migrate import check, upgrade
-
-if TYPE_CHECKING:
-    from sqlalchemy.engine.interfaces import DBAPIConnection
-    from sqlalchemy.pool import ConnectionPoolEntry
 
 Found = TypeVar("Found")
 
@@ -141,6 +133,16 @@ class Database(AbstractContextManager["Database"]):
         except (DBAPIError, NoConnectionLeft) as error:
             raise _translate(error, self.name) from error
 
+    def read(self, work: Callable[[Session], Found], *, one_state: bool = True) -> Found:
+        """Return what `work` reads through a session; see `reading`."""
+        with self.reading(one_state=one_state) as session:
+            return work(session)
+
+    def list_rows(self, query: Select[Found]) -> list[Found]:
+        """Return the rows, or the values of one column, that a query selects."""
+        with self.reading() as session:
+            return list(session.scalars(query))
+
     @contextmanager
     def writing(self, about: str = "") -> Iterator[Session]:
         """Open a session whose changes are on disk when the block ends, all or none of them.
@@ -150,7 +152,6 @@ class Database(AbstractContextManager["Database"]):
                 By default no one else writes meanwhile.
 
         On an SQLite file, a writer that waits sleeps and polls, one of many for seconds: threads queue up beforehand.
-        On PostgreSQL, serializable transactions aborted each other until some gave up; now each sees all before it.
         """
         if self.is_sqlite:
             with self._turn() as writes, Session(writes, expire_on_commit=False) as session, session.begin():
@@ -254,7 +255,7 @@ def _open_sqlite(url: URL, read_only: bool = False) -> Engine:
     return engine
 
 
-def _safe_sqlite(connection: "DBAPIConnection", _: "ConnectionPoolEntry") -> None:
+def _safe_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
     """Make a connection keep what it commits, and refuse one that does not."""
     cursor = connection.cursor()
     settings: dict[str, str | int] = {
@@ -311,7 +312,7 @@ def _open_postgresql(url: URL) -> Engine:
     return engine
 
 
-def _safe_postgresql(connection: "DBAPIConnection", _: "ConnectionPoolEntry") -> None:
+def _safe_postgresql(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
     cursor = connection.cursor()
     for setting in ("synchronous_commit", "fsync"):
         cursor.execute(f"SHOW {setting}")

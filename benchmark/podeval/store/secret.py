@@ -13,21 +13,16 @@ import re
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from itsdangerous import BadSignature, Signer
-from sqlalchemy import func, select
+from sqlalchemy import URL, func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
 from podeval.files import explain_write_errors, sync_folder
 from podeval.store import operator_settings
+from podeval.store.database import Database
 from podeval.store.tables import Pseudonym
-
-if TYPE_CHECKING:
-    from sqlalchemy.engine import URL
-
-    from podeval.store.database import Database
 
 VARIABLE = "PODEVAL_SECRET"
 FILE_VARIABLE = "PODEVAL_SECRET_FILE"
@@ -54,7 +49,7 @@ class Secret:
         self._key = key
 
     @classmethod
-    def of(cls, database: "Database") -> "Secret":
+    def of(cls, database: Database) -> "Secret":
         """Read the secret from the environment or a file named there.
 
         For an SQLite file without one there, the secret is read from a file next to it, which is created if necessary.
@@ -74,7 +69,7 @@ class Secret:
         return secret
 
     @classmethod
-    def where_kept(cls, database: "Database") -> "Secret":
+    def where_kept(cls, database: Database) -> "Secret":
         """Return the secret as `of` does; if it is lost, return one that refuses every use, so that the rest can go on.
 
         Raises:
@@ -85,7 +80,7 @@ class Secret:
         except SecretLost as error:
             return _Lost(error)
 
-    def _settle(self, session: Session, database: "Database") -> None:
+    def _settle(self, session: Session, database: Database) -> None:
         """Store the check value, unless people are identified by another secret."""
         if lost := explain_loss(session, database, self._key):
             raise SecretLost(lost)
@@ -137,7 +132,7 @@ class _Lost(Secret):
         raise SecretLost(str(self._error))
 
 
-def renew(database: "Database", reason: str, by: str) -> int:
+def renew(database: Database, reason: str, by: str) -> int:
     """Replace the secret, after which nobody in the database is identified; return how many people the old one knew.
 
     A secret from the environment is used as it is; a file next to the database is created again, and the old one
@@ -176,7 +171,7 @@ def is_set() -> bool:
     return bool(os.environ.get(VARIABLE) or os.environ.get(FILE_VARIABLE))
 
 
-def read_secret(url: "URL") -> bytes | None:
+def read_secret(url: URL) -> bytes | None:
     """Read the secret of a database's service; None if there is none yet.
 
     Raises:
@@ -192,7 +187,7 @@ def read_secret(url: "URL") -> bytes | None:
     return _read(beside) if url.get_backend_name() == "sqlite" and beside.exists() else None
 
 
-def _make_secret(database: "Database") -> bytes:
+def _make_secret(database: Database) -> bytes:
     """Create a secret next to an SQLite file if there is none; a server's secret must be set by its operator."""
     if not database.is_sqlite:
         raise BadInput(
@@ -207,7 +202,7 @@ def _count_people(session: Session) -> int:
     return session.scalar(select(func.count()).select_from(Pseudonym)) or 0
 
 
-def explain_loss(session: Session, database: "Database", kept: bytes | None) -> str:
+def explain_loss(session: Session, database: Database, kept: bytes | None) -> str:
     """Return why a secret is not the one that identifies the people in a database; empty if it is, or nobody is there.
 
     Args:
@@ -230,7 +225,7 @@ def explain_loss(session: Session, database: "Database", kept: bytes | None) -> 
     )
 
 
-def _beside(url: "URL") -> Path:
+def _beside(url: URL) -> Path:
     return Path(f"{url.database}.secret")
 
 

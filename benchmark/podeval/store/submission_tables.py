@@ -73,12 +73,17 @@ class SubmissionRow(TableBase):
     )
 
 
-class SubmissionHistory(TableBase):
+class _OfSubmission:
+    """The first column of the key of what belongs to one submission."""
+
+    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True, sort_order=-1)
+
+
+class SubmissionHistory(_OfSubmission, TableBase):
     """One change of state; never changed, never removed."""
 
     __tablename__ = "submission_history"
 
-    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
     step: Mapped[int] = mapped_column(Integer, primary_key=True)
     """Counts from 1, without gaps."""
     before: Mapped[str] = mapped_column(String(20))
@@ -90,12 +95,11 @@ class SubmissionHistory(TableBase):
     at: Mapped[datetime]
 
 
-class SubmissionLogLine(TableBase):
+class SubmissionLogLine(_OfSubmission, TableBase):
     """What a worker said while it worked on a submission; of each item the last line alone."""
 
     __tablename__ = "submission_log"
 
-    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
     number: Mapped[int] = mapped_column(Integer, primary_key=True)
     """Number that increases; lines of items that were made again are missing."""
     attempt: Mapped[int] = mapped_column(Integer)
@@ -105,12 +109,11 @@ class SubmissionLogLine(TableBase):
     at: Mapped[datetime]
 
 
-class Lease(TableBase):
+class Lease(_OfSubmission, TableBase):
     """A worker's claim on a submission and when it expires; at most one per submission."""
 
     __tablename__ = "leases"
 
-    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
     attempt: Mapped[int] = mapped_column(Integer)
     worker: Mapped[str] = mapped_column(String(100))
     taken_at: Mapped[datetime]
@@ -118,12 +121,11 @@ class Lease(TableBase):
     expires_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class HubJob(TableBase):
+class HubJob(_OfSubmission, TableBase):
     """One job on the Hub that generates for a submission; its maximum cost is reserved before it starts."""
 
     __tablename__ = "hub_jobs"
 
-    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
     run: Mapped[str] = mapped_column(String(200), primary_key=True)
     """`<benchmark>/<split>`."""
     round: Mapped[int] = mapped_column(Integer, primary_key=True)
@@ -151,12 +153,11 @@ class HubJob(TableBase):
     __table_args__ = (CheckConstraint("reserved >= 0 and (spent is null or spent >= 0)", name="money"),)
 
 
-class HubProposal(TableBase):
+class HubProposal(_OfSubmission, TableBase):
     """Results of a submission proposed to its model's repo; at most one pull request of each form."""
 
     __tablename__ = "hub_proposals"
 
-    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
     form: Mapped[str] = mapped_column(String(20), primary_key=True)
     """`eval_results` or `model_index`."""
     state: Mapped[str] = mapped_column(String(20))

@@ -77,7 +77,38 @@ class TableBase(DeclarativeBase):
     type_annotation_map = {datetime: Moment(), dict[str, Any]: JSON(), list[Any]: JSON()}  # noqa: RUF012
 
 
-class ArenaSystem(TableBase):
+class _InArena:
+    """Columns of what battles are made of."""
+
+    active: Mapped[bool] = mapped_column(Boolean, default=True)
+    """Whether new battles may show it; its votes count either way."""
+    added_at: Mapped[datetime]
+
+
+class _Judgement:
+    """Columns of what counts, or does not: a vote, a listener's session."""
+
+    origin: Mapped[str] = mapped_column(String(40), default="")
+    """Keyed hash of the origin; never published."""
+    standing: Mapped[str] = mapped_column(String(10), default="counted")
+    standing_reason: Mapped[str] = mapped_column(Text, default="")
+    standing_by: Mapped[str] = mapped_column(String(100), default="")
+    """Author of its standing: empty, `rules`, or a person, whom the rules do not overrule."""
+
+
+class _OnPage:
+    """Columns of what a listener gave on one page."""
+
+    number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
+    session: Mapped[str] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"))
+    page: Mapped[str] = mapped_column(String(100))
+    item: Mapped[str] = mapped_column(String(200), default="")
+    seconds: Mapped[float | None] = mapped_column(Float)
+    """Seconds spent on the page."""
+    saved_at: Mapped[datetime]
+
+
+class ArenaSystem(_InArena, TableBase):
     """Something that is compared: a model, a human response, a control."""
 
     __tablename__ = "systems"
@@ -85,14 +116,11 @@ class ArenaSystem(TableBase):
     id: Mapped[str] = mapped_column(String(200), primary_key=True)
     title: Mapped[str] = mapped_column(String(300))
     kind: Mapped[str] = mapped_column(String(20), default="system")
-    active: Mapped[bool] = mapped_column(Boolean, default=True)
-    """Whether new battles may show it; its votes count either way."""
-    added_at: Mapped[datetime]
 
     __table_args__ = (CheckConstraint("kind in ('system', 'human', 'control')", name="kind"),)
 
 
-class ArenaItem(TableBase):
+class ArenaItem(_InArena, TableBase):
     """What the systems were asked: a topic, a text, a dialogue."""
 
     __tablename__ = "items"
@@ -108,11 +136,9 @@ class ArenaItem(TableBase):
     """The rules of judgement shown to the listener."""
     turns: Mapped[list[Any]] = mapped_column(default=list)
     """The user's turns: `{"text": …, "audio": …}`."""
-    active: Mapped[bool] = mapped_column(Boolean, default=True)
-    added_at: Mapped[datetime]
 
 
-class ArenaOutput(TableBase):
+class ArenaOutput(_InArena, TableBase):
     """One system's output for one item."""
 
     __tablename__ = "outputs"
@@ -128,8 +154,6 @@ class ArenaOutput(TableBase):
     """Integrated, LUFS."""
     turns: Mapped[list[Any]] = mapped_column(default=list)
     """The turns' times in the recording, `[start, end]` in seconds."""
-    active: Mapped[bool] = mapped_column(Boolean, default=True)
-    added_at: Mapped[datetime]
 
     __table_args__ = (UniqueConstraint("system", "item"), CheckConstraint("seconds >= 0", name="seconds"))
 
@@ -176,7 +200,7 @@ class Battle(TableBase):
     )
 
 
-class Vote(TableBase):
+class Vote(_Judgement, TableBase):
     """The only answer to a battle."""
 
     __tablename__ = "votes"
@@ -203,13 +227,7 @@ class Vote(TableBase):
     """Clarity of the difference for the voter, `clear` or `slight`; empty if they did not say."""
     elapsed: Mapped[float | None] = mapped_column(Float)
     """Seconds from serving to voting; null if the clock was set back between them."""
-    origin: Mapped[str] = mapped_column(String(40), default="")
-    """Keyed hash of the origin of the vote; never published."""
     recorded_at: Mapped[datetime]
-    standing: Mapped[str] = mapped_column(String(10), default="counted")
-    standing_reason: Mapped[str] = mapped_column(Text, default="")
-    standing_by: Mapped[str] = mapped_column(String(100), default="")
-    """Author of its standing: empty, `rules`, or a person, whom the rules do not overrule."""
 
     __table_args__ = (
         CheckConstraint("outcome in ('a', 'b', 'tie', 'both_bad', 'skip')", name="outcome"),
@@ -235,7 +253,7 @@ class ListeningTest(TableBase):
     closed_at: Mapped[datetime | None]
 
 
-class ListeningSession(TableBase):
+class ListeningSession(_Judgement, TableBase):
     """One listener's session in one test."""
 
     __tablename__ = "listening_sessions"
@@ -248,16 +266,11 @@ class ListeningSession(TableBase):
     pages: Mapped[list[Any]] = mapped_column(default=list)
     """Pages that are shown, in order."""
     seed: Mapped[int] = mapped_column(BigInteger)
-    origin: Mapped[str] = mapped_column(String(40), default="")
-    """Keyed hash of the origin; never published."""
     started_at: Mapped[datetime]
     seen_at: Mapped[datetime]
     """Time at which a page was last saved."""
     finished_at: Mapped[datetime | None]
     completion_code: Mapped[str | None] = mapped_column(String(64), unique=True)
-    standing: Mapped[str] = mapped_column(String(10), default="counted")
-    standing_reason: Mapped[str] = mapped_column(Text, default="")
-    standing_by: Mapped[str] = mapped_column(String(100), default="")
 
     __table_args__ = (
         UniqueConstraint("test", "listener"),
@@ -266,24 +279,17 @@ class ListeningSession(TableBase):
     )
 
 
-class ListeningRating(TableBase):
+class ListeningRating(_OnPage, TableBase):
     """One number that a listener gave to one stimulus on one page."""
 
     __tablename__ = "listening_ratings"
 
-    number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    session: Mapped[str] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"))
-    page: Mapped[str] = mapped_column(String(100))
-    item: Mapped[str] = mapped_column(String(200), default="")
     stimulus: Mapped[str] = mapped_column(String(200))
     """The name of a system, anchor or reference."""
     scale: Mapped[str] = mapped_column(String(100), default="")
     """Scale of the rating, if a page asks for more than one thing."""
     value: Mapped[float] = mapped_column(Float)
     heard: Mapped[float | None] = mapped_column(Float)
-    seconds: Mapped[float | None] = mapped_column(Float)
-    """Seconds spent on the page."""
-    saved_at: Mapped[datetime]
 
     __table_args__ = (
         UniqueConstraint("session", "page", "stimulus", "scale"),
@@ -291,21 +297,15 @@ class ListeningRating(TableBase):
     )
 
 
-class ListeningAnswer(TableBase):
+class ListeningAnswer(_OnPage, TableBase):
     """One answer in words or by choice, with its reason."""
 
     __tablename__ = "listening_answers"
 
-    number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    session: Mapped[str] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"))
-    page: Mapped[str] = mapped_column(String(100))
-    item: Mapped[str] = mapped_column(String(200), default="")
     stimulus: Mapped[str] = mapped_column(String(200), default="")
     question: Mapped[str] = mapped_column(String(100))
     choice: Mapped[str] = mapped_column(String(200), default="")
     reason: Mapped[str] = mapped_column(Text, default="")
-    seconds: Mapped[float | None] = mapped_column(Float)
-    saved_at: Mapped[datetime]
 
     __table_args__ = (UniqueConstraint("session", "page", "stimulus", "question"),)
 

@@ -11,25 +11,23 @@ import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
+
+from huggingface_hub import HfApi
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.hub import repo_info
+from podeval.runs.hf_jobs import HfJobs
 from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, list_entries
 from podeval.submissions.gate import judge_model
 from podeval.submissions.job_budget import estimate_costs
 from podeval.submissions.rules import SubmissionRefused, describe_refusals
+from podeval.submissions.service import SubmissionService, Submitter
 from podeval.systems.submission import LANGUAGE, REPO, Submission, Task
 from podeval.systems.submission_reading import BadDocument, parse_form
 from podeval.texts import write_sentence
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
-
-    from podeval.runs.hf_jobs import HfJobs
-    from podeval.submissions.service import SubmissionService, Submitter
 
 _ADDRESS = re.compile(
     r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?P<repo>[\w.-]+/[\w.-]+?)/?(?:[/?#].*)?", re.ASCII
@@ -41,7 +39,7 @@ _DESCRIPTION = 600
 
 
 def draft_document(
-    repo: str, *, benchmark: str = "real_pod", track: str = "", task: str = "", api: "HfApi | None" = None
+    repo: str, *, benchmark: str = "real_pod", track: str = "", task: str = "", api: HfApi | None = None
 ) -> dict[str, Any]:
     """Return the document that submits a model repo at its newest commit, as plain data.
 
@@ -226,7 +224,7 @@ print(api.upload_folder(repo_id=repo, repo_type="dataset", folder_path="outputs"
 
 
 def check_document(
-    desk: "SubmissionService", plain: dict[str, Any], who: "Submitter", beside: Path | None = None
+    desk: SubmissionService, plain: dict[str, Any], who: Submitter, beside: Path | None = None
 ) -> dict[str, Any]:
     """What the gate says of a document, nothing queued: `passed`, every refusal, and what would run where it passes.
 
@@ -247,7 +245,7 @@ def check_document(
     return {"passed": True, "refusals": [], "preview": make_preview(desk, document, pinned.parameters)}
 
 
-def give_verdict(desk: "SubmissionService", plain: dict[str, Any], jobs: "HfJobs | None") -> dict[str, Any]:
+def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | None) -> dict[str, Any]:
     """Whether the model of a document can be run, for its submitter: as what, how much of it, when and for how much.
 
     Args:
@@ -273,7 +271,7 @@ def give_verdict(desk: "SubmissionService", plain: dict[str, Any], jobs: "HfJobs
     return verdict
 
 
-def make_preview(desk: "SubmissionService", document: Submission, parameters: int) -> dict[str, Any]:
+def make_preview(desk: SubmissionService, document: Submission, parameters: int) -> dict[str, Any]:
     """What would run, under which settings, and when it would be done at the latest."""
     standing = desk.queue.end()
     runs = []

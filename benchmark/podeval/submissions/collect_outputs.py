@@ -23,8 +23,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from podeval import sandbox
-from podeval.audio import transcode
-from podeval.audio.transcode import Bounds, Transcoded
+from podeval.audio.transcode import REPORT, Bounds, Transcoded, write_job
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder
@@ -166,8 +165,8 @@ class Intake:
     def _transcode_in_box(self, files: Mapping[str, Path], clean: Path) -> tuple[dict[str, Transcoded], str | None]:
         clean.mkdir(parents=True, exist_ok=True)
         job = clean / "job.json"
-        transcode.write_job(job, files, clean, self.bounds)
-        (clean / transcode.REPORT).unlink(missing_ok=True)
+        write_job(job, files, clean, self.bounds)
+        (clean / REPORT).unlink(missing_ok=True)
         limits = sandbox.SandboxLimits(
             wall_seconds=60 + len(files) * self.bounds.seconds / 20, memory_bytes=4 * 2**30, processes=64
         )
@@ -178,7 +177,7 @@ class Intake:
             ended = running.wait()
         # Believe of its report only what can be.
         reports = {}
-        for line in _read_file(clean / transcode.REPORT, 0, 2**20)[0].splitlines():
+        for line in _read_file(clean / REPORT, 0, 2**20)[0].splitlines():
             with contextlib.suppress(ValueError, TypeError):
                 one = Transcoded(**json.loads(line))
                 if one.item in files and (one.refused or _is_right(one, clean)):

@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from huggingface_hub import JobInfo
 from pydantic import ValidationError
 
 from podeval.benchmarks.benchmark import Item
@@ -33,9 +34,6 @@ from podeval.systems.adapters.adapter import Generated
 from podeval.systems.adapters.hand_over import ENDED, FILES, name_line
 from podeval.text.redaction import redact, redact_line
 from podeval.texts import write_sentence
-
-if TYPE_CHECKING:
-    from huggingface_hub import JobInfo
 
 _LINE_MOST = 2**20
 _SEED = 0
@@ -202,7 +200,7 @@ class OnTheHub:
             deleted.append(id)
         return deleted
 
-    def find_job(self, row: HubJob) -> "JobInfo | None":
+    def find_job(self, row: HubJob) -> JobInfo | None:
         """Return the job of a round; None if none was started.
 
         Raises:
@@ -311,7 +309,7 @@ class HubRounds:
             time.sleep(min(left, 1.0))
             self.check()
 
-    def _find_or_start(self, row: HubJob, missing: Sequence[Item]) -> "JobInfo":
+    def _find_or_start(self, row: HubJob, missing: Sequence[Item]) -> JobInfo:
         """Return the job of a round, either found again or newly started."""
         jobs = self.hub.jobs
         job = self.hub.find_job(row)
@@ -377,7 +375,7 @@ class HubRounds:
         return FetchedResults(bucket, outstanding, out, self.making.limits.output_bytes)
 
 
-def _describe_end(job: "JobInfo", end: Mapping[str, Any]) -> ExitInfo:
+def _describe_end(job: JobInfo, end: Mapping[str, Any]) -> ExitInfo:
     """Describe how a round ended, as for a sandbox; the Hub's statement counts before the container's."""
     seconds = float(job.durations.running_secs or 0) if job.durations else 0.0
     log = redact_line(str(end.get("log") or "").strip().rpartition("\n")[2])

@@ -26,7 +26,6 @@ from podeval.errors import BadInput
 from podeval.files import write_whole
 from podeval.hub import eval_results
 from podeval.hub.commits import AppendOnly
-from podeval.hub.eval_results import HubFigure
 from podeval.hub.retry import HubUnavailable
 from podeval.runs.hub_figures import list_hub_figures
 from podeval.runs.run_folder import RunFolder, run_folders
@@ -101,8 +100,7 @@ class HubRecord:
 
     def delete_taken_down(self) -> int:
         """Delete the results of taken-down submissions, from the repo's history too; return how many files."""
-        with self.queue.database.reading() as session:
-            taken_down = set(session.scalars(TAKEN_DOWN_IDS))
+        taken_down = set(self.queue.database.list_rows(TAKEN_DOWN_IDS))
         if not taken_down:
             return 0
         head, paths = self.results.files()
@@ -234,7 +232,7 @@ def list_forms(document: Submission) -> tuple[str, ...]:
     return tuple(form for form in FORMS if getattr(source.publish, form)) if isinstance(source, Model) else ()
 
 
-def list_figures(row: SubmissionRow, board: Path) -> list[HubFigure]:
+def list_figures(row: SubmissionRow, board: Path) -> list[eval_results.HubFigure]:
     """List the main value of every dimension for which a published submission is complete."""
     summaries = (summary for _, run in find_runs(row, board) for summary in run.summaries())
     return [figure for each in summaries if each.profile == row.profile for figure in list_hub_figures(each)]
@@ -337,9 +335,8 @@ class Proposals:
         )
 
     def _read(self, condition: ColumnElement[bool]) -> list[HubProposal]:
-        with self.queue.database.reading() as session:
-            ordered = select(HubProposal).where(condition).order_by(HubProposal.submission, HubProposal.form)
-            return list(session.scalars(ordered))
+        ordered = select(HubProposal).where(condition).order_by(HubProposal.submission, HubProposal.form)
+        return self.queue.database.list_rows(ordered)
 
 
 def _match_proposal(waiting: HubProposal) -> list[ColumnElement[bool]]:

@@ -98,22 +98,22 @@ class Ledger:
 
     def rounds(self, submission: str, run: str) -> list[HubJob]:
         """List the rounds of a run, in order."""
-        return self._read(_rounds(submission, run))
+        return self.database.list_rows(_rounds(submission, run))
 
     def of(self, submission: str) -> list[HubJob]:
         """List all jobs of a submission, in order."""
         query = select(HubJob).where(HubJob.submission == submission)
-        return self._read(query.order_by(HubJob.asked_at, HubJob.run, HubJob.round))
+        return self.database.list_rows(query.order_by(HubJob.asked_at, HubJob.run, HubJob.round))
 
     def under_way(self) -> list[HubJob]:
         """List the jobs that are not settled."""
-        return self._read(select(HubJob).where(HubJob.ended_at.is_(None)).order_by(HubJob.asked_at))
+        return self.database.list_rows(select(HubJob).where(HubJob.ended_at.is_(None)).order_by(HubJob.asked_at))
 
     def list_taken_down(self, namespace: str) -> list[str]:
         """List taken-down submissions whose jobs in a namespace have ended and may have left results."""
-        conditions = (HubJob.submission.in_(TAKEN_DOWN_IDS), HubJob.namespace == namespace, HubJob.stage != EMPTIED)
+        with_rest = (HubJob.submission.in_(TAKEN_DOWN_IDS), HubJob.namespace == namespace, HubJob.stage != EMPTIED)
         under_way = {row.submission for row in self.under_way()}
-        return sorted({row.submission for row in self._read(select(HubJob).where(*conditions))} - under_way)
+        return sorted(set(self.database.list_rows(select(HubJob.submission).where(*with_rest))) - under_way)
 
     def keep_emptied(self, submission: str) -> None:
         """Store that no results of a submission's jobs are left, and delete their last messages."""
@@ -122,12 +122,7 @@ class Ledger:
 
     def committed(self) -> float:
         """Return the US dollars that are spent or reserved for running jobs."""
-        with self.database.reading() as session:
-            return _committed(session)
-
-    def _read(self, query: Select[HubJob]) -> list[HubJob]:
-        with self.database.reading() as session:
-            return list(session.scalars(query))
+        return self.database.read(_committed)
 
     def _change(self, row: HubJob, **values: Any) -> None:
         def change(session: Session) -> None:

@@ -184,11 +184,10 @@ def list_takedowns(database: Database) -> list[TakenDown]:
     for mark, submission in read_taken_down_marks(database).items():
         marks.setdefault(submission, set()).add(mark)
     query = select(OperatorAction).where(OperatorAction.action == TAKEN_DOWN).order_by(OperatorAction.number)
-    with database.reading() as session:
-        return [
-            TakenDown(row.subject, row.reason, row.made_by, row.made_at, frozenset(marks.get(row.subject, ())))
-            for row in session.scalars(query)
-        ]
+    return [
+        TakenDown(row.subject, row.reason, row.made_by, row.made_at, frozenset(marks.get(row.subject, ())))
+        for row in database.list_rows(query)
+    ]
 
 
 def _keep_takedown(session: Session, decision: TakenDown) -> None:
@@ -226,10 +225,8 @@ def _list_out_of_reach(queue: Queue, id: str) -> Iterator[str]:
     for path in sorted(file.parent.glob(f"{file.name}.before-*")) if queue.database.is_sqlite else ():
         if not path.name.endswith(("-wal", "-shm")):
             yield f"{path} is a replaced database that still contains the texts: delete it"
-    with queue.database.reading() as session:
-        left = select(HubJob.namespace).where(HubJob.submission == id, HubJob.stage != EMPTIED)
-        namespaces = sorted(set(session.scalars(left)))
-    for namespace in namespaces:
+    left = select(HubJob.namespace).where(HubJob.submission == id, HubJob.stage != EMPTIED)
+    for namespace in sorted(set(queue.database.list_rows(left))):
         yield (
             f"jobs of {namespace} left {id}/ on the Hub, in the bucket and in the dataset of requests: the next "
             "`podeval worker --executor hf-jobs` deletes both"

@@ -203,8 +203,7 @@ class SubmissionLog:
     def lines(self, id: str) -> list[SubmissionLogLine]:
         """List the lines of a submission, in order."""
         query = select(SubmissionLogLine).where(SubmissionLogLine.submission == id).order_by(SubmissionLogLine.number)
-        with self._database.reading() as session:
-            return list(session.scalars(query))
+        return self._database.list_rows(query)
 
 
 def delete_log(session: Session, id: str) -> None:

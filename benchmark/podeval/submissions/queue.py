@@ -8,9 +8,9 @@ import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
@@ -33,7 +33,6 @@ from podeval.submissions.states import (
 )
 from podeval.texts import write_sentence
 
-Row = TypeVar("Row")
 Clock = Callable[[], datetime]
 Also = Callable[[Session], object]
 """Further work in the transaction of a change."""
@@ -71,35 +70,32 @@ class Queue:
         Raises:
             BadInput: there is no such submission.
         """
-        with self.database.reading() as session:
-            return get_row(session, id)
+        return self.database.read(lambda session: get_row(session, id))
 
     def all(self, *, owner: str | None = None, states: Sequence[str] = ()) -> list[SubmissionRow]:
         """List submissions, newest first."""
         query = select(SubmissionRow).order_by(SubmissionRow.number.desc())
         query = query.where(SubmissionRow.owner == owner) if owner else query
         query = query.where(SubmissionRow.state.in_(states)) if states else query
-        return self._list(query)
+        return self.database.list_rows(query)
 
     def history(self, id: str) -> list[SubmissionHistory]:
         """List every change of a submission's state, in order."""
         self.get(id)
         query = select(SubmissionHistory).where(SubmissionHistory.submission == id).order_by(SubmissionHistory.step)
-        return self._list(query)
+        return self.database.list_rows(query)
 
     def leases(self) -> list[Lease]:
         """List the leases: which worker works on which submission."""
-        return self._list(select(Lease).order_by(Lease.taken_at))
+        return self.database.list_rows(select(Lease).order_by(Lease.taken_at))
 
     def standings(self) -> dict[str, QueuePosition]:
         """List the position and estimate of every queued submission, in order."""
-        with self.database.reading() as session:
-            return list_positions(session)
+        return self.database.read(list_positions)
 
     def end(self) -> QueuePosition:
         """Return the last position that a submission would get now."""
-        with self.database.reading() as session:
-            return read_last_position(session)
+        return self.database.read(read_last_position)
 
     def admit(
         self,
@@ -116,8 +112,7 @@ class Queue:
             SubmissionRefused: it is a duplicate, or the owner has too many.
         """
         mark = digest(document, profile, document_folder)
-        with self.database.reading() as session:
-            self._admit(session, mark, document, owner, quotas)
+        self.database.read(lambda session: self._admit(session, mark, document, owner, quotas))
 
     def receive(
         self,
@@ -370,7 +365,3 @@ class Queue:
         refuse_duplicate(session, mark, str(document["system"]["id"]), owner)
         if quotas:
             refuse_too_many(session, owner, self._clock(), self.policy)
-
-    def _list(self, query: Select[Row]) -> list[Row]:
-        with self.database.reading() as session:
-            return list(session.scalars(query))

@@ -1,6 +1,6 @@
 """The rules of the gate and the limits of this board, and why a submission is refused or has to wait."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from podeval.errors import BadInput, PodevalError
@@ -53,6 +53,11 @@ class Refusal:
 def write_refusal(rule: str, code: str, /, **values: object) -> Refusal:
     """Return the refusal by a rule that says a sentence (`texts.SENTENCES`) with its values."""
     return Refusal(rule, write_sentence(code, **values))
+
+
+def select_refusals(*faults: tuple[object, str, str, Mapping[str, object]]) -> list[Refusal]:
+    """Write a refusal for each fault that is there: a rule, the code of its sentence, and what that names."""
+    return [write_refusal(rule, code, **values) for is_there, rule, code, values in faults if is_there]
 
 
 class SubmissionRefused(BadInput):

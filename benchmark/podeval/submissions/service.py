@@ -10,7 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from huggingface_hub import HfApi
+from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 
 from podeval.errors import BadInput, CodedSentence
 from podeval.files import lock_folder
@@ -26,9 +29,6 @@ from podeval.submissions.queue import Also, Queue
 from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
 from podeval.systems.submission import BuiltIn, Model, Reported, Submission
 from podeval.texts import write_sentence
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 _LOG = logging.getLogger("podeval.submissions")
 
@@ -52,16 +52,13 @@ OPERATOR = Submitter("operator")
 """The submitter who runs this installation."""
 
 
-def ask_hub_submitter(api: "HfApi | None" = None) -> Submitter:
+def ask_hub_submitter(api: HfApi | None = None) -> Submitter:
     """Return who is logged in to the Hub, as the Hub says.
 
     Raises:
         BadInput: nobody is logged in.
         HubUnavailable: the Hub does not answer.
     """
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
-
     try:
         account: dict[str, Any] = call_with_retries((api or HfApi()).whoami)
     except (LocalTokenNotFoundError, HfHubHTTPError):

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from podeval.errors import BadInput
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
-from podeval.submissions.rules import Policy, SubmissionRefused, write_refusal
+from podeval.submissions.rules import Policy, SubmissionRefused, select_refusals, write_refusal
 from podeval.texts import write_sentence
 
 NEXT: dict[str, tuple[str, ...]] = {
@@ -216,9 +216,10 @@ def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy)
     busy = session.scalar(of_owner.where(SubmissionRow.state.in_(OPEN))) or 0
     day = SubmissionRow.submitted_at.between(now - timedelta(hours=24), now)
     recent = session.scalar(of_owner.where(day)) or 0
-    if busy >= policy.open_per_owner:
-        raise SubmissionRefused(write_refusal("quota", "too-many-under-way", owner=owner, count=busy))
-    if recent >= policy.day_per_owner:
-        raise SubmissionRefused(write_refusal("quota", "too-many-today", owner=owner, count=recent))
-    if under_way >= policy.most_waiting:
-        raise SubmissionRefused(write_refusal("quota", "queue-full", count=under_way))
+    refusals = select_refusals(
+        (busy >= policy.open_per_owner, "quota", "too-many-under-way", {"owner": owner, "count": busy}),
+        (recent >= policy.day_per_owner, "quota", "too-many-today", {"owner": owner, "count": recent}),
+        (under_way >= policy.most_waiting, "quota", "queue-full", {"count": under_way}),
+    )
+    if refusals:
+        raise SubmissionRefused(refusals[0])

@@ -179,8 +179,7 @@ def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str,
 def read_taken_down_marks(database: Database) -> dict[str, str]:
     """Return for each digest the submission with which it was taken down."""
     query = select(OperatorSetting).where(OperatorSetting.name.startswith(_SETTING, autoescape=True))
-    with database.reading() as session:
-        return {mark: row.name.removeprefix(_SETTING) for row in session.scalars(query) for mark in row.value}
+    return {mark: row.name.removeprefix(_SETTING) for row in database.list_rows(query) for mark in row.value}
 
 
 def refuse_taken_down(database: Database, run: RunFolder, items: Iterable[Item]) -> Iterator[Item]:
@@ -201,15 +200,13 @@ def refuse_taken_down(database: Database, run: RunFolder, items: Iterable[Item])
 def _read_reason(database: Database, submission: str) -> str:
     same = (OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == submission)
     query = select(OperatorAction.reason).where(*same).order_by(OperatorAction.number.desc())
-    with database.reading() as session:
-        return session.scalars(query.limit(1)).first() or "no reason is kept"
+    return next(iter(database.list_rows(query.limit(1))), "") or "no reason is kept"
 
 
 def find_played(database: Database, content: SpokenContent, board: Path) -> set[Path]:
     """Find the recordings of the content that the arena and listening tests play, wherever they lie."""
-    with database.reading() as session:
-        audio = select(ArenaOutput.audio).where(ArenaOutput.audio != "", ArenaOutput.sha256.in_(content.contents))
-        paths = {*session.scalars(audio), *list_audio(list(session.scalars(select(ListeningTest.design))))}
+    audio = select(ArenaOutput.audio).where(ArenaOutput.audio != "", ArenaOutput.sha256.in_(content.contents))
+    paths = {*database.list_rows(audio), *list_audio(database.list_rows(select(ListeningTest.design)))}
     return {path for path in (board / name for name in paths) if content.is_heard_in(path)}
 
 

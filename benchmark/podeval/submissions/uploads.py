@@ -26,7 +26,6 @@ from podeval.runs.run_folder import UPLOADS
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions import recordings_zip
 from podeval.submissions.queue import Queue
-from podeval.submissions.recordings_zip import RECORDINGS, REPORT
 from podeval.submissions.source_files import TOKEN, delete_upload, list_files
 from podeval.submissions.states import KEPT, OPEN, TAKEN_DOWN_IDS
 from podeval.texts import parse_sentence, write_sentence
@@ -124,8 +123,7 @@ class Uploads:
         rows = self._rows(queue, token)
         if not rows:
             return not old
-        with queue.database.reading() as session:
-            taken_down = set(session.scalars(TAKEN_DOWN_IDS))
+        taken_down = set(queue.database.list_rows(TAKEN_DOWN_IDS))
         return any(
             row.state in OPEN or (row.state != "refused" and row.state_at > now - KEPT)
             for row in rows
@@ -134,9 +132,8 @@ class Uploads:
 
     def _rows(self, queue: Queue, token: str) -> list[SubmissionRow]:
         """List the submissions of an upload."""
-        with queue.database.reading() as session:
-            beside = session.scalars(select(SubmissionRow).where(SubmissionRow.place == str(self.folder)))
-            return [row for row in beside if row.document["source"].get("folder") == token]
+        beside = queue.database.list_rows(select(SubmissionRow).where(SubmissionRow.place == str(self.folder)))
+        return [row for row in beside if row.document["source"].get("folder") == token]
 
     def _list(self, owner: str) -> list[Upload]:
         """List a person's uploads, the last first."""
@@ -166,7 +163,7 @@ class Uploads:
                 (incoming / "out").mkdir(parents=True)
             # Unpack, and believe of the report what is there.
             report = self._run(archive, incoming / "out")
-            unpacked = incoming / "out" / RECORDINGS
+            unpacked = incoming / "out" / recordings_zip.RECORDINGS
             sizes = list_files(unpacked) if unpacked.is_dir() else {}
             recordings = {name: float(report["recordings"][name]) for name in sizes}
             _take_ownership(unpacked)
@@ -203,7 +200,7 @@ class Uploads:
         limits = replace(BOX, wall_seconds=BOX.wall_seconds + archive.stat().st_size // _BYTES_A_SECOND)
         ended = sandbox.run(sandbox.SandboxSpec(command, out, [archive], limits, sandbox.ONE_THREAD, own=True))
         try:
-            path = out / REPORT
+            path = out / recordings_zip.REPORT
             if path.is_symlink() or path.stat().st_size > 8 * 2**20:
                 raise ValueError
             report: dict[str, Any] = json.loads(path.read_bytes())

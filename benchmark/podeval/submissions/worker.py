@@ -313,8 +313,7 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
 
 def _is_over(queue: Queue, folder: Path, now: datetime) -> bool:
     """Tell whether a folder is of a submission that does not need it any more."""
-    with queue.database.reading() as session:
-        row = session.get(SubmissionRow, folder.name.removeprefix(SPOT_CHECK))
+    row = queue.database.read(lambda session: session.get(SubmissionRow, folder.name.removeprefix(SPOT_CHECK)))
     if row is None:
         return False
     if _is_taken_down(queue, folder):
@@ -327,8 +326,7 @@ def _is_over(queue: Queue, folder: Path, now: datetime) -> bool:
 
 
 def _is_taken_down(queue: Queue, folder: Path) -> bool:
-    with queue.database.reading() as session:
-        return folder.name.removeprefix(SPOT_CHECK) in session.scalars(TAKEN_DOWN_IDS).all()
+    return folder.name.removeprefix(SPOT_CHECK) in queue.database.list_rows(TAKEN_DOWN_IDS)
 
 
 def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
