@@ -290,7 +290,7 @@ def _name_files(files: "list[Path]", as_json: bool) -> list[str]:
     """Return the names under which results are printed; JSON has whole paths."""
     if as_json:
         return [""] * len(files)
-    from podeval.text.short_names import shorten_names
+    from podeval.files import shorten_names
 
     return shorten_names(list(map(str, files)))
 

@@ -261,7 +261,7 @@ def _format_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _format_table(report: "DefectReport") -> str:
-    from podeval.text.labels import format_moment
+    from podeval.text.subtitles import format_moment
 
     if not report.defects:
         return "no defects are heard"
