@@ -27,6 +27,7 @@ from podeval.models.profiles import CHOICES
 if TYPE_CHECKING:
     from podeval.metrics.declaration import Key, Metric
     from podeval.metrics.score import Result
+    from podeval.stats.intervals import Interval
 
 
 class Anew(StrEnum):
@@ -295,17 +296,12 @@ def _name_files(files: "list[Path]", as_json: bool) -> list[str]:
     return shorten_names(list(map(str, files)))
 
 
-def _list_means(metric: "Metric", results: "list[Result]") -> list[tuple[str, float, float, float, int]]:
+def _list_means(metric: "Metric", results: "list[Result]") -> "list[tuple[str, Interval | None, int]]":
     """List the mean of each value with its interval, if it has one, and the number of files that have the value."""
     from podeval.metrics.aggregate import aggregate
 
     summary = aggregate(metric, results)
-    means = [(key, one) for key, one in summary.intervals.items() if one is not None]
-    return [
-        (key, one.mean, one.low, one.high, summary.scored)
-        for key, one in means
-        if one.low is not None and one.high is not None
-    ]
+    return [(key, one, summary.scored) for key, one in summary.intervals.items()]
 
 
 def _print_means(metric: "Metric", results: "list[Result]") -> None:

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from podeval.errors import BadInput
 from podeval.judges.rounds import hold
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.judged.dialogue_judge import Comparison
@@ -161,9 +160,7 @@ def probe(judge: JudgeConfig, groups: Iterable[CaseGroup]) -> AuditFindings:
     errors: dict[str, list[bool | None]] = defaultdict(list)
     described: Mapping[str, Any] = {}
     for group in groups:
-        client = judge.judging(group.asks, group.parameters)
-        if client is None:
-            raise BadInput("choose a judge with --judge")
+        client = judge.require_client(group.asks, group.parameters)
         described = client.judge.described()
         for kind, error in group.find_errors(hold(group.conversations, client)):
             errors[kind].append(error)
