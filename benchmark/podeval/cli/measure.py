@@ -2,9 +2,8 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -30,15 +29,8 @@ if TYPE_CHECKING:
     from podeval.stats.intervals import Interval
 
 
-class Anew(StrEnum):
-    """The records of a judge that are asked again."""
-
-    FAILED = "failed"
-    ALL = "all"
-
-
 Refresh = Annotated[
-    Anew | None,
+    Literal["failed", "all"] | None,
     typer.Option(
         help="ask the judge again, although there are records: all questions, or only those that failed; "
         "earlier answers are kept",
@@ -160,7 +152,7 @@ def measure(
     if metric.asks is None and (judge or records or prompts):
         raise BadInput(f"{metric.name} asks no judge; leave out --judge, --records and --prompts")
     limits = (judge_workers, max_cost, max_calls, prompts)
-    bench = make_bench(judge, records, refresh.value if refresh else "", *limits)
+    bench = make_bench(judge, records, refresh or "", *limits)
     client = bench.judging(metric.asks, chosen) if metric.asks else None
     options: dict[str, Any] = {"profile": profile, "allow_upsampling": allow_upsampling}
     every = gather_sources(metric, files, reference or [], text or [], request or [], options)
