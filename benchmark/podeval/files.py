@@ -11,7 +11,7 @@ import secrets
 import shutil
 import sys
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
@@ -74,6 +74,18 @@ def resolve_inside(folder: Path, name: str) -> Path:
     if not path.is_relative_to(os.path.realpath(folder)):
         raise BadInput(f"{name!r} is a link that leads out of the folder; put the file itself there")
     return path
+
+
+def shorten_names(names: Sequence[str]) -> list[str]:
+    """Return paths without the folders that all of them share; as they are where two would become one."""
+    if len(names) < 2:
+        return [Path(name).name or name for name in names]
+    try:
+        shared = os.path.commonpath([str(Path(name).parent) for name in names])
+        short = [os.path.relpath(name, shared) if shared else name for name in names]
+    except ValueError:
+        return list(names)
+    return short if len(set(short)) == len(names) else list(names)
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -23,7 +23,7 @@ from podeval.board.item_results import MOST_KEYS, draw_timeline
 from podeval.board.report import About, Chapter, SystemReport, UnknownReport, describe_system, list_places, read_chapter
 from podeval.metrics.score import Timeline
 from podeval.recording.defects import TimedDefect
-from podeval.text.labels import format_moment
+from podeval.text.subtitles import format_moment
 
 routes = APIRouter(include_in_schema=False)
 routes.get("/report/{name:path}")(lambda name: RedirectResponse(write_system_address(name)))

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq  # noqa: E402
 from podeval.construction.podbench import make_generation_prompt  # noqa: E402
 from podeval.datasets import catalogue, podbench_meta  # noqa: E402
 from podeval.datasets.build import build, read_lock, read_stored_rows, verify  # noqa: E402
+from podeval.datasets.dataset_record import BrokenRules  # noqa: E402
 from podeval.datasets.push import push  # noqa: E402
-from podeval.datasets.row_rules import BrokenRules  # noqa: E402
 from podeval.errors import BadInput  # noqa: E402
 
 COMMIT = "d" * 40

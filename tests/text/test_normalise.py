@@ -7,8 +7,7 @@ import pytest
 
 import podeval
 from podeval.errors import BadInput
-from podeval.text.comparison.normalise import compute_bracketed_share, normalise
-from podeval.text.comparison.simplified_chinese import convert_to_mainland, simplify
+from podeval.text.comparison.normalise import compute_bracketed_share, convert_to_mainland, normalise, simplify
 from podeval.text.comparison.word_errors import count_word_errors
 
 

@@ -64,9 +64,15 @@ def require_database(database: str, runs: Path) -> str:
 
 
 def open_database(location: str) -> "Database":
-    """Open a database; create it if there is none."""
-    from podeval.store.database import Database
+    """Open a database; create it if there is none.
 
+    Raises:
+        BadInput: podeval is installed without what a database needs.
+    """
+    try:
+        from podeval.store.database import Database
+    except ModuleNotFoundError as missing:
+        raise BadInput(f"a database needs the package {missing.name}; pip install 'podeval[space]'") from None
     return Database(location)
 
 

@@ -65,7 +65,7 @@ def construct(
     """
     from podeval.construction.steps import describe_steps, find_step, read_settings, run_step
     from podeval.construction.workshop import Workshop
-    from podeval.datasets.row_rules import BrokenRules
+    from podeval.datasets.dataset_record import BrokenRules
     from podeval.judges.budget import Budget
 
     if not step:
@@ -204,7 +204,7 @@ def build(
     Example: podeval data build real_pod --source ./real_pod_episodes --out ./episodes
     """
     from podeval.datasets.build import build as build_dataset
-    from podeval.datasets.row_rules import BrokenRules
+    from podeval.datasets.dataset_record import BrokenRules
     from podeval.recording.cache import open_default_cache
 
     to = out or Path(name)

@@ -165,12 +165,16 @@ def _list_models(card: str) -> str:
 
 def summary_table() -> str:
     """One line per metric: its key, direction, description and paper."""
-    lines = ["| metric | says | better | from |", "| --- | --- | --- | --- |"]
-    for metric in load_all_metrics():
-        link = f"[{metric.title}](../hf_metrics/{metric.name}/README.md)"
-        says = metric.about.partition(": ")[2].rstrip(".") or metric.about
-        lines.append(f"| {link} | {says} | {metric.headline.better} | {metric.paper} |")
-    return "\n".join(lines) + "\n"
+    rows = [
+        (
+            f"[{metric.title}](../hf_metrics/{metric.name}/README.md)",
+            metric.about.partition(": ")[2].rstrip(".") or metric.about,
+            metric.headline.better,
+            metric.paper,
+        )
+        for metric in load_all_metrics()
+    ]
+    return _write_table(("metric", "says", "better", "from"), rows)
 
 
 def metrics_page() -> str:
@@ -190,11 +194,8 @@ def _section(metric: Metric) -> str:
     else:
         lines += [f"**Bias.** {_say_what_was_looked_at(metric)}", ""]
     lines += [metric.misreading, ""] if metric.misreading else []
-    lines += ["| key | better | unit | range | people | good systems | what |", "| --- " * 7 + "|"]
-    for k in metric.keys:
-        people, systems = format_reach(k)
-        lines.append(f"| `{k.name}` | {k.better} | {k.unit} | {format_range(k)} | {people} | {systems} | {k.about} |")
-    lines.append("")
+    rows = [(f"`{k.name}`", k.better, k.unit, format_range(k), *format_reach(k), k.about) for k in metric.keys]
+    lines.append(_write_table(("key", "better", "unit", "range", "people", "good systems", "what"), rows))
     for source in dict.fromkeys(k.reach.source for k in metric.keys if k.reach):
         lines += [f"People and good systems: {source}.", ""]
     for choice in metric.parameters:
@@ -258,15 +259,15 @@ _OUTPUTS = "Reads audio, scripts or answers made elsewhere; no model runs, and t
 
 def render_adapters_table() -> str:
     """Render a line for each class of model that an adapter opens."""
-    lines = ["| task | opens | what it can do | proven |", "| --- | --- | --- | --- |"]
+    rows = []
     for adapter in list_adapters():
         for model in adapter.models:
             kind = "" if model.type in ("*", "lora", "cascade") else f" (`{model.type}`)"
             proven = f"*plumbing only*; {_describe_sizes(adapter.task, model)}"
-            lines.append(f"| `{adapter.task}` | {model.title}{kind} | {model.about} | {proven} |")
+            rows.append((f"`{adapter.task}`", f"{model.title}{kind}", model.about, proven))
         if not adapter.models:
-            lines.append(f"| `{adapter.task}` | no model | {_OUTPUTS} | needs none |")
-    return "\n".join(lines) + "\n"
+            rows.append((f"`{adapter.task}`", "no model", _OUTPUTS, "needs none"))
+    return _write_table(("task", "opens", "what it can do", "proven"), rows)
 
 
 def read_full_sizes() -> list[dict[str, Any]]:
@@ -277,19 +278,24 @@ def read_full_sizes() -> list[dict[str, Any]]:
 
 def render_full_size_table() -> str:
     """Render a line for each model of a published size that ran with random weights."""
-    lines = [
-        "| task | size of | parameters | device | dtype | memory | load | whole job | made | commit, date |",
-        "| --- " * 10 + "|",
-    ]
-    for line in read_full_sizes():
-        gpu = f", GPU {line['gpu_memory_gb']:.1f} GB" if "gpu_memory_gb" in line else ""
-        memory = f"{line['memory_gb']:.1f} GB{gpu}"
-        size, commit = f"{line['parameters'] / 1e6:,.0f} million", f"`{line['commit'][:8]}`"
-        lines.append(
-            f"| `{line['task']}` | {line['published']} | {size} | {line['device']} | {line['dtype']} | {memory} | "
-            f"{line['load_seconds']:.0f} s | {line['wall_seconds']:.0f} s | {line['made']} | {commit}, {line['date']} |"
+    head = ("task", "size of", "parameters", "device", "dtype", "memory", "load", "whole job", "made", "commit, date")
+    rows = [
+        (
+            f"`{line['task']}`",
+            line["published"],
+            f"{line['parameters'] / 1e6:,.0f} million",
+            line["device"],
+            line["dtype"],
+            f"{line['memory_gb']:.1f} GB"
+            + (f", GPU {line['gpu_memory_gb']:.1f} GB" if "gpu_memory_gb" in line else ""),
+            f"{line['load_seconds']:.0f} s",
+            f"{line['wall_seconds']:.0f} s",
+            line["made"],
+            f"`{line['commit'][:8]}`, {line['date']}",
         )
-    return "\n".join(lines) + "\n"
+        for line in read_full_sizes()
+    ]
+    return _write_table(head, rows)
 
 
 def _describe_sizes(task: str, model: ModelClass) -> str:

@@ -2,7 +2,6 @@
 reasons.
 """
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -25,9 +24,9 @@ from podeval.cli.judge_limits import (
 from podeval.cli.measure import Wordings
 from podeval.cli.output import emit, say, show_progress
 from podeval.errors import BadInput, PodevalError
+from podeval.files import write_json
 
 if TYPE_CHECKING:
-    from podeval.judges.client import JudgeClient
     from podeval.judges.rounds import Conversation
     from podeval.metrics.judge_use import JudgeConfig, JudgeUse
     from podeval.metrics.pairwise_judge import JudgedBattle
@@ -90,10 +89,9 @@ def dialogues(
         )
     if not documents:
         raise BadInput(f"{answers} has no answers of {', '.join(system or [])}")
-    to.mkdir(parents=True, exist_ok=True)
     for (name, model), content in documents.items():
         path = to / f"{name}_{''.join(sign if sign.isalnum() or sign in '-.' else '_' for sign in model)}.json"
-        path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        write_json(path, content)
         print(path)
     for sentence in read.missing:
         say(f"podeval: {sentence}")
@@ -157,14 +155,14 @@ def apply(
     Example: podeval judge apply review.yaml dialogues/*.json --to reviewed
     """
     from podeval.metrics.rubric_writing import load_review
+    from podeval.text.podcast_request import read_request_fields
     from podeval.text.text_file import read_text
 
     decided = load_review(review)
     decided.accepted("")
     writings: list[tuple[Path, dict[str, Any]]] = []
     for path in files:
-        text = read_text(path)
-        data = _read(path, text)
+        data = dict(read_request_fields(read_text(path)))
         name = str(data.get("id") or "dialogue") if decided.kind == "rubrics" else path.stem
         accepted = decided.accepted(name)
         if not accepted:
@@ -182,9 +180,8 @@ def apply(
             }:
                 data["turn_criteria"] = written
         writings.append((to / f"{path.stem}.json", data))
-    to.mkdir(parents=True, exist_ok=True)
     for path, data in writings:
-        path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        write_json(path, data)
         print(path)
 
 
@@ -253,7 +250,7 @@ def battles(
     dialogues = list(read_sides(sources, data, say))
     bench = make_bench(name, records, "", judge_workers, max_cost, max_calls, prompts)
     asks = JudgeUse(prompts=lambda _: list_prompts("as_needed", variant), sampling=lambda _: SAMPLING[variant])
-    judging = _require_client(bench, asks)
+    judging = bench.require_client(asks, {})
     words = transcripts or ("heard" if any(path.is_dir() for path in sources) else "claimed")
     method = modality or ("as_needed" if judging.judge.hears else "transcript")
     ask = partial(judge_battle, variant=variant, modality=method, seed=seed, transcripts=words)
@@ -356,27 +353,11 @@ def _ask(
     """The result of each conversation, and the judge; print the judge's usage."""
     from podeval.judges.rounds import hold
 
-    judging = _require_client(bench, asks)
+    judging = bench.require_client(asks, {})
     with show_progress(judging.judge.model):
         outcomes = hold(conversations, judging)
     tell_usage(bench)
     return outcomes, judging.judge.id
-
-
-def _require_client(bench: "JudgeConfig", asks: "JudgeUse") -> "JudgeClient":
-    judging = bench.judging(asks, {})
-    if judging is None:
-        raise BadInput("choose a judge with --judge")
-    return judging
-
-
-def _read(path: Path, text: str) -> dict[str, Any]:
-    """A dialogue or request as data; plain text is a request."""
-    try:
-        data: Any = json.loads(text) if text.lstrip().startswith("{") else {"instruction": text}
-    except ValueError as error:
-        raise BadInput(f"{path} looks like JSON but cannot be read as such: {error}") from None
-    return dict(data)
 
 
 def _require_absent(path: Path) -> None:

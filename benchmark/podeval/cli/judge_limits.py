@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.pairwise_judge import JudgedBattle
     from podeval.runs.run_folder import RunSummary
+    from podeval.stats.intervals import Interval
 
 PAUSE = 10.0
 """Seconds between two lines about the use so far."""
@@ -103,7 +104,7 @@ def tell_pilot(
     usage: "Sequence[tuple[Account, int]]",
     done: int,
     total: int,
-    means: Iterable[tuple[str, float, float, float, int]],
+    means: "Iterable[tuple[str, Interval | None, int]]",
     seeds: int = 1,
 ) -> None:
     """Report the cost of all items, and the expected width of the intervals of their means.
@@ -112,7 +113,7 @@ def tell_pilot(
         usage: usage of the pilot with the number of its items, for each judged metric.
         done: items of the pilot.
         total: number of all items.
-        means: name, mean, 95 % interval and number of values of each mean.
+        means: name, mean with its 95 % interval, and number of values of each mean.
         seeds: number of outputs per item.
     """
     from podeval.judges.budget import Account
@@ -134,10 +135,12 @@ def tell_pilot(
             f"  the budget was used up before {unasked} items of the pilot were judged; the figures describe "
             f"the other items"
         )
-    for name, mean, low, high, count in means:
-        if 1 < count < total:
-            half = project_half_width((high - low) / 2, count, round(total * count / done) if count < done else total)
-            say(f"  {name} {mean:.4g} [{low:.4g}, {high:.4g}] with {count}, about ±{half:.2g} with all")
+    for name, mean, count in means:
+        if mean and mean.low is not None and mean.high is not None and 1 < count < total:
+            values = round(total * count / done) if count < done else total
+            half = project_half_width((mean.high - mean.low) / 2, count, values)
+            interval = f"{mean.mean:.4g} [{mean.low:.4g}, {mean.high:.4g}]"
+            say(f"  {name} {interval} with {count}, about ±{half:.2g} with all")
 
 
 def tell_pilot_run(summaries: "Sequence[RunSummary]") -> None:
@@ -161,10 +164,10 @@ def tell_pilot_run(summaries: "Sequence[RunSummary]") -> None:
         for row in summary.metrics:
             judged[row.metric] += 0 if row.slice else done - count_unasked(Counter(row.reasons).elements())
     means = [
-        (f"{row.metric}.{key}", one.mean, one.low, one.high, row.scored)
+        (f"{row.metric}.{key}", one, row.scored)
         for row in rows
         for key, one in row.keys.items()
-        if one and one.low is not None and one.high is not None and (row.metric in accounts or not accounts)
+        if row.metric in accounts or not accounts
     ]
     usage = [(account, judged[metric]) for metric, account in accounts.items()]
     tell_pilot(usage, done, total, means, len(summaries))
@@ -177,7 +180,7 @@ def count_unasked(reasons: Iterable[str]) -> int:
     return sum(USED_UP in reason for reason in reasons)
 
 
-def list_shares(battles: "Sequence[JudgedBattle | PodevalError]") -> list[tuple[str, float, float, float, int]]:
+def list_shares(battles: "Sequence[JudgedBattle | PodevalError]") -> "list[tuple[str, Interval, int]]":
     """List the share of battles that a system won against another, with ties as half, with its interval."""
     from podeval.stats.intervals import mean_ci
 
@@ -186,9 +189,4 @@ def list_shares(battles: "Sequence[JudgedBattle | PodevalError]") -> list[tuple[
         if not isinstance(battle, PodevalError):
             pair = f"{battle.system_a} over {battle.system_b}"
             points.setdefault(pair, []).append({"a": 1.0, "tie": 0.5, "b": 0.0}[battle.outcome])
-    shares = [(pair, mean_ci(values, bounds=(0.0, 1.0)), len(values)) for pair, values in points.items()]
-    return [
-        (pair, share.mean, share.low, share.high, count)
-        for pair, share, count in shares
-        if share.low is not None and share.high is not None
-    ]
+    return [(pair, mean_ci(values, bounds=(0.0, 1.0)), len(values)) for pair, values in points.items()]

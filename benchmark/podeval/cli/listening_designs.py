@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, resolve_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, open_database, resolve_database
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
     from podeval.listening.designs import Design
-    from podeval.store.database import Database
 
 PROLIFIC = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 DESIGN = Annotated[Path, typer.Argument(metavar="DESIGN", help="a YAML file, as described in docs/listening-tests.md")]
@@ -156,12 +155,3 @@ def _folder_of(design: "Design", path: Path, webmushra: bool) -> Path:
             f"{folders[0]}, or below {folders[1]} as webMUSHRA has it"
         )
     return folders[fewest]
-
-
-def open_database(location: str) -> "Database":
-    """Open the database of listening tests."""
-    try:
-        from podeval.store.database import Database
-    except ModuleNotFoundError as missing:
-        raise BadInput(f"listening tests need the package {missing.name}; pip install 'podeval[space]'") from None
-    return Database(location)

@@ -2,9 +2,8 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -27,17 +26,11 @@ from podeval.models.profiles import CHOICES
 if TYPE_CHECKING:
     from podeval.metrics.declaration import Key, Metric
     from podeval.metrics.score import Result
-
-
-class Anew(StrEnum):
-    """The records of a judge that are asked again."""
-
-    FAILED = "failed"
-    ALL = "all"
+    from podeval.stats.intervals import Interval
 
 
 Refresh = Annotated[
-    Anew | None,
+    Literal["failed", "all"] | None,
     typer.Option(
         help="ask the judge again despite existing records: all questions, or only failed ones; earlier answers are "
         "kept",
@@ -159,7 +152,7 @@ def measure(
     if metric.asks is None and (judge or records or prompts):
         raise BadInput(f"{metric.name} asks no judge; leave out --judge, --records and --prompts")
     limits = (judge_workers, max_cost, max_calls, prompts)
-    bench = make_bench(judge, records, refresh.value if refresh else "", *limits)
+    bench = make_bench(judge, records, refresh or "", *limits)
     client = bench.judging(metric.asks, chosen) if metric.asks else None
     options: dict[str, Any] = {"profile": profile, "allow_upsampling": allow_upsampling}
     every = gather_sources(metric, files, reference or [], text or [], request or [], options)
@@ -292,22 +285,17 @@ def _name_files(files: "list[Path]", as_json: bool) -> list[str]:
     """Return the names for printed results; JSON has complete paths."""
     if as_json:
         return [""] * len(files)
-    from podeval.text.short_names import shorten_names
+    from podeval.files import shorten_names
 
     return shorten_names(list(map(str, files)))
 
 
-def _list_means(metric: "Metric", results: "list[Result]") -> list[tuple[str, float, float, float, int]]:
+def _list_means(metric: "Metric", results: "list[Result]") -> "list[tuple[str, Interval | None, int]]":
     """List the mean of each value with its interval, if it has one, and the number of files with a value."""
     from podeval.metrics.aggregate import aggregate
 
     summary = aggregate(metric, results)
-    means = [(key, one) for key, one in summary.intervals.items() if one is not None]
-    return [
-        (key, one.mean, one.low, one.high, summary.scored)
-        for key, one in means
-        if one.low is not None and one.high is not None
-    ]
+    return [(key, one, summary.scored) for key, one in summary.intervals.items()]
 
 
 def _print_means(metric: "Metric", results: "list[Result]") -> None:

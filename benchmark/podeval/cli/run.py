@@ -270,7 +270,7 @@ def run(
     track = track or part.tracks[0]
     chosen, profile = apply_choices(chosen, track, metrics, settings or (), preset, profile)
     limits = (judge_workers, max_cost, max_calls, prompts)
-    bench = judge_limits.make_bench(judge, records, refresh.value if refresh else "", *limits)
+    bench = judge_limits.make_bench(judge, records, refresh or "", *limits)
     plain = RunRequest(chosen, part.name, track, out, profile, seed, data=data, bench=bench, retry=retry is not None)
     plain = replace(plain, limit=limit, pilot=pilot, allow_upsampling=allow_upsampling)
     if not system:

@@ -1,9 +1,8 @@
 """`podeval score`: every metric of a recording that has its inputs, in one table."""
 
-import json
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -148,7 +147,7 @@ def _score_files(
                 line = {"file": name, "error": str(refusal)}
                 print(f"podeval: {refusal}", file=sys.stderr, flush=True)
             if as_json:
-                print(json.dumps(line, ensure_ascii=False, allow_nan=False), flush=True)
+                emit(line, allow_nan=False)
     return scored, errors
 
 
@@ -207,6 +206,7 @@ def list_defects(
         music: `asked` if music is not a defect, else `unasked`.
         as_json: whether one JSON object per file is printed.
     """
+    from podeval.measuring.export import write_labels
     from podeval.models import registry
 
     registry.require_profile(profile)
@@ -219,18 +219,18 @@ def list_defects(
             worst = 2
             print(f"podeval: {refusal}", file=sys.stderr, flush=True)
             if as_json:
-                print(json.dumps({"file": file, "error": str(refusal)}, ensure_ascii=False), flush=True)
+                emit({"file": file, "error": str(refusal)})
             continue
         worst = max(worst, int(bool(report.unscored)))
         if labels:
-            _write_labels(report, labels)
+            write_labels([(one.start, one.end, f"{one.kind}: {one.detail}") for one in report.defects], labels)
         if as_json:
             rows = [defect.to_json() for defect in report.defects]
             unscored = {name: reason.to_json() for name, reason in report.unscored.items()}
-            record = {"file": file, "defects": rows, "unscored": unscored, "notes": notes}
-            print(json.dumps(record, ensure_ascii=False), flush=True)
+            emit({"file": file, "defects": rows, "unscored": unscored, "notes": notes})
             continue
-        print("\n".join([*([f"{file}:"] if len(files) > 1 else []), _format_table(report), *_format_notes(notes)]))
+        noted = [f"Note ({name}): {sentence}" for name, sentences in notes.items() for sentence in sentences]
+        print("\n".join([*([f"{file}:"] if len(files) > 1 else []), _format_table(report), *noted]))
         for name, unscored_metric in report.unscored.items():
             print(f"podeval: {name} could not run: {unscored_metric.reason}", file=sys.stderr)
     return worst
@@ -251,18 +251,8 @@ def _find(
         return find_defects(inputs, {"integrity": {"music": music}}), notes
 
 
-def _write_labels(report: "DefectReport", labels: Path) -> None:
-    from podeval.measuring.export import write_labels
-
-    write_labels([(one.start, one.end, f"{one.kind}: {one.detail}") for one in report.defects], labels)
-
-
-def _format_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
-    return [f"Note ({name}): {sentence}" for name, sentences in notes.items() for sentence in sentences]
-
-
 def _format_table(report: "DefectReport") -> str:
-    from podeval.text.labels import format_moment
+    from podeval.text.subtitles import format_moment
 
     if not report.defects:
         return "no defects are heard"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from podeval.stats.mushra_scores import Mark
     from podeval.validation.agreement import Validity
     from podeval.validation.raters import AnalysisLine
+    from podeval.validation.rating_files import RatingFile
 
 TURNED = {"higher": "", "lower": " (turned: lower is better)", "in range": " (folded: a range is best)"}
 
@@ -99,6 +100,7 @@ def agreement(
     from podeval.validation.agreement import group_by_measure
     from podeval.validation.human_scores import describe_marks
     from podeval.validation.raters import analyse_marks
+    from podeval.validation.rating_files import read_rating_files
 
     if not ratings and not is_there(resolve_database(database, runs)):
         raise BadInput(
@@ -110,15 +112,14 @@ def agreement(
         _print_benchmark(ratings or [], values or [], audio, metrics, settings or [], options, by_system, as_json)
         return
     tests: dict[str, list[Mark]] = {}
-    lines: list[AnalysisLine] = []
-    for path in ratings or []:
-        lines += _read_ratings(path, tests)
+    files = [file for path in ratings or [] for file in read_rating_files(path)]
+    lines = _read_ratings(files, tests)
     if database or not ratings:
         lines += _read_database(require_database(database, runs), tests)
     measures = group_by_measure(tests)
     lines += describe_marks(measures)
     lines += [line for measure, marks in measures.items() for line in analyse_marks(measure, marks)]
-    lines += _draw_figures(runs, ratings or [], tests) if figures else []
+    lines += _draw_figures(runs, files, tests) if figures else []
     agreements = _compare_metrics(runs, measures) if measures else []
     if as_json:
         for finding in (*agreements, *lines):
@@ -130,13 +131,12 @@ def agreement(
         raise typer.Exit(1)
 
 
-def _read_ratings(path: Path, tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
-    """Add the marks of a file, or return the findings on its votes."""
+def _read_ratings(files: "Sequence[RatingFile]", tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
+    """Add the marks of files, and return the findings on their votes."""
     from podeval.validation.raters import analyse_votes
-    from podeval.validation.rating_files import read_rating_files
 
     lines = []
-    for file in read_rating_files(path):
+    for file in files:
         if file.marks:
             tests.setdefault(file.name, []).extend(file.marks)
         lines += analyse_votes(file.name, file.votes) if file.votes else []
@@ -180,12 +180,10 @@ def _print_benchmark(
         raise typer.Exit(1)
 
 
-def _draw_figures(runs: Path, ratings: list[Path], tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
-    from podeval.validation.human_scores import has_scores
+def _draw_figures(runs: Path, files: "Sequence[RatingFile]", tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
     from podeval.validation.mtalk_figures import collect_people_marks, draw_figures, read_rubric_marks
-    from podeval.validation.raters import read_votes
 
-    votes = {path.stem: read_votes(path) for path in ratings if not has_scores(path)}
+    votes = {file.name: file.votes for file in files if file.votes}
     rubrics = read_rubric_marks(runs)
     if not rubrics:
         print(

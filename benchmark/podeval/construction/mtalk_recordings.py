@@ -261,12 +261,11 @@ def add_sounds(text: str, recording: Path, sounds: Mapping[str, TagSound]) -> ND
         if sound is None or sound.file is None or sound.kind == "none":
             continue
         samples = _read_mono(sound.file)
+        at = min(share * len(speech), len(speech) - 1) / RATE
         if sound.kind == "background":
-            with_sound = lay_under(speech, samples, RATE, sound.snr_db)
-        else:
-            at = min(share * len(speech), len(speech) - 1) / RATE
-            with_sound = put_in(speech, samples, RATE, sound.snr_db, at)
-        mixed = mixed + (with_sound - speech)
+            # Under the whole of the speech, again and again if it is shorter.
+            samples, at = np.resize(samples, len(speech)), 0.0
+        mixed = mixed + (put_in(speech, samples, RATE, sound.snr_db, at) - speech)
     # Turn down a mix that would clip.
     peak = float(np.abs(mixed).max())
     return np.asarray(mixed * np.float32(min(1.0, PEAK / peak) if peak else 1.0), dtype=np.float32)
@@ -315,15 +314,6 @@ def measure_active_power(speech: Samples, rate: int) -> float:
     if not powers.size or not powers.max():
         raise CannotScore("the speech is silent, so no sound can be mixed in at a ratio to it")
     return float(powers[powers >= powers.max() * 10 ** (-_RANGE_DB / 10)].mean())
-
-
-def lay_under(speech: Samples, sound: Samples, rate: int, snr_db: float) -> Samples:
-    """Mix a sound under the whole of the speech, repeating the sound if it is too short; returns shape (frames,).
-
-    Raises:
-        CannotScore: one of them is silent.
-    """
-    return put_in(speech, np.resize(sound, len(speech)), rate, snr_db, 0.0)
 
 
 def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float) -> Samples:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podeval.datasets import catalogue
-from podeval.datasets.row_rules import BrokenRules, RowProblem
+from podeval.datasets.dataset_record import BrokenRules, RowProblem
 from podeval.errors import BadInput, describe_validation_error
 from podeval.files import explain_write_errors, read_lines, write_whole
 from podeval.judges.client import JudgeRequest, UsableAnswer

@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 import datasets
 from podeval.datasets import card, catalogue
 from podeval.datasets.builder import Builder
-from podeval.datasets.dataset_record import LOCK, SAMPLE, DatasetRecord
-from podeval.datasets.row_rules import BrokenRules, Row, RowProblem, find_row_problems
+from podeval.datasets.dataset_record import LOCK, SAMPLE, BrokenRules, DatasetRecord, Row, RowProblem, find_row_problems
 from podeval.datasets.source_files import Fetched, Progress, fetch
 from podeval.errors import BadInput
 from podeval.files import explain_write_errors, hash_file, write_json

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 import datasets
-from podeval.datasets.dataset_record import DatasetRecord
-from podeval.datasets.row_rules import BrokenRules, Row, RowProblem, RowRule, find_row_problems
+from podeval.datasets.dataset_record import BrokenRules, DatasetRecord, Row, RowProblem, RowRule, find_row_problems
 
 ROWS_PER_GROUP = 100
 """Rows in a Parquet row group of text."""

@@ -10,8 +10,8 @@ from typing import Any
 import datasets
 from podeval import progress
 from podeval.benchmarks.benchmark import Item
+from podeval.datasets.dataset_record import Row, RowRule
 from podeval.datasets.fetch_episodes import RECORD, read_attempts
-from podeval.datasets.row_rules import Row, RowRule
 from podeval.errors import BadAudio, BadInput, CannotScore
 
 _AUDIO_NAMES = frozenset(

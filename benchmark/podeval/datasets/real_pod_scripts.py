@@ -18,8 +18,7 @@ import datasets
 from podeval.benchmarks.benchmark import Split
 from podeval.benchmarks.records import PinnedFile
 from podeval.datasets.data_files import read_object_lines, read_objects
-from podeval.datasets.dataset_record import ResponsibleUse
-from podeval.datasets.row_rules import Row, RowRule
+from podeval.datasets.dataset_record import ResponsibleUse, Row, RowRule
 from podeval.errors import BadInput
 from podeval.text.characters import HAN
 

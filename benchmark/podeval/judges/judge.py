@@ -133,11 +133,9 @@ class Judge:
 
     def described(self) -> dict[str, Any]:
         """Return plain data for records and protocols: all fields except price, timeout, tries and usual ones."""
-        fields = asdict(self)
-        kept = {name: value for name, value in fields.items() if name not in ("timeout", "tries", "price", "recorded")}
-        for usual in ("dtype", "provider"):
-            if kept[usual] is None:
-                del kept[usual]
+        left_out = {"timeout", "tries", "price", "recorded"}
+        left_out |= {usual for usual in ("dtype", "provider") if getattr(self, usual) is None}
+        kept = {name: value for name, value in asdict(self).items() if name not in left_out}
         if self.backend == "gguf":
             # The folder is specific to this machine; the file's name and content identify the model.
             kept["endpoint"] = Path(str(self.endpoint)).name

@@ -27,7 +27,7 @@ from podeval.reports.page import (
     render_document,
     write_page,
 )
-from podeval.text.labels import format_audacity_labels, format_webvtt_cues
+from podeval.text.subtitles import format_audacity_labels, format_webvtt_cues
 from podeval.text.table_files import make_csv_safe
 from podeval.version import __version__
 

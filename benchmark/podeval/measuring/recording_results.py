@@ -295,7 +295,7 @@ class ResultsTable:
     @cached_property
     def short_names(self) -> list[str]:
         """The recordings by the shortest names that tell them apart."""
-        from podeval.text.short_names import shorten_names
+        from podeval.files import shorten_names
 
         return shorten_names([scores.name for scores in self.scores])
 

@@ -98,18 +98,19 @@ def collect_defects(results: Iterable[Result | PodevalError]) -> list[TimedDefec
         if isinstance(result, Score)
         for entry in result.notes.get("defects", ())
     ]
-    kept = [defect for defect in noted if defect.kind != "loop" or not _is_repeated(defect, noted)]
+    repeated = [defect for defect in noted if defect.kind == "repeated"]
+    # That its words are said again says more of a stretch than that it is a loop.
+    kept = [
+        defect
+        for defect in noted
+        if defect.kind != "loop"
+        or not any(
+            min(defect.end, each.end) - max(defect.start, each.start) >= _COVERS * (defect.end - defect.start)
+            for each in repeated
+        )
+    ]
     return sorted(kept, key=_order_of)
 
 
 def _order_of(defect: TimedDefect) -> tuple[float, float, str]:
     return defect.start, defect.end, defect.kind
-
-
-def _is_repeated(loop: TimedDefect, defects: Iterable[TimedDefect]) -> bool:
-    """Whether the words of a loop are listed as repeated, which says more."""
-    return any(
-        min(loop.end, each.end) - max(loop.start, each.start) >= _COVERS * (loop.end - loop.start)
-        for each in defects
-        if each.kind == "repeated"
-    )

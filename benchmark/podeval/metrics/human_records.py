@@ -81,7 +81,7 @@ def _parse_votes(text: str) -> Battles:
 def _parse_marks(text: str) -> tuple[Mark, ...]:
     marks_read = []
     for location, record in list_records(text, "mark"):
-        value, seconds = _read_number(record.get("value")), _read_number(record.get("seconds"))
+        value, seconds = read_number(record.get("value")), read_number(record.get("seconds"))
         if value is None or not 0 <= value <= 100:
             raise BadInput(f"{location}: its value is a number from 0 to 100, not {record.get('value')!r}")
         marks_read.append(
@@ -106,7 +106,7 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
         system = _word(record, "system", location)
         # A judge's score J.
         if not is_missing(record.get("judged")):
-            judged_mark = _read_number(record["judged"])
+            judged_mark = read_number(record["judged"])
             if judged_mark is None or not 1 <= judged_mark <= 5:
                 raise BadInput(f"{location}: what a judge read is a number from 1 to 5, not {record['judged']!r}")
             judged[system, _word(record, "question", location)] = judged_mark
@@ -239,7 +239,7 @@ def _word(record: Mapping[str, Any], name: str, location: str) -> str:
     return clean_name(value)
 
 
-def _read_number(value: Any) -> float | None:
+def read_number(value: Any) -> float | None:
     """Return a number, which CSV has as a text; None if it is none."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)
@@ -254,7 +254,7 @@ def _read_count(record: Mapping[str, Any], name: str, location: str) -> int | No
     Raises:
         BadInput: it is something else.
     """
-    value, number = record.get(name), _read_number(record.get(name))
+    value, number = record.get(name), read_number(record.get(name))
     if is_missing(value):
         return None
     if number is None or number < 0 or number != int(number):
@@ -312,11 +312,8 @@ def split_names(page: str, names: Sequence[str]) -> tuple[str, list[str]]:
 def _read_webmushra_mark(
     path: Path, number: int, row: Mapping[str, str | None], category: str, systems: Mapping[str, str]
 ) -> Mark:
-    try:
-        value = float(row["rating_score"] or "")
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 100:
+    value = read_number(row["rating_score"])
+    if value is None or not 0 <= value <= 100:
         raise BadInput(f"{path}, line {number}: a mark is a number from 0 to 100, not {row['rating_score']!r}")
     milliseconds = row.get("rating_time/ms") or row.get("rating_time") or ""
     seconds = float(milliseconds) / 1000 if re.fullmatch(r"\d+(\.\d+)?", milliseconds) else None

@@ -194,6 +194,16 @@ class JudgeConfig:
         choices: dict[str, Any] = {"budget": self.budget, "wordings": self.wordings}
         return JudgeClient(judge, folder, workers=self.workers, refresh=anew, **choices)
 
+    def require_client(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "JudgeClient":
+        """Return the client of the judge, as `judging` does.
+
+        Raises:
+            BadInput: no judge is named, too.
+        """
+        if (client := self.judging(asks, parameters)) is None:
+            raise BadInput("choose a judge with --judge")
+        return client
+
     def identity(self, asks: JudgeUse | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the judge and prompts that are part of a protocol; empty for a metric that asks no judge."""
         if asks is None:

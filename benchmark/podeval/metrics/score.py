@@ -78,29 +78,26 @@ class Score:
         """Return plain data: the keys first, then `notes`, `drift`, `timeline`, `weights` and `parts`, if there are
         any; what is read again needs no `drift`, which is computed from the timeline.
         """
-        data: dict[str, Any] = dict(self.values)
-        if self.notes:
-            data["notes"] = dict(self.notes)
-        if self.timeline and with_drift:
-            data["drift"] = self.timeline.drift
-        if self.timeline:
-            data["timeline"] = {
-                "starts": list(self.timeline.starts),
-                "window": self.timeline.window,
-                "unit": self.timeline.unit,
-                "values": {key: list(column) for key, column in self.timeline.values.items()},
+        timeline = self.timeline and {
+            "starts": list(self.timeline.starts),
+            "window": self.timeline.window,
+            "unit": self.timeline.unit,
+            "values": {key: list(column) for key, column in self.timeline.values.items()},
+        }
+        parts = {
+            breakdown: {
+                group: {key: [value, weight] for key, (value, weight) in keys.items()} for group, keys in groups.items()
             }
-        if self.weights:
-            data["weights"] = dict(self.weights)
-        if self.parts:
-            data["parts"] = {
-                breakdown: {
-                    group: {key: [value, weight] for key, (value, weight) in keys.items()}
-                    for group, keys in groups.items()
-                }
-                for breakdown, groups in self.parts.items()
-            }
-        return data
+            for breakdown, groups in self.parts.items()
+        }
+        beside = {
+            "notes": dict(self.notes) or None,
+            "drift": self.timeline.drift if self.timeline and with_drift else None,
+            "timeline": timeline,
+            "weights": dict(self.weights) or None,
+            "parts": parts or None,
+        }
+        return {**self.values, **{name: content for name, content in beside.items() if content is not None}}
 
     def part(self, breakdown: str, group: str) -> "Score | None":
         """Return the score of one group of the item's parts, with its weights; None if the item has none of it."""

@@ -72,7 +72,7 @@ class GenerationLog:
             if _seconds(piece, "wall_seconds", number) == 0:
                 raise BadInput(f"piece {number} of the generation log took 0 seconds, which is impossible; measure it")
         parts = [(number, part) for number, piece in numbered for part in _list_parts(piece, number)]
-        spoken = [_optional(piece, "speech_seconds", number) for number, piece in numbered]
+        spoken = _collect(numbered, "speech_seconds")
         return cls(
             wall_seconds=sum(_seconds(piece, "wall_seconds", number) for number, piece in numbered),
             audio_seconds=sum(_seconds(piece, "audio_seconds", number) for number, piece in numbered),
@@ -83,7 +83,7 @@ class GenerationLog:
                 for number, part in parts
                 if (audio := _seconds(part, "audio_seconds", number))
             ),
-            speech_seconds=None if None in spoken else sum(seconds for seconds in spoken if seconds),
+            speech_seconds=sum(spoken) if spoken else None,
             first_audio=_collect(numbered, "time_to_first_audio"),
             underruns=_collect(numbered, "underrun"),
         )
@@ -123,10 +123,6 @@ def _seconds(piece: Mapping[str, Any], key: str, number: int) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
         raise BadInput(f"piece {number} of the generation log needs {key} in seconds, not {value!r}")
     return float(value)
-
-
-def _optional(piece: Mapping[str, Any], key: str, number: int) -> float | None:
-    return None if piece.get(key) is None else _seconds(piece, key, number)
 
 
 def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple[float, ...]:

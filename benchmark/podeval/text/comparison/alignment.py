@@ -30,8 +30,7 @@ from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import BadInput, NoWords
 from podeval.text.characters import HAN, KANA, MARKED, UNSPACED, fold_letters
-from podeval.text.comparison.normalise import drop_bracketed, keep_spoken
-from podeval.text.comparison.simplified_chinese import simplify
+from podeval.text.comparison.normalise import drop_bracketed, keep_spoken, simplify
 from podeval.text.numerals import say_number
 from podeval.text.script import Script
 from podeval.text.tokens import detect_language

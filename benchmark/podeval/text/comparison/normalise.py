@@ -33,7 +33,6 @@ import regex
 
 from podeval.errors import BadInput
 from podeval.text.characters import MARKED, clean_text, fold_letters
-from podeval.text.comparison.simplified_chinese import convert_to_mainland, simplify
 from podeval.text.language import identify_language
 from podeval.text.longest import refuse_endless, refuse_longer
 from podeval.text.tokens import Language, check_language
@@ -270,6 +269,39 @@ def _normalise_as_lfs(text: str, language: Language) -> str:
     if language == "en":
         return deleted.encode("ascii", "ignore").decode("ascii")
     return convert_to_mainland(deleted)
+
+
+def simplify(text: str) -> str:
+    """Convert the traditional Chinese characters of a text one by one; the wording is kept."""
+    return _convert(text, "t2s")
+
+
+def convert_to_mainland(text: str) -> str:
+    """Convert a text to simplified characters and, if it was in traditional ones, to mainland wording.
+
+    A text is in traditional characters if simplifying changes more of it than the reverse conversion does. Other texts
+    keep their words, because OpenCC takes every 程序 for the Taiwanese word for 进程.
+    """
+    simple = simplify(text)
+    if simple == text or _count_changes(text, simple) < _count_changes(text, _convert(text, "s2t")):
+        return simple
+    return _convert(text, "tw2sp")
+
+
+def _count_changes(text: str, converted: str) -> int:
+    return sum(before != after for before, after in zip(text, converted, strict=False))
+
+
+def _convert(text: str, configuration: str) -> str:
+    # OpenCC takes UTF-8, in which an unpaired surrogate, which JSON allows, cannot be encoded.
+    return str(_load_converter(configuration).convert(text.encode("utf-8", "replace").decode("utf-8")))
+
+
+@cache
+def _load_converter(configuration: str) -> Any:
+    from opencc import OpenCC
+
+    return OpenCC(configuration)
 
 
 def _leave_unchanged(text: str, language: Language) -> str:

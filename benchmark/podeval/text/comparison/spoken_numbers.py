@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from rapidfuzz.distance import Levenshtein
 
 from podeval.text.comparison.chinese_readings import STRETCH, list_chinese_readings
-from podeval.text.comparison.simplified_chinese import simplify
+from podeval.text.comparison.normalise import simplify
 
 _DIGITS = frozenset("零一二三四五六七八九")
 _NUMERALS = _DIGITS | frozenset("十百千万亿点")
