@@ -28,6 +28,8 @@ _MOST_STEPS = 100
 _HEAVY = 0.1
 _MOST_LEVERAGE = 0.95
 _NO_TIES = -math.inf
+_MOST_KINDS = 10
+"""Most kinds of votes that there can be for each vote, if equal ones are counted together."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +89,16 @@ def group_into_rows(battles: Battles, position: bool, strength: bool = False) ->
         turned = first > second
         first, second = np.where(turned, second, first), np.where(turned, first, second)
         outcome = np.where(turned & (outcome < 2), 1 - outcome, outcome)
-    # Count equal votes: each is one number, which is taken apart again afterwards.
-    cells, cell = np.unique(((voter * size + first) * size + second) * 3 + outcome, return_inverse=True)
-    counts = np.bincount(cell, weights=weight, minlength=len(cells))
-    rest, outcome = np.divmod(cells, 3)
-    rest, b = np.divmod(rest, size)
-    voter, a = np.divmod(rest, size)
-    x = np.ones((len(cells), len(names)))
-    return Rows(systems, voters, names, a, b, outcome, voter, x, counts.astype(np.float64))
+    # Count equal votes, unless there could be more kinds than votes: each is one number, taken apart again afterwards.
+    kinds = voters * size * size * 3
+    if kinds <= _MOST_KINDS * len(rows):
+        counts = np.bincount(((voter * size + first) * size + second) * 3 + outcome, weight, kinds)
+        cells = np.flatnonzero(counts)
+        rest, outcome = np.divmod(cells, 3)
+        rest, second = np.divmod(rest, size)
+        voter, first = np.divmod(rest, size)
+        weight = counts[cells]
+    return Rows(systems, voters, names, first, second, outcome, voter, np.ones((len(weight), len(names))), weight)
 
 
 def fit(rows: Rows, prior: float = PRIOR) -> Array:
@@ -114,7 +118,7 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
     solve = _solve_singular if rows.covariates or not prior else np.linalg.solve
     for _ in range(_MOST_STEPS):
         # The full Newton step.
-        uphill, information = gradient(rows, at, prior)[free], information_matrix(rows, at, prior)[np.ix_(free, free)]
+        uphill, information = gradient(rows, at, prior)[free], information_matrix(rows, at, prior)[free, free]
         step = solve(information, uphill)
         if float(uphill @ step) < _TOLERANCE:
             return at
@@ -138,10 +142,12 @@ def _solve_singular(matrix: Array, right: Array) -> Array:
 
 def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     """Return the parameters' covariance if every vote came from a different voter: the inverse of the information."""
+    if not rows.covariates:
+        rows = group_by_cell(rows)
     free = _find_free_parameters(rows, fitted)
     full = np.zeros((fitted.size, fitted.size))
     try:
-        full[np.ix_(free, free)] = np.linalg.inv(information_matrix(rows, fitted, prior)[np.ix_(free, free)])
+        full[free, free] = np.linalg.inv(information_matrix(rows, fitted, prior)[free, free])
     except np.linalg.LinAlgError:
         raise BadInput(f"the effects of {' and '.join(rows.covariates)} cannot be separated; rate with fewer") from None
     return full
@@ -154,25 +160,38 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     information of all votes, H_g and u_g that voter's information and score. The leverage of a voter who is nearly
     the only one on something is capped at 0.95; the leverage of a voter with little weight is neglected.
     """
-    # Each voter's influence to first order, in coordinates where the naive covariance is the identity.
     free = _find_free_parameters(rows, fitted)
-    inverse = naive_covariance(rows, fitted, prior)[np.ix_(free, free)]
+    inverse = naive_covariance(rows, fitted, prior)[free, free]
     scores = _scores(rows, fitted)[:, free]
-    half = np.linalg.cholesky(inverse)
-    pulls = scores @ half
-    for voter in np.flatnonzero(_leverage(rows, fitted, inverse, free) > _HEAVY).tolist():
-        # For voters with much leverage: exactly, with the leverage capped, in the space of what they judged.
-        theirs, parameters = _select_voter(rows, fitted, voter)
-        judged = parameters[: np.count_nonzero(parameters < len(free))]
+    heavy = np.flatnonzero(_leverage(rows, fitted, inverse) > _HEAVY)
+    of_voters = np.split(np.argsort(rows.voter), np.cumsum(np.bincount(rows.voter))[:-1]) if len(heavy) else []
+    for voter in heavy.tolist():
+        theirs, parameters = _select_rows(rows, fitted, of_voters[voter])
+        judged = parameters[parameters < len(inverse)]
         information = information_matrix(theirs, fitted[parameters], 0.0)[: len(judged), : len(judged)]
-        space, inner = np.linalg.qr(half[judged].T)
-        values, vectors = np.linalg.eigh(inner @ information @ inner.T)
-        axes = space @ vectors
-        stretch = 1 / (1 - np.minimum(values, _MOST_LEVERAGE)) - 1
-        pulls[voter] += axes @ (stretch * (axes.T @ pulls[voter]))
+        scores[voter, judged] = _stretch(scores[voter, judged], information, inverse[np.ix_(judged, judged)])
+    influence = scores @ inverse
     full = np.zeros((fitted.size, fitted.size))
-    full[np.ix_(free, free)] = half @ (pulls.T @ pulls) @ half.T
+    full[free, free] = influence.T @ influence
     return full
+
+
+def _stretch(score: Array, information: Array, inverse: Array) -> Array:
+    """Return (I - H_g H^-1)^-1 u_g of one voter, in the parameters of what they judged.
+
+    Args:
+        score: u_g.
+        information: H_g.
+        inverse: H^-1.
+    """
+    if float(np.vdot(information, inverse)) < _MOST_LEVERAGE:
+        return np.linalg.solve(np.eye(len(score)) - information @ inverse, score)
+    # In coordinates where H is the identity, the leverage along each axis can be capped.
+    inner = np.linalg.cholesky(inverse).T
+    values, axes = np.linalg.eigh(inner @ information @ inner.T)
+    share = 1 / (1 - np.minimum(values, _MOST_LEVERAGE)) - 1
+    added: Array = np.linalg.solve(inner, axes @ (share * (axes.T @ (inner @ score))))
+    return score + added
 
 
 def information_of_a_battle(apart: float, tie_odds: float) -> float:
@@ -194,15 +213,24 @@ def group_by_cell(rows: Rows) -> Rows:
     return replace(rows, voters=1, a=a, b=b, outcome=outcome, voter=np.zeros_like(a), x=x, weight=counts[cells])
 
 
-def _find_free_parameters(rows: Rows, fitted: Array) -> NDArray[np.intp]:
-    return np.arange(fitted.size if rows.ties else fitted.size - 1)
+def _find_free_parameters(rows: Rows, fitted: Array) -> slice:
+    return slice(fitted.size if rows.ties else fitted.size - 1)
 
 
 def _chances(rows: Rows, fitted: Array) -> Array:
     """Return the probabilities of A, B and tie, shape (rows, 3)."""
     size = len(rows.systems)
-    half = (fitted[rows.a] - fitted[rows.b] + rows.x @ fitted[size:-1]) / 2
-    logits = np.stack([half, -half, np.full_like(half, fitted[-1])], axis=1)
+    if not rows.covariates and len(rows.a) > size * size:
+        # Equal for all votes on a pair.
+        table = _chances_at((fitted[:size, None] - fitted[:size]).ravel(), fitted[-1])
+        return table[rows.a * size + rows.b]
+    return _chances_at(fitted[rows.a] - fitted[rows.b] + rows.x @ fitted[size:-1], fitted[-1])
+
+
+def _chances_at(apart: Array, tie: float) -> Array:
+    """Return the probabilities of A, B and tie by the difference of two strengths and log v, shape (differences, 3)."""
+    half = apart / 2
+    logits = np.stack([half, -half, np.full_like(half, tie)], axis=1)
     odds = np.exp(logits - np.abs(half)[:, None])
     chances: Array = odds / odds.sum(axis=1, keepdims=True)
     return chances
@@ -295,7 +323,7 @@ def _against_average(fitted: Array, size: int) -> tuple[Array, Array, Array]:
     return up / total, down / total, math.exp(fitted[-1]) / total
 
 
-def _leverage(rows: Rows, fitted: Array, inverse: Array, free: NDArray[np.intp]) -> Array:
+def _leverage(rows: Rows, fitted: Array, inverse: Array) -> Array:
     """Return a lower bound of trace(H_g H^-1) per voter, from the strengths and effects of each row and from v."""
     size = len(rows.systems)
     twice, _, tie = (rows.weight * part for part in _curvature(_chances(rows, fitted)))
@@ -304,22 +332,23 @@ def _leverage(rows: Rows, fitted: Array, inverse: Array, free: NDArray[np.intp])
     for k in range(rows.x.shape[1]):
         column = inverse[size + k]
         reach = reach + rows.x[:, k] * (2 * (column[rows.a] - column[rows.b]) + rows.x[:, k] * column[size + k])
-    by_tie = tie * variances[-1] if len(free) == fitted.size else 0.0
+    by_tie = tie * variances[-1] if len(inverse) == fitted.size else 0.0
     by_voter: Array = np.bincount(rows.voter, weights=twice * reach + by_tie, minlength=rows.voters).astype(np.float64)
     return by_voter
 
 
-def _select_voter(rows: Rows, fitted: Array, voter: int) -> tuple[Rows, NDArray[np.intp]]:
-    """Return the rows of one voter as if there were no other systems, and the places of the parameters that are left.
+def _select_rows(rows: Rows, fitted: Array, chosen: NDArray[np.intp]) -> tuple[Rows, NDArray[np.intp]]:
+    """Return one voter's rows as if there were no other systems, and the places of the parameters that are left.
 
     Args:
         rows: the rows.
         fitted: all parameters.
-        voter: the voter.
+        chosen: the places of the voter's rows.
     """
-    kept = rows.voter == voter
-    fields = {name: getattr(rows, name)[kept] for name in ("outcome", "x", "weight")}
-    systems, sides = number_present(np.concatenate([rows.a[kept], rows.b[kept]]))
+    systems, sides = number_present(np.concatenate([rows.a[chosen], rows.b[chosen]]))
     a, b = np.split(sides, 2)
-    theirs = replace(rows, **fields, a=a, b=b, systems=rows.systems[systems], voter=np.zeros_like(a), voters=1)
+    theirs = replace(
+        rows, systems=rows.systems[systems], voters=1, a=a, b=b, outcome=rows.outcome[chosen],
+        voter=np.zeros_like(a), x=rows.x[chosen], weight=rows.weight[chosen],
+    )  # fmt: skip
     return theirs, np.append(systems, np.arange(len(rows.systems), fitted.size))

@@ -230,17 +230,19 @@ def _estimate_fans(
         counted: their weights.
     """
     shares, stronger, spread = np.full((2, 1), USUAL), 0.0, 1 + taste * fisher
-    alike, half = sides + np.log(spread) / 2, taste / spread / 2
+    # How likely the votes of all others are, to second order: this part is the same however strong the system is.
+    pulled, known = scores / spread, fisher / spread
+    alike = sides + np.log(spread) / 2 - taste / 2 * scores * pulled
     for _ in range(STEPS):
-        # How likely the votes of all others are, to second order, if the system is so much stronger to them.
-        others = stronger * (scores - fisher * stronger / 2) + half * (scores - fisher * stronger) ** 2
-        odds = np.exp(np.minimum(_MOST_LOG_ODDS, alike - others))
-        total = 1 - shares.sum() + (shares.T @ odds)[0]
-        chance, weight = shares * odds / total, counted * (1 - shares.sum()) / total / spread
-        shares = (chance @ counted)[:, None] / max(_HAIR, counted.sum())
-        stronger = float(weight @ scores / max(_HAIR, weight @ fisher))
+        odds = np.exp(np.minimum(_MOST_LOG_ODDS, alike - stronger * (pulled - known * stronger / 2)))
+        before, others = shares, 1 - shares.sum()
+        total = others + (shares.T @ odds)[0]
+        weight = counted / total
+        shares = before * (odds @ weight)[:, None] / max(_HAIR, counted.sum())
+        stronger = float(others * (weight @ pulled) / max(_HAIR, others * (weight @ known)))
     # What the votes say of the shares, less what they would say if only the strength differed.
-    slope, pull = counted * (odds - 1) / total, weight * (scores - fisher * stronger)
+    chance = before * odds / total
+    slope, pull = weight * (odds - 1), others * weight * (pulled - known * stronger)
     information = (slope**2).sum(axis=1) - (slope @ pull) ** 2 / max(_HAIR, float(pull @ pull))
     return shares[:, 0], np.maximum(LEAST_ERROR, 1 / np.sqrt(np.maximum(_HAIR, information))), chance
 
