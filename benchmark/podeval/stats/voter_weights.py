@@ -23,6 +23,7 @@ Nothing is lowered for fewer than `FEWEST` of them, or if there are fewer than `
 No vote is excluded, and the more a cohort differs or the surer a fan is, the less they move the rating.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -119,23 +120,22 @@ def weigh_votes(
     cells, of_rows = number_present(np.concatenate([rows.a, rows.b]) * rows.voters + np.tile(rows.voter, 2))
     judged = _JudgedSystems(cells % rows.voters, cells // rows.voters, of_rows)
     pull, information, chances = score_rows(rows, fitted)
-    won, lost = ((rows.outcome == outcome).astype(np.float64) for outcome in (0, 1))
-    of_a, of_b = np.maximum(chances[:, :2], _HAIR).T
+    (won, lost, _), weight, (of_a, of_b) = rows.counts, rows.weight, np.maximum(chances[:2], _HAIR)
     for_a, for_b = (
-        rows.weight * np.log(1 - PREFERS + PREFERS * preferred / chance)
+        preferred * np.log(1 - PREFERS + PREFERS / chance) + (weight - preferred) * math.log(1 - PREFERS)
         for preferred, chance in ((won, of_a), (lost, of_b))
     )
     pairs = ((pull, -pull), (information, information), (for_a, for_b), (for_b, for_a))
     scores, fisher, *sides = (judged.sum_by_cell(*pair) for pair in pairs)
-    votes = np.bincount(rows.voter, rows.weight)
+    votes = np.bincount(rows.voter, weight)
     counted, of_cohorts = _weigh_cohorts(judged, scores, fisher, names, votes, arrival)
     # Among fans, voters count by the chance that they order the systems as everyone does, not the other way round.
-    turned = np.bincount(rows.voter, rows.weight * (won - lost) * np.log(of_b / of_a))
+    turned = np.bincount(rows.voter, (won - lost) * np.log(of_b / of_a))
     straight = 1 / (1 + CONTRARY / (1 - CONTRARY) * np.exp(np.minimum(_MOST_LOG_ODDS, turned)))
     by_fans, of_fans = _weigh_fans(judged, scores, fisher, np.stack(sides), counted * straight[judged.voter], names)
     # Of the weights of a vote's two systems, the less counts.
     lower = (counted * by_fans)[of_rows].reshape(2, -1).min(axis=0)
-    return replace(rows, weight=rows.weight * lower), (*of_cohorts, *of_fans)
+    return replace(rows, counts=rows.counts * lower), (*of_cohorts, *of_fans)
 
 
 def _weigh_cohorts(
