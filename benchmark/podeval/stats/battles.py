@@ -213,6 +213,7 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
 def _ratings(battles: Battles, variant: Variant) -> dict[str, float]:
     """Rate the battles that the variant counts, in their order."""
     import evalica
+    import pandas
 
     if variant == "mtalk":
         battles = battles.only(battles.outcome < 2)
@@ -220,9 +221,10 @@ def _ratings(battles: Battles, variant: Variant) -> dict[str, float]:
         return {}
     ending = (evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw, evalica.Winner.Draw)
     result = evalica.elo(
-        battles.first.tolist(),
-        battles.second.tolist(),
+        battles.first,
+        battles.second,
         [ending[code] for code in battles.outcome.tolist()],
+        pandas.RangeIndex(len(battles.systems)),
         initial=INITIAL,
         base=10.0,
         scale=SCALE,
@@ -230,7 +232,8 @@ def _ratings(battles: Battles, variant: Variant) -> dict[str, float]:
         win_weight=1.0,
         tie_weight=0.5,
     )
-    return {battles.systems[code]: float(result.scores[code]) for code in result.scores.index.tolist()}
+    scores, (present, _) = result.scores.to_dict(), number_present(np.concatenate([battles.first, battles.second]))
+    return {battles.systems[code]: scores[code] for code in present.tolist()}
 
 
 def rate_quickly(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int]]) -> dict[str, float]:

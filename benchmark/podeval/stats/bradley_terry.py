@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from podeval.errors import BadInput
-from podeval.stats.battles import Battles, count_outcomes, number_present
+from podeval.stats.battles import Battles, count_outcomes
 from podeval.stats.davidson import (
     PRIOR,
     Rows,
@@ -274,10 +274,10 @@ def _count_company(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], Ar
     size, voters = len(rows.systems), rows.voters
     met = np.zeros((size, size))
     met[rows.a, rows.b] = met[rows.b, rows.a] = 1
-    cells, of_rows = number_present(np.concatenate([rows.a, rows.b]) * voters + np.tile(rows.voter, 2))
-    judged, system = np.bincount(of_rows, np.tile(rows.weight, 2)), cells // voters
-    people, total, squares = (np.bincount(system, part, size) for part in (judged > 0, judged, judged**2))
-    return np.count_nonzero(met, axis=0), people.astype(np.int64), np.maximum(1.0, total**2 / squares - 1)
+    cells = np.concatenate([rows.a, rows.b]) * voters + np.tile(rows.voter, 2)
+    judged = np.bincount(cells, np.tile(rows.weight, 2), size * voters).reshape(size, voters)
+    shares = judged.sum(axis=1) ** 2 / np.einsum("ij,ij->i", judged, judged)
+    return np.count_nonzero(met, axis=0), np.count_nonzero(judged, axis=1), np.maximum(1.0, shares - 1)
 
 
 def _find_missing(has: NDArray[np.int64], needed: NDArray[np.int64]) -> Missing | None:
