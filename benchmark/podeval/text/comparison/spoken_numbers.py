@@ -49,7 +49,8 @@ def say_alike(one: str, other: str) -> tuple[str, str]:
 
 
 def _say_numbers(text: str) -> tuple[str, list[_Number]]:
-    plain = simplify(unicodedata.normalize("NFKC", text))
+    # A full-width comma parts no thousands.
+    plain = simplify(unicodedata.normalize("NFKC", text.replace("\uff0c", "\u3001")))
     parts: list[str] = []
     numbers: list[_Number] = []
     end = length = 0
