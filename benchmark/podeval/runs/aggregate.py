@@ -1,4 +1,4 @@
-"""A run's summary is made of finished measurements: means with intervals, over all items and over each slice."""
+"""A run's summary, from finished measurements: means with intervals, over all items and over each slice."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
