@@ -303,7 +303,9 @@ def _label_stars(entry: Mapping[str, Any], stars: int) -> list[str]:
 
 
 def _list_demographics(entries: Sequence[Any], notes: list[str]) -> list[dict[str, Any]]:
-    """Return the last page's questions about the listener, except for their name; none without a question with labels."""
+    """Return the last page's questions about the listener, except for their name; none without a question with
+    labels.
+    """
     questions: list[dict[str, Any]] = []
     for number, entry in enumerate(entries, 1):
         kind, text, labels = _entry(entry)

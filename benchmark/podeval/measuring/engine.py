@@ -138,7 +138,8 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
 
     Args:
         source: the recording in any form, which is decoded if a result is not in the cache; the name of a text file,
-            for metrics of words. request: the request, with the other inputs.
+            for metrics of words.
+        request: the request, with the other inputs.
         plan: the metrics; by default those of the request.
 
     Raises:

@@ -40,7 +40,8 @@ ENDINGS = (".html", ".json", ".csv", ".parquet")
 def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
     """Refuse a name whose ending does not determine the format, or a missing folder.
 
-    Raises: BadInput: the message lists the endings.
+    Raises:
+        BadInput: the message lists the endings.
     """
     if path.suffix.lower() not in endings:
         raise BadInput(f"{path} cannot be written: the name must end in {', '.join(endings[:-1])} or {endings[-1]}")
@@ -77,7 +78,8 @@ def write_scores(scores: Scores | ScoreTable, path: Path, language: str = "en") 
 def check_label_ending(path: Path) -> None:
     """Refuse a name whose ending does not belong to labels.
 
-    Raises: BadInput: the message lists the endings.
+    Raises:
+        BadInput: the message lists the endings.
     """
     if path.suffix.lower() not in (".txt", ".vtt"):
         raise BadInput(f"{path} cannot be written: labels are .txt (Audacity) or .vtt (WebVTT)")

@@ -95,7 +95,9 @@ class MetricInputs(Mapping[str, Any]):
         return name in self._sources
 
     def select(self, metric: Metric, names: Sequence[str] | None = None) -> MetricInputs:
-        """Return the same item with only the inputs that a metric takes, or some of them; inputs in memory are shared."""
+        """Return the same item with only the inputs that a metric takes, or some of them; inputs in memory are
+        shared.
+        """
         names = (*metric.inputs, *metric.optional_inputs) if names is None else names
         selected = MetricInputs({name: self._sources[name] for name in names if name in self}, keep=self._keep)
         selected._options, selected._kept, selected.text_notes = self._options, self._kept, self.text_notes
@@ -115,8 +117,8 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
 
     Args:
         name: one of `podeval.metrics.declaration.INPUTS`.
-        source: a path, a text, or data, in the form of the input; a `Path` stands for the file's content. text_notes:
-            the notes of an item; notes on unusual readings of a text are added to it.
+        source: a path, a text, or data, in the form of the input; a `Path` stands for the file's content.
+        text_notes: the notes of an item; notes on unusual readings of a text are added to it.
         options: `profile` and `allow_upsampling`, for recordings.
 
     Raises:
@@ -263,7 +265,8 @@ class ScoreRequest:
     Attributes:
         script: the words, if they could be read.
         inputs: other inputs than the recording, by name; the words may be an empty cell or file, and the metrics that
-            need them are then unscored. metrics: names of the wanted metrics; empty for all that have their inputs.
+            need them are then unscored.
+        metrics: names of the wanted metrics; empty for all that have their inputs.
         profile: the profile of the models.
         speakers: expected number of speakers; 0 if unknown.
         parameters: the choices that are not at their default, by metric.

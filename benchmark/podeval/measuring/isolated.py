@@ -66,8 +66,9 @@ class ScoreJob(BaseModel):
     Attributes:
         recording: the file; None if the text is a script to be scored.
         name: name of the recording in the report.
-        text: the spoken words; empty if unknown. speakers: number of speakers; 0 if unknown. metrics: names of the
-            wanted metrics; those with missing inputs are left out with the reason.
+        text: the spoken words; empty if unknown.
+        speakers: number of speakers; 0 if unknown.
+        metrics: names of the wanted metrics; those with missing inputs are left out with the reason.
         out: folder for its output.
         language: language of the report.
         allow_upsampling: whether a recording below a model's sampling rate is scored anyway.
@@ -89,8 +90,10 @@ class ScoreSession:
 
     Attributes:
         lines: its lines.
-        at: finished share of the work, from 0 to 1. what: sentence on the current step, in the language of the report.
-        problem: the reason for an early end; empty if there was none. report: the complete report, once it exists.
+        at: finished share of the work, from 0 to 1.
+        what: sentence on the current step, in the language of the report.
+        problem: the reason for an early end; empty if there was none.
+        report: the complete report, once it exists.
     """
 
     lines: list[dict[str, Any]] = field(default_factory=list)
@@ -171,7 +174,8 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
 class StepTeller:
     """A listener to progress that reports the position in a step and its remaining time, in the language of the reader.
 
-    Args: tell: function that gets `at`, the finished share of the work, and `what`, a phrase such as
+    Args:
+        tell: function that gets `at`, the finished share of the work, and `what`, a phrase such as
             `3 of 21: Word error rate · transcribing 1:20 of 3:40, about 40 s left`, twice per second at most.
         words: the texts; a step without a name among them is not reported.
     """

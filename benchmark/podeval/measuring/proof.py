@@ -80,8 +80,8 @@ class ProofedSentence:
         text: the sentence as written.
         verdict: the verdict; `not_read` is not a fault.
         confidence: the certainty of the verdict.
-        recording: its recording; empty if there is none. start: seconds from the beginning of the recording; for a
-            missing sentence, its expected place.
+        recording: its recording; empty if there is none.
+        start: seconds from the beginning of the recording; for a missing sentence, its expected place.
         end: seconds from the beginning of the recording.
         heard: the recognised words.
         faults: each difference with its words and times, as in the defects of `content_errors`.
@@ -260,7 +260,9 @@ def _say_plainly(sentence: ProofedSentence) -> str:
 def _proof_recording(
     track: Recording, sentences: Sequence[ProofedSentence], language: str | None
 ) -> Iterator[ProofedSentence]:
-    """Align a recording with its sentences, and yield them with their verdicts; finally yield words added at the end."""
+    """Align a recording with its sentences, and yield them with their verdicts; finally yield words added at the
+    end.
+    """
     transcript = time_transcript(track, language)
     _, shares = _align(sentences, transcript)
     unread = {turn for turn, one in enumerate(sentences) if one.kind != "body" and shares.get(turn, 0.0) < HALF}

@@ -37,8 +37,11 @@ BLOCK = 1 << 20
 class RecordingFacts:
     """The basic facts of a recording.
 
-    Attributes: seconds: length. rate: Hz, as stored. channels: number of channels, as stored. notes: sentences on
-        unread or silent parts of the file.
+    Attributes:
+        seconds: length.
+        rate: Hz, as stored.
+        channels: number of channels, as stored.
+        notes: sentences on unread or silent parts of the file.
     """
 
     seconds: float = 0.0
@@ -65,7 +68,8 @@ class RecordingResults:
         protocols: protocols of the values, by metric.
         profile: name of the profile whose models were used.
         facts: length, rate and channels of the recording.
-        requested: the metrics requested by name; empty for all. script: the given words.
+        requested: the metrics requested by name; empty for all.
+        script: the given words.
 
     """
 

@@ -41,7 +41,8 @@ class Scores(_PrintsTable, RecordingResults):
         protocols: protocols of the values, by metric.
         profile: name of the profile whose models were used.
         facts: length, rate and channels of the recording.
-        requested: the metrics requested by name; empty for all. script: the given words.
+        requested: the metrics requested by name; empty for all.
+        script: the given words.
 
     Example:
         >>> import podeval
@@ -89,7 +90,8 @@ class ScoreTable(_PrintsTable, ResultsTable):
     """The scores of many recordings: one row each, and the mean of every value with its 95 % interval.
 
     Attributes:
-        scores: scores of the readable recordings, in their order. errors: errors of the unreadable recordings, by name.
+        scores: scores of the readable recordings, in their order.
+        errors: errors of the unreadable recordings, by name.
         intervals: mean with its interval, by `metric.key`.
     """
 

@@ -306,7 +306,9 @@ def _use(metric: Metric) -> str:
 
 
 def get_example_texts(metric: Metric) -> dict[str, Any]:
-    """Return the inputs of the example on the card of a metric that measures no recording, in the form for `compute`."""
+    """Return the inputs of the example on the card of a metric that measures no recording, in the form for
+    `compute`.
+    """
     texts = {metric.inputs[0]: _PREDICTION[metric.inputs[0]]}
     if metric.reference:
         texts[metric.reference] = _find_reference(metric)

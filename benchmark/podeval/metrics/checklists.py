@@ -234,7 +234,8 @@ def audit(
 
     Args:
         request: the request for the script.
-        script: the whole script, which is searched for evidence. shown_text: the text of the script for the judge.
+        script: the whole script, which is searched for evidence.
+        shown_text: the text of the script for the judge.
         counted: the counts, in words.
         generic: derive the list without knowledge of podcasts.
     """

@@ -319,18 +319,20 @@ def metric(
     """Declare a function as a metric.
 
     Args:
-        name: the metric's name on the Hub and the command line; its file has the same name. title: the field's spelling
-            of it. version: part of the protocol; increases with every change of a value.
+        name: the metric's name on the Hub and the command line; its file has the same name.
+        title: the field's spelling of it.
+        version: part of the protocol; increases with every change of a value.
         dimension: the column group of the board, `group.column`.
-        keys: the values, with the headline first. paper: the source paper. needs: the model jobs that it uses; their
-            weights become part of the protocol.
+        keys: the values, with the headline first.
+        paper: the source paper.
+        needs: the model jobs that it uses; their weights become part of the protocol.
         asks: the kind of question to a judge, if it asks one.
         only_for: condition on a recording for a meaningful value; a recording that does not meet it is unscored,
             without being a failure.
         caution: pitfalls that raise the value without an improvement, or a reading to avoid, in a sentence.
-        needs_speakers: whether it needs a script or the parameter `speakers` for the number of speakers. intended_use:
-            its uses, and uses that are not intended; on its card. limitations: distinctions that it cannot make, and
-            speakers or recordings that it favours; on its card.
+        needs_speakers: whether it needs a script or the parameter `speakers` for the number of speakers.
+        intended_use: its uses, and uses that are not intended; on its card.
+        limitations: distinctions that it cannot make, and speakers or recordings that it favours; on its card.
         where_available: model jobs that it uses in profiles that have a model for them, and does without in others.
         no_benchmark: the reason why no benchmark measures it, in a sentence; on its card.
         courses: values over time that a recording as a whole does not have.

@@ -69,7 +69,9 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
 
 
 def _list_faults(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result | PodevalError:
-    """Return the faults that `integrity` notes, without PLCMOS, which is not a defect and costs three times the rest."""
+    """Return the faults that `integrity` notes, without PLCMOS, which is not a defect and costs three times the
+    rest.
+    """
     music_asked = metric.read_parameters(parameters)["music"] == "asked"
     recording: Recording = inputs["recording"]
     try:

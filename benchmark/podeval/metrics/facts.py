@@ -257,8 +257,9 @@ class Constraint:
     """Facts on a parameter that its type does not express, given as `Annotated[float, Constraint(…)]`.
 
     Attributes:
-        least: smallest value of a number; None without a limit. added: whether it was added after values were
-            published: protocols then state it only if it differs from its default.
+        least: smallest value of a number; None without a limit.
+        added: whether it was added after values were published: protocols then state it only if it differs from its
+            default.
     """
 
     least: float | None = None

@@ -154,7 +154,8 @@ def _read_source(source: Any, what: str) -> str:
 def write_records(source: Any, what: str) -> str:
     """Return data as JSON: an object, a list of objects, or a DataFrame; scalars of numpy are numbers.
 
-    Raises: BadInput: it has none of these forms.
+    Raises:
+        BadInput: it has none of these forms.
     """
     rows = source.to_dict("records") if hasattr(source, "columns") else source
     try:
@@ -179,7 +180,9 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
         source: the place of the objects.
         what: their kind: `vote`, `mark` or `answer`.
 
-    Raises: MissingInput: there are no objects. BadInput: one is not an object, or not JSON.
+    Raises:
+        MissingInput: there are no objects.
+        BadInput: one is not an object, or not JSON.
     """
     text = _read_source(source, f"{what}s").removeprefix("\ufeff")
     content = text.strip()

@@ -193,9 +193,10 @@ def judge_battle(
     Args:
         one: the dialogue with one system.
         other: the same user's turns with another.
-        variant: `default` asks for both orders, `mtalk` for a random one and a winner. modality: whether the judge
-            reads or hears; with `as_needed`, it hears dialogues for which plain words do not suffice. seed: the seed of
-            the judge and of the random order.
+        variant: `default` asks for both orders, `mtalk` for a random one and a winner.
+        modality: whether the judge reads or hears; with `as_needed`, it hears dialogues for which plain words do not
+            suffice.
+        seed: the seed of the judge and of the random order.
         transcripts: `claimed` shows the systems' own words, marked as claims; `heard` the recogniser's words.
 
     Raises:

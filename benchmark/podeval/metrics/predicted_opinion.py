@@ -67,8 +67,8 @@ def rate_speech(
             each window.
         everything: whether everything is rated, including silence and offset, as in the public code.
         highest_rate: maximum sample rate for a model whose values depend on the sample rate, which takes the
-            recording's own up to this one; other models use the rate of their card. through: a sample rate to which the
-            rated samples are resampled first.
+            recording's own up to this one; other models use the rate of their card.
+        through: a sample rate to which the rated samples are resampled first.
         shortest: fewest seconds of the recording.
         speech: fewest seconds of speech in it.
     """

@@ -94,12 +94,12 @@ def make_protocol(
 
     Args:
         metric: the metric.
-        parameters: the given choices; the others have their defaults. given_inputs: names of the available inputs;
-            those that the metric uses are part of the protocol.
+        parameters: the given choices; the others have their defaults.
+        given_inputs: names of the available inputs; those that the metric uses are part of the protocol.
         models: the identities of the metric's `needs`, from `podeval.models.registry.describe_identities`.
         dataset: revision of the dataset, if there is one.
-        generation: facts on the generation of items. task: the conditions that the task sets for every system alike;
-            without them, `generation` is hashed.
+        generation: facts on the generation of items.
+        task: the conditions that the task sets for every system alike; without them, `generation` is hashed.
     """
     used = tuple(name for name in (*metric.inputs, *metric.optional_inputs) if name in given_inputs)
     return Protocol(

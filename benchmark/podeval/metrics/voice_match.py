@@ -207,7 +207,9 @@ def compare_voices(
 
 
 def _note_playback(recording: Recording, references: ReferenceVoices) -> dict[str, Any]:
-    """Return notes on references that the recording plays back: similarity with them means nothing and is not ranked."""
+    """Return notes on references that the recording plays back: similarity with them means nothing and is not
+    ranked.
+    """
     samples = recording.mono(RATE)
     voices = {name: voice.mono(RATE) for name, voice in references.items()}
     played = [name for name, voice in voices.items() if holds_copy(samples, voice)]

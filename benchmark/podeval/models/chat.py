@@ -49,17 +49,17 @@ class ChatAnswer:
 
     Args:
         text: the answer's text; None if there is none.
-        finish: the reason for its end: `stop`, `length`, `content_filter`, `tool_calls`, or the backend's own. refusal:
-            the model's refusal, if it is separate from the text. tools: names of tools that it wanted to call instead
-            of answering.
+        finish: the reason for its end: `stop`, `length`, `content_filter`, `tool_calls`, or the backend's own.
+        refusal: the model's refusal, if it is separate from the text.
+        tools: names of tools that it wanted to call instead of answering.
         prompt_tokens, answer_tokens: number of tokens by the backend's count; None if it does not count.
         audio_tokens: number of `prompt_tokens` that are audio.
         thinking_tokens: number of `answer_tokens` that are thoughts.
         cost: cost as stated by the backend.
         model: the model and build that answered, if the backend names them.
         form: form of the schema in the request: `json_schema`, `json_object` or `text`.
-        raw: the complete response. unsent: parameters of the sampling that were not sent under their name, because the
-            backend refuses them.
+        raw: the complete response.
+        unsent: parameters of the sampling that were not sent under their name, because the backend refuses them.
     """
 
     text: str | None
@@ -194,7 +194,8 @@ def make_body(
 
     Args:
         messages: the conversation so far.
-        sampling: settings for sampling the answer. form: the form for requesting the schema.
+        sampling: settings for sampling the answer.
+        form: the form for requesting the schema.
         schema: a JSON schema that the answer should fit.
         extra: additional or replaced fields.
     """
@@ -222,7 +223,8 @@ def read_completion(body: str, form: str) -> ChatAnswer:
 def parse_body(body: str) -> Any:
     """Parse the body of a response as JSON.
 
-    Raises: ChatBusy: it is not JSON, or too long for an answer.
+    Raises:
+        ChatBusy: it is not JSON, or too long for an answer.
     """
     if len(body) > LONGEST_BODY:
         raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB long, too long for a judgement", crowded=False)

@@ -64,7 +64,8 @@ class EndpointChat:
     Args:
         model: its name there.
         endpoint: base URL, to which `/chat/completions` is added.
-        key: the bearer token; never shown. extra: more fields of the request body.
+        key: the bearer token; never shown.
+        extra: more fields of the request body.
         provider: the provider; by default that at this address.
     """
 

@@ -182,8 +182,9 @@ class Provider:
     Attributes:
         name: name in a judge's YAML file.
         title: name for people.
-        address: documented address of its API. api: the format of its requests and answers. models: pattern of its
-            models; the first matching provider counts.
+        address: documented address of its API.
+        api: the format of its requests and answers.
+        models: pattern of its models; the first matching provider counts.
         unsent: parameters of the sampling that it refuses, which are not sent to it under their name.
         form: the first form for requesting a schema.
         fields: more fields of each request.

@@ -154,8 +154,9 @@ def run_ahead(work: Callable[[S], T], items: Iterable[S], pool: ThreadPoolExecut
     """Yield results in order, with one more piece of work in progress than there are threads, so memory is bounded.
 
     Args:
-        work: function that runs in threads. items: the items, taken one by one as room becomes free. pool: a pool of as
-            many threads as the process has; a new one by default.
+        work: function that runs in threads.
+        items: the items, taken one by one as room becomes free.
+        pool: a pool of as many threads as the process has; a new one by default.
     """
     most = count_threads()
     waiting: deque[Future[T]] = deque()

@@ -84,8 +84,8 @@ def download(
         tries: attempts at transient failures: timeouts, broken connections, 429 and 5xx answers.
         wait: seconds before the second attempt, doubled before each further one; `Retry-After` has precedence, up to 60
             s.
-        watch: function that is called while bytes arrive. client: client for the requests; the default connects to any
-            address.
+        watch: function that is called while bytes arrive.
+        client: client for the requests; the default connects to any address.
 
     Raises:
         BadInput: the file is not available; the message gives the reason and the remedy. `Gone` if the server does not

@@ -49,10 +49,11 @@ class ExportedNetwork:
     """A network with one input; the first axis of its input and output is the batch.
 
     Args:
-        name: beginning of its file's name. weights: the file of its weights. changes: mark that distinguishes the
-            exported network from earlier results of `build`, such as a version.
-        varying: names of the input's other axes with varying length, by axis. build: function that makes the network in
-            torch; called if the network does not exist yet.
+        name: beginning of its file's name.
+        weights: the file of its weights.
+        changes: mark that distinguishes the exported network from earlier results of `build`, such as a version.
+        varying: names of the input's other axes with varying length, by axis.
+        build: function that makes the network in torch; called if the network does not exist yet.
         fixed: whether every input has the shape of the example, so that there is no batch.
     """
 
@@ -84,8 +85,8 @@ class ExportedNetwork:
         """Yield the outputs of batches in order, with one batch per thread.
 
         Args:
-            items: the items for batches, taken as there is room. make: function that makes a batch of an item, in the
-                thread that then runs it.
+            items: the items for batches, taken as there is room.
+            make: function that makes a batch of an item, in the thread that then runs it.
         """
         yield from run_ahead(lambda item: self.run(make(item)), items)
 

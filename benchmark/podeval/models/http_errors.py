@@ -39,8 +39,8 @@ class HttpError:
     Attributes:
         status: HTTP status; of an error inside a response with a good one, the status that it states, or 0.
         message: the endpoint's words in one line; empty if there are none.
-        fields: names that the error states separately from its words, such as the refused parameter's. retry_after:
-            seconds of the pause that the endpoint requests; None if it does not.
+        fields: names that the error states separately from its words, such as the refused parameter's.
+        retry_after: seconds of the pause that the endpoint requests; None if it does not.
     """
 
     status: int
@@ -121,7 +121,8 @@ class RefusedFields:
 
         Args:
             error: the answer to a request.
-            body: the original request. sent: the request as sent.
+            body: the original request.
+            sent: the request as sent.
         """
         if error.status not in _REFUSING and _UNEXPECTED not in error.message:
             return False

@@ -162,8 +162,8 @@ def describe_identities(jobs: tuple[str, ...], profile: str, where_available: tu
 
     Args:
         jobs: the jobs that a measurement needs.
-        profile: the profile of their models. where_available: jobs that are left out, without mention, in a profile
-            that cannot do them.
+        profile: the profile of their models.
+        where_available: jobs that are left out, without mention, in a profile that cannot do them.
     """
     by_job = {card.job: card.identity for card in list_cards(profile, (*where_available, *jobs))}
     return {**by_job, **{job: by_job.get(job) for job in jobs}}

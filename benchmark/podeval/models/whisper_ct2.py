@@ -51,8 +51,9 @@ class SharedDecoding:
     """CTranslate2's Whisper for threads that each transcribe one piece, in the place of the network itself.
 
     Args:
-        network: CTranslate2's network. together: highest number of pieces that are decoded together. cores: number of
-            concurrent calls of the network.
+        network: CTranslate2's network.
+        together: highest number of pieces that are decoded together.
+        cores: number of concurrent calls of the network.
     """
 
     def __init__(self, network: Any, together: int, cores: int) -> None:

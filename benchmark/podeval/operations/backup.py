@@ -172,7 +172,7 @@ def make_backup(
         database: a SQLite file or a database address; may be in use.
         runs: the folder of runs, if there is one.
         with_secret: include the secret; together with the database, it identifies the person behind each pseudonym.
-            with_audio: include recordings and uploads; without them, runs cannot be measured again.
+        with_audio: include recordings and uploads; without them, runs cannot be measured again.
 
     Raises:
         BadInput: there is no such database or folder, or the target exists or has another ending.
@@ -296,7 +296,9 @@ def _name_sounds(paths: Iterable[str], runs: Path | None) -> dict[str, str]:
 
 
 def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> dict[str, Any] | None:
-    """Add a file in its present state, cut after its last complete line; return its entry, None if it does not exist."""
+    """Add a file in its present state, cut after its last complete line; return its entry, None if it does not
+    exist.
+    """
     try:
         file = path.open("rb")
     except (FileNotFoundError, IsADirectoryError):

@@ -43,8 +43,8 @@ class Restored:
     Attributes:
         backup: contents of the backup.
         rows: rows of the database, by table.
-        forgotten: persons who asked to be forgotten after the backup was made, and who stay forgotten. settled: the
-            result of `settle`.
+        forgotten: persons who asked to be forgotten after the backup was made, and who stay forgotten.
+        settled: the result of `settle`.
         secret: path of the service's secret now; None if the backup contains none.
         kept: new paths of the replaced files.
     """
@@ -70,11 +70,11 @@ def restore(
 
     Args:
         path: path of the backup.
-        database: a SQLite file or a database address, not in use, of any kind. runs: the folder of runs; it is created
-            if it does not exist.
+        database: a SQLite file or a database address, not in use, of any kind.
+        runs: the folder of runs; it is created if it does not exist.
         force: replace what exists. Files are kept under other names, the rows of a server are not.
-        read_decisions: function that gets the replaced database, if it can still be read. settle: function that gets
-            the new database before it is in its place, the unpacked runs and the decisions.
+        read_decisions: function that gets the replaced database, if it can still be read.
+        settle: function that gets the new database before it is in its place, the unpacked runs and the decisions.
 
     Raises:
         BadInput: the backup is damaged, or something exists and `force` is not set. Nothing was changed.

@@ -41,8 +41,9 @@ class TimedDefect:
         kind: such as `omitted`, `repeated`, `wrong_voice`, `hole`.
         start: seconds from the beginning.
         end: seconds from the beginning.
-        script: the words of the script there; empty if there are none, or if they are irrelevant. heard: the recognised
-            words there. severity: degree to which a listener notices it.
+        script: the words of the script there; empty if there are none, or if they are irrelevant.
+        heard: the recognised words there.
+        severity: degree to which a listener notices it.
     """
 
     kind: str

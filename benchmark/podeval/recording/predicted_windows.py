@@ -171,9 +171,10 @@ def predict_windows(
         job: the job of the model.
         seconds: length of a window.
         rate: sample rate of the windows.
-        ask: function that takes the model and the windows and returns its scores, windows first. list_starts: function
-            that takes the number of samples and that of a window, and returns the first sample of each window.
-            everything: whether everything is rated, including silence and offset, as in the public code.
+        ask: function that takes the model and the windows and returns its scores, windows first.
+        list_starts: function that takes the number of samples and that of a window, and returns the first sample of
+            each window.
+        everything: whether everything is rated, including silence and offset, as in the public code.
 
     Raises:
         CannotScore: the recording's rate is too low, or its channels cancel each other.

@@ -125,7 +125,9 @@ class Recording:
 
     @cached_property
     def defect(self) -> str | None:
-        """Reason why nothing can be measured: samples that are not finite numbers, or digital silence; otherwise None."""
+        """Reason why nothing can be measured: samples that are not finite numbers, or digital silence; otherwise
+        None.
+        """
         return find_defect(self.samples)
 
     @cached_property
@@ -356,8 +358,8 @@ class Recording:
 
         Args:
             job: the job whose model is loaded if the result is not cached.
-            ask: function that takes the model and returns the array. parameters: everything except the recording and
-                the model that can change the result.
+            ask: function that takes the model and returns the array.
+            **parameters: everything except the recording and the model that can change the result.
         """
         return self._ask(job, ask, load_array, dump_array, parameters)
 

@@ -209,8 +209,8 @@ def find_voices(
 
     Args:
         turns: the turns of all speakers.
-        duration: length of the recording, seconds; later turns are left out. embed: function that returns an embedding
-            of each clip, shape (clips, dimensions).
+        duration: length of the recording, seconds; later turns are left out.
+        embed: function that returns an embedding of each clip, shape (clips, dimensions).
         window: length of a window, seconds.
         stride: seconds from the beginning of a window to that of the next.
     """

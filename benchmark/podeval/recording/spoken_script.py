@@ -65,7 +65,9 @@ def hear_script(recording: Recording, script: Script) -> tuple[ScriptAlignment, 
 
 
 def time_transcript(recording: Recording, language: str | None = None) -> Transcript:
-    """Return the recognised words, with the times of the profile's forced aligner, or the transcriber's if it has none."""
+    """Return the recognised words, with the times of the profile's forced aligner, or the transcriber's if it has
+    none.
+    """
     transcript = recording.transcript(language)
     if not transcript.words or not registry.list_cards(recording.profile, ("aligner",)):
         return transcript
@@ -141,9 +143,10 @@ def confirm_differences(
         recording: the transcribed recording.
         alignment: its script next to the transcript.
         differences: the differences of the alignment.
-        language: the transcribed language. loops: whether a recogniser that keeps repeating a phrase counts as having
-            given up there and nearby, so that its additions there count only if the second recogniser agrees; not in
-            `content_errors`, because this would change its values.
+        language: the transcribed language.
+        loops: whether a recogniser that keeps repeating a phrase counts as having given up there and nearby, so that
+            its additions there count only if the second recogniser agrees; not in `content_errors`, because this would
+            change its values.
     """
     pace = median(
         [(word.end - word.start) / len(word.text) for word in alignment.heard if word.end > word.start] or [0.07]

@@ -74,15 +74,15 @@ class ColumnComparison:
         key: its declaration.
         before, after: means of the pairs that both runs have.
         difference: difference of the means, with the clustered 95 % interval of one look.
-        anytime: the interval of the difference's centre that is valid at every look; None for too few pairs. pairs:
-            number of pairs with a value in both runs. lost, won: pairs with a value in only the first or only the
-            second run, through the other system's fault.
+        anytime: the interval of the difference's centre that is valid at every look; None for too few pairs.
+        pairs: number of pairs with a value in both runs.
+        lost, won: pairs with a value in only the first or only the second run, through the other system's fault.
         margin: margin by which the mean may become worse; None if it is not watched.
         evidence: evidence that it became worse by more than the margin, or with `verdict` "no worse" that it did not.
         needed: evidence that decides.
         verdict: None if it is not watched.
-        worse_items: items that are worse by their seeds. more_items, more_seeds: additional number that would decide,
-            estimated from these; None if unknown.
+        worse_items: items that are worse by their seeds.
+        more_items, more_seeds: additional number that would decide, estimated from these; None if unknown.
         size: the size of a difference of interest; None if there is none.
         items_to_show: number of items like these that show it in four of five comparisons; None if unknown.
     """
@@ -121,8 +121,8 @@ class RunComparison:
         items: items of both runs.
         seeds: seeds of both runs.
         columns: columns in the order of the board.
-        apart: columns without a common protocol, which are not compared. tested_items: whether items were tested
-            separately.
+        apart: columns without a common protocol, which are not compared.
+        tested_items: whether items were tested separately.
         seeds_for_items: number of seeds that such a test needs here.
         quarantined: items that decide nothing.
     """
@@ -220,7 +220,8 @@ def compare_runs(
 def _require_one_split(a: _Measured, b: _Measured, quarantine: Iterable[str]) -> None:
     """Refuse runs of different material, and a quarantine of items in neither run.
 
-    Raises: BadInput: the message names the differences, or the unknown items.
+    Raises:
+        BadInput: the message names the differences, or the unknown items.
     """
     for name in ("benchmark", "split", "track", "dataset"):
         if getattr(a.plan, name) != getattr(b.plan, name):

@@ -43,7 +43,9 @@ class Executor(Protocol):
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
         """Yield each task with its result, in the order they finish; None if the process died twice on it.
 
-        Args: work: the work on each task. tasks: the tasks, taken one by one.
+        Args:
+            work: the work on each task.
+            tasks: the tasks, taken one by one.
         """
 
 

@@ -119,7 +119,9 @@ def _read_script(output: Output) -> Script:
 
 
 def _read_log(output: Output, wall_seconds: float, audio_seconds: float) -> dict[str, Any]:
-    """The generation log of an item: the measurements of its making, with speech if the times of its turns are known."""
+    """The generation log of an item: the measurements of its making, with speech if the times of its turns are
+    known.
+    """
     log: dict[str, Any] = {"wall_seconds": wall_seconds, "audio_seconds": audio_seconds}
     if output.turns:
         log["speech_seconds"] = sum(turn.end - turn.start for turn in output.turns)

@@ -28,7 +28,8 @@ class Latency:
 
     Attributes:
         system: name of the run.
-        at_once: number of requests in flight. answers: number of timed answers.
+        at_once: number of requests in flight.
+        answers: number of timed answers.
         errors: number of requests without a usable answer: those that were repeated, and the last one of each item that
             failed or was left for a later run.
         first_audio: median seconds from a request to its first audio.

@@ -205,8 +205,9 @@ def measure(
         folder: the folder of the run.
         profile: the profile of the models.
         benchmark: the benchmark to measure.
-        items: the items with outputs in the folder, as they arrive. executor: the processes that do the work; only this
-            process writes. done: function that gets the number of finished items.
+        items: the items with outputs in the folder, as they arrive.
+        executor: the processes that do the work; only this process writes.
+        done: function that gets the number of finished items.
         bench: the judges.
         allow_upsampling: whether recordings below a model's sampling rate are measured anyway.
     """

@@ -50,7 +50,8 @@ class OwnSystem:
     """A system of the user's own.
 
     Attributes:
-        maker: the maker of its outputs. name: name of its folder and its row.
+        maker: the maker of its outputs.
+        name: name of its folder and its row.
         title: name for people.
         supplied: whether its outputs were made elsewhere.
         say: function that gets a sentence about items left for a later run.

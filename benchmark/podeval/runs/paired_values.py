@@ -1,4 +1,6 @@
-"""Values of one key in two runs, pair by pair, where a pair is one item and one seed; and the ones that became worse."""
+"""Values of one key in two runs, pair by pair, where a pair is one item and one seed; and the ones that became
+worse.
+"""
 
 import math
 from collections import defaultdict
@@ -21,7 +23,9 @@ Pair = tuple[str, int]
 
 @dataclass(frozen=True)
 class PairedValues:
-    """Values of one key in two runs: by pair if both have one; and pairs that one of them lost through its own fault."""
+    """Values of one key in two runs: by pair if both have one; and pairs that one of them lost through its own
+    fault.
+    """
 
     before: dict[Pair, float]
     after: dict[Pair, float]

@@ -103,7 +103,8 @@ def pack(task: Any) -> tuple[list[FileRef], list[Content]]:
 def unpack(parcels: Sequence[FileRef], contents: Sequence[Content], parent: Path) -> dict[Path, Path]:
     """Write files into folders below one, under their names; return the new folder of each original one.
 
-    Raises: OSError: a content differs from the one sent.
+    Raises:
+        OSError: a content differs from the one sent.
     """
     folders: dict[Path, Path] = {}
     for parcel, content in zip(parcels, contents, strict=True):

@@ -79,8 +79,8 @@ class Ray(AbstractContextManager["Ray"]):
 
         Args:
             address: the address of the cluster, see `connect`.
-            workers: number of processes; 0 for as many as fit at the start. Additional ones wait for new nodes. cpus:
-                processors of each, which is also its number of threads.
+            workers: number of processes; 0 for as many as fit at the start. Additional ones wait for new nodes.
+            cpus: processors of each, which is also its number of threads.
             gpus: GPUs that each takes; fractions such as 0.5 share one.
         """
         if workers < 0 or cpus <= 0 or gpus < 0:
@@ -244,7 +244,7 @@ def connect(address: str = "") -> Iterator[Any]:
     Raises:
         ModelMissing: Ray is not installed.
         BadInput: no cluster answers there, it asks for a token, or it runs another version of Ray or Python.
-        Raises: ClusterFailed: none can be started here.
+        ClusterFailed: none can be started here.
     """
     # Without Ray's reports of usage.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

@@ -56,7 +56,9 @@ Pair = tuple[str, int]
 
 
 class SeedFigures(FactSheet):
-    """One column of one item over its seeds: mean, worst, standard deviation (None for one seed), and number of seeds."""
+    """One column of one item over its seeds: mean, worst, standard deviation (None for one seed), and number of
+    seeds.
+    """
 
     mean: float
     worst: float

@@ -215,8 +215,9 @@ def measure_run(
 
     Args:
         plan: the plan of the run; its dataset is taken from the request's items.
-        request: the request, with the metrics to measure; its seed is ignored. progress: reports to a person. making:
-            puts outputs into the folder and passes on each item whose output exists; by default all exist.
+        request: the request, with the metrics to measure; its seed is ignored.
+        progress: reports to a person.
+        making: puts outputs into the folder and passes on each item whose output exists; by default all exist.
 
     Raises:
         BadInput: the run cannot be made; see `run_system`.
@@ -236,7 +237,9 @@ def _run(
 
     Args:
         plan: the plan of the run; its dataset is that of the items.
-        request: the request, with the metrics to measure. data: the items. progress: reports to a person.
+        request: the request, with the metrics to measure.
+        data: the items.
+        progress: reports to a person.
         making: puts outputs into the folder.
         require: refuses before anything is written.
     """

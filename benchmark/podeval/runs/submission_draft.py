@@ -64,8 +64,8 @@ def draft_submission(
 
     Args:
         run_path: the run's folder, RUNS/BENCHMARK/SPLIT/NAME.
-        folder: folder for the document and its outputs; created here. id: the id of the system: lower-case letters,
-            digits and underscores.
+        folder: folder for the document and its outputs; created here.
+        id: the id of the system: lower-case letters, digits and underscores.
         title: name for people; the run's by default.
         description: a few sentences on the system.
         licence: SPDX id of its licence, `proprietary` or `unknown`.

@@ -54,9 +54,9 @@ class SandboxSpec:
         command: program and arguments.
         writable: the one folder it may change; must exist and contain nothing of value.
         readable: files and folders it may read besides the system, this Python and podeval.
-        environment: all its variables; none are inherited except, with a GPU, those that select it. gpu: whether it
-            gets the GPU's devices, and the kernel's facts about them (`/sys`, read-only); the address space of a
-            process is then not limited.
+        environment: all its variables; none are inherited except, with a GPU, those that select it.
+        gpu: whether it gets the GPU's devices, and the kernel's facts about them (`/sys`, read-only); the address space
+            of a process is then not limited.
         trusted: whether it runs without isolation; only for programs the operator vouches for.
         own: whether the program is podeval's own, and only its input comes from a stranger: if it is not isolated, for
             any reason, the second wall protects it if possible.

@@ -236,7 +236,9 @@ def _only_values(values: list[int], error: int) -> list[bytes]:
 
 
 def _clone(namespaces: bool) -> list[bytes]:
-    """Allow threads, and processes if a namespace contains them; no namespaces, and no separate open files of a thread."""
+    """Allow threads, and processes if a namespace contains them; no namespaces, and no separate open files of a
+    thread.
+    """
     with_processes = _step(_EQUAL, _THREAD, otherwise=1)
     threads_alone = _step(_EQUAL, _THREAD | _SHARED_FILES, then=1)
     return [

@@ -20,8 +20,9 @@ class Held:
     """Files without a name and shared memory in the processes of a sandbox.
 
     Attributes:
-        files: bytes of deleted files on the disk of its folder that are open or mapped, by inode. unseen_files: whether
-            some processes have files of unknown size. shared: whether some map shared memory, or hide their mappings.
+        files: bytes of deleted files on the disk of its folder that are open or mapped, by inode.
+        unseen_files: whether some processes have files of unknown size.
+        shared: whether some map shared memory, or hide their mappings.
     """
 
     files: dict[int, int] = field(default_factory=dict)

@@ -201,8 +201,9 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
     """Compute the Elo rating of every system that was in a battle, best first.
 
     Args:
-        battles: battles in the order of counting. variant: `default` gives both sides ½ for a tie and for both bad;
-            `mtalk` leaves those out, like the paper's code.
+        battles: battles in the order of counting.
+        variant: `default` gives both sides ½ for a tie and for both bad; `mtalk` leaves those out, like the paper's
+            code.
     """
     ratings = _ratings(battles, variant, None)
     outcomes = zip(battles.systems, count_outcomes(battles), strict=True)
@@ -213,7 +214,9 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
 def order_spread(
     battles: Battles, variant: Variant = "default", shuffles: int = 100, seed: int = 0
 ) -> dict[str, tuple[float, float]]:
-    """Return the 2.5 and 97.5 % points of each system's Elo over shuffles of the same votes: the effect of order alone."""
+    """Return the 2.5 and 97.5 % points of each system's Elo over shuffles of the same votes: the effect of order
+    alone.
+    """
     random = np.random.default_rng(seed)
     runs = [_ratings(battles, variant, random) for _ in range(shuffles)]
     spread = {}

@@ -92,8 +92,8 @@ def find_departure(
     Args:
         values: one value per minute; None if a minute has no value.
         tolerance: distance from the mean that is usual in any case.
-        side: the side of the exit: -1 below, 1 above, 0 either. reference: number of values at the beginning with which
-            the rest is compared.
+        side: the side of the exit: -1 below, 1 above, 0 either.
+        reference: number of values at the beginning with which the rest is compared.
     """
     pairs = [(place, value) for place, value in enumerate(values) if value is not None]
     if len(pairs) < reference + 2:

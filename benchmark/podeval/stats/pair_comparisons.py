@@ -131,7 +131,8 @@ def compare_draws(
     Args:
         drawn_means: drawn means of each system, `(rounds, systems)`.
         index: the system.
-        others: the systems for the comparison, by index. tail: the quantile of the differences that must be above zero.
+        others: the systems for the comparison, by index.
+        tail: the quantile of the differences that must be above zero.
     """
     near_zero = NEAR_ZERO * float(np.abs(drawn_means).max(initial=0.0))
     return _count_draws(drawn_means[:, [index]] - drawn_means[:, others], near_zero, tail)

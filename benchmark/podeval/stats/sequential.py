@@ -156,7 +156,8 @@ def permutation_p(before: ArrayLike, after: ArrayLike, margin: float = 0.0, seed
 
     Args:
         before: values of repeats, `(n,)`.
-        after: the same for the other side, `(m,)`. margin: the difference by which `after` may be greater.
+        after: the same for the other side, `(m,)`.
+        margin: the difference by which `after` may be greater.
         seed: the seed of the draws.
     """
     a, b = np.asarray(before, np.float64), np.asarray(after, np.float64) - margin
@@ -220,7 +221,8 @@ def choose_pilot(strata: Sequence[Hashable], names: Sequence[str], count: int) -
         names: the name of each item.
         count: size of the sample; with no more items than this, all are taken.
 
-    Returns: Places of the chosen items, ascending.
+    Returns:
+        Places of the chosen items, ascending.
     """
     digests = [hashlib.sha256(name.encode("utf-8", "replace")).hexdigest() for name in names]
     order = sorted(range(len(strata)), key=lambda i: (str(strata[i]), digests[i]))
@@ -253,8 +255,8 @@ def select_items(
         items: all items.
         limit: number of items; None for all, or for a sample of the usual size.
         pilot: whether a sample is taken.
-        stratum: function that returns the stratum of an item. name: function that returns the name of an item, which
-            decides the draw.
+        stratum: function that returns the stratum of an item.
+        name: function that returns the name of an item, which decides the draw.
     """
     if not pilot:
         return list(items[:limit])

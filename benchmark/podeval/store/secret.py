@@ -146,7 +146,8 @@ def renew(database: "Database", reason: str, by: str) -> int:
     one is kept under a name with the time.
 
     Args:
-        database: the database, which nothing else may be using. reason: the reason, for the trail.
+        database: the database, which nothing else may be using.
+        reason: the reason, for the trail.
         by: the person who decided it, for the trail.
 
     Raises:

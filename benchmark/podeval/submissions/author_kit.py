@@ -232,8 +232,10 @@ def check_document(
     passes.
 
     Args:
-        desk: the desk that accepts submissions. plain: the filled-in document. who: the person who wants to submit it.
-            beside: folder of the uploads, if the document names any.
+        desk: the desk that accepts submissions.
+        plain: the filled-in document.
+        who: the person who wants to submit it.
+        beside: folder of the uploads, if the document names any.
 
     Raises:
         HubUnavailable: the Hub does not answer.
@@ -250,8 +252,9 @@ def give_verdict(desk: "SubmissionService", plain: dict[str, Any], jobs: "HfJobs
     """Whether the model of a document can be run, for its submitter: as what, how much of it, when and for how much.
 
     Args:
-        desk: the desk that accepts submissions. plain: the document as filled in so far. jobs: machines of the Hub that
-            run models here, if any.
+        desk: the desk that accepts submissions.
+        plain: the document as filled in so far.
+        jobs: machines of the Hub that run models here, if any.
 
     Raises:
         HubUnavailable: the Hub does not answer.

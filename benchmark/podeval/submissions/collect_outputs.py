@@ -226,7 +226,8 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
     """Check the machine for faults before a program in a sandbox is blamed for how it ended.
 
     Args:
-        ended: the end of the program. folder: folder with the sandbox's output.
+        ended: the end of the program.
+        folder: folder with the sandbox's output.
         kills_before: `sandbox.count_memory_kills()` before it was started.
 
     Raises:

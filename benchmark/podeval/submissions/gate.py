@@ -62,9 +62,11 @@ class Gate:
 
     Attributes:
         limits: limits of this board.
-        api: the Hub's client; by default one with the token of the logged-in user. local: whether outputs may come from
-            folders of this machine. data: folder of built datasets. uploads: folder of uploads, which outputs may
-            always come from. trial: runs whose outputs are checked in place of the document's entries.
+        api: the Hub's client; by default one with the token of the logged-in user.
+        local: whether outputs may come from folders of this machine.
+        data: folder of built datasets.
+        uploads: folder of uploads, which outputs may always come from.
+        trial: runs whose outputs are checked in place of the document's entries.
     """
 
     limits: GateLimits = field(default_factory=GateLimits)

@@ -149,7 +149,8 @@ class SandboxRunner:
         work: an empty folder of this attempt.
         model, base: the files of the model, and of the model that it adapts.
         task: task of the adapter.
-        making: settings for running models here. check: function that is called often; raises when the work must end.
+        making: settings for running models here.
+        check: function that is called often; raises when the work must end.
         seed: seed of the generation.
     """
 

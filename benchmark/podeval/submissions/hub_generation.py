@@ -148,7 +148,8 @@ class OnTheHub:
     Attributes:
         jobs: settings of jobs: place, machine, duration.
         ledger: ledger of all jobs, with the budget.
-        pause: seconds between two checks of a job. log: function that gets the events of jobs.
+        pause: seconds between two checks of a job.
+        log: function that gets the events of jobs.
 
     Raises:
         BadInput: there is no budget.
@@ -166,7 +167,8 @@ class OnTheHub:
     def end_strays(self, under_way: Callable[[str], bool]) -> list[str]:
         """Stop jobs of submissions that nobody works on any more, and settle their cost; return the jobs' ids.
 
-        Args: under_way: function that says whether a submission is queued or in progress.
+        Args:
+            under_way: function that says whether a submission is queued or in progress.
         """
         stopped = []
         for row in self.ledger.under_way():

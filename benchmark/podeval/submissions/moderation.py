@@ -242,10 +242,11 @@ def repeat_takedowns(copy: Database, runs: Path, replaced: list[TakenDown], back
     Args:
         copy: the restored database.
         runs: the unpacked runs.
-        replaced: decisions of the replaced database. backup: the backup; later decisions are read from the file next to
-            it.
+        replaced: decisions of the replaced database.
+        backup: the backup; later decisions are read from the file next to it.
 
-    Returns: The ids of the taken-down submissions.
+    Returns:
+        The ids of the taken-down submissions.
 
     Raises:
         BadInput: the file next to the backup is damaged.

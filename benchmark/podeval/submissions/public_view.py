@@ -167,8 +167,9 @@ class SubmissionLog:
         """Write a line; write nothing if there are too many already.
 
         Args:
-            submission: the submission in progress. text: a sentence without its end. item: the item of the line; the
-                line replaces an earlier one about the same item.
+            submission: the submission in progress.
+            text: a sentence without its end.
+            item: the item of the line; the line replaces an earlier one about the same item.
         """
         now = datetime.now(UTC)
 

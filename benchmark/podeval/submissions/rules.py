@@ -126,9 +126,9 @@ class Policy:
 
     Attributes:
         lease_seconds: time after which a silent worker counts as dead.
-        failures_allowed: consecutive claims without a finished item before the submission is given up. pause_seconds:
-            pause before another attempt after the first failure, doubled with each. open_per_owner: unfinished
-            submissions of one owner.
+        failures_allowed: consecutive claims without a finished item before the submission is given up.
+        pause_seconds: pause before another attempt after the first failure, doubled with each.
+        open_per_owner: unfinished submissions of one owner.
         day_per_owner: submissions of one owner in 24 hours.
         most_waiting: unfinished submissions of all owners.
     """

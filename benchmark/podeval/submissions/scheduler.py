@@ -113,8 +113,8 @@ class Dispatch:
         """Run a worker whenever it is woken, on one submission at a time.
 
         Args:
-            once: function that makes a worker on the same queue process one submission. wait: wait for more until a
-                signal stops it; without it, return when nothing is announced.
+            once: function that makes a worker on the same queue process one submission.
+            wait: wait for more until a signal stops it; without it, return when nothing is announced.
         """
         import procrastinate
 

@@ -47,11 +47,12 @@ class SpotCheck:
     Attributes:
         board: folder of the runs on the board.
         work: folder for generated outputs, on a local disk.
-        fetch: function that fetches the files of a model: document, the gate's pins, folder. gate: the gate that the
-            stated model must pass. making: settings for running models here.
+        fetch: function that fetches the files of a model: document, the gate's pins, folder.
+        gate: the gate that the stated model must pass.
+        making: settings for running models here.
         data: folder of built datasets.
-        seeds: seeds with which each item is generated; at least two, for the variation of a model. log: function that
-            gets the events.
+        seeds: seeds with which each item is generated; at least two, for the variation of a model.
+        log: function that gets the events.
     """
 
     board: Path

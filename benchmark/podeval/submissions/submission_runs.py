@@ -102,11 +102,12 @@ class Workplace:
         queue: the queue.
         folder: folder of submissions in progress, on this machine; a relative path is made absolute.
         board: folder of the runs on the board.
-        refresh: function that gets the board's folder after a run was published. making: settings for running models
-            here.
+        refresh: function that gets the board's folder after a run was published.
+        making: settings for running models here.
         executor: the processes that measure.
         data: folder of built datasets.
-        fetch: function that fetches files. hub: the runner of models as jobs on the Hub; None runs them here.
+        fetch: function that fetches files.
+        hub: the runner of models as jobs on the Hub; None runs them here.
     """
 
     queue: Queue
@@ -142,8 +143,11 @@ class SubmissionRuns:
     def make(self) -> list[RunFolder]:
         """Make every run of the submission; existing outputs are not made again.
 
-        Raises: Unusable: the system has no output at all. MachineFault: this machine cannot do it. OursFailed: an item
-            could not be made through our fault. LeaseLost: the claim is no longer valid.
+        Raises:
+            Unusable: the system has no output at all.
+            MachineFault: this machine cannot do it.
+            OursFailed: an item could not be made through our fault.
+            LeaseLost: the claim is no longer valid.
         """
         row, source, folder = self.row, self.document.source, self.workplace.folder / self.row.id / "runs"
         # Refuse before anything is made.

@@ -72,9 +72,10 @@ class SpokenContent:
     """The content of runs: recordings, texts, and the digests that identify both.
 
     Attributes:
-        marks: digests that identify it. contents: SHA-256 of the recordings' files, for finding cached facts. passages:
-            letters of the passages that judges, readers and listeners may have seen. records: keys of exchanges with
-            judges that results name.
+        marks: digests that identify it.
+        contents: SHA-256 of the recordings' files, for finding cached facts.
+        passages: letters of the passages that judges, readers and listeners may have seen.
+        records: keys of exchanges with judges that results name.
     """
 
     marks: set[str] = field(default_factory=set)

@@ -78,12 +78,13 @@ class Worker(Workplace):
 
     Attributes:
         name: name of the worker in the queue.
-        log: function that gets the events. look_over: function that is called when there is nothing to do; it checks
-            submissions received while the Hub was down. proposals: the proposer of results to models' own repos, for
-            submitters who requested it; None proposes nothing. alone: whether it claims nothing while another worker
-            works.
+        log: function that gets the events.
+        look_over: function that is called when there is nothing to do; it checks submissions received while the Hub was
+            down.
+        proposals: the proposer of results to models' own repos, for submitters who requested it; None proposes nothing.
+        alone: whether it claims nothing while another worker works.
         fault: the fault of this machine that returned the last submission to the queue; None if there was none.
-            at_work: its current submission.
+        at_work: its current submission.
         noted: monotonic seconds of the last sign of life.
         rests: monotonic seconds until which it leaves a submission alone that this machine could not run.
     """

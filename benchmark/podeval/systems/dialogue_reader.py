@@ -72,9 +72,9 @@ class DialogueReader(SpeakingSystem):
 
     Attributes:
         languages: the languages it reads, as ISO 639-1 codes.
-        voices: the names of its voices for English, in the order of a script's speakers. longest_line: highest number
-            of characters of a sentence after splitting turns; None reads whole turns. packages: the modules that it
-            imports, each with its package.
+        voices: the names of its voices for English, in the order of a script's speakers.
+        longest_line: highest number of characters of a sentence after splitting turns; None reads whole turns.
+        packages: the modules that it imports, each with its package.
     """
 
     kind: ClassVar[Kind] = "model"

@@ -67,7 +67,8 @@ def run_worker(engine: str, script: str, arguments: Sequence[str], job: dict[str
         engine: its name in messages.
         script: the worker's file, run by this Python alone.
         arguments: arguments of the worker.
-        job: job for its standard input, as JSON. characters: number of spoken characters, for the time limit.
+        job: job for its standard input, as JSON.
+        characters: number of spoken characters, for the time limit.
 
     Raises:
         SpeechFailed: it took too long, or broke; the message has its last line.

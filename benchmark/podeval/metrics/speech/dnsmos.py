@@ -172,8 +172,9 @@ def rate_samples(
 
     Args:
         track: the recording.
-        windows: the kind of windows, in the terms of `dnsmos`. gain: decibels that are added to the samples first.
-            part: the rated samples, at 16 kHz; those of the whole recording if None.
+        windows: the kind of windows, in the terms of `dnsmos`.
+        gain: decibels that are added to the samples first.
+        part: the rated samples, at 16 kHz; those of the whole recording if None.
         options: settings that distinguish this part from others.
     """
 

@@ -184,8 +184,8 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleRefer
     """Return the reference that recordings of people are.
 
     Args:
-        recordings: the recordings, of as many people as possible; those that cannot be measured are left out. about:
-            phrase on the speakers and speech, stored with the reference.
+        recordings: the recordings, of as many people as possible; those that cannot be measured are left out.
+        about: phrase on the speakers and speech, stored with the reference.
 
     Raises:
         BadInput: there is too little speech.

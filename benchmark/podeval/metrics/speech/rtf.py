@@ -36,8 +36,8 @@ class GenerationLog:
         pieces: number of pieces.
         hardware: the name given in the log.
         ratios: wall over audio seconds of each piece or part of a piece.
-        speech_seconds: seconds of speech in the audio, if every piece states it. first_audio: seconds until each piece
-            began to play; empty if not every piece states it.
+        speech_seconds: seconds of speech in the audio, if every piece states it.
+        first_audio: seconds until each piece began to play; empty if not every piece states it.
         underruns: the longest stall of each piece, in seconds; likewise.
     """
 

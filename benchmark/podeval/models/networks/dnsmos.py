@@ -123,8 +123,9 @@ class Seamed:
     """A continuous signal inside a stack of layers, with the differences from it at the ends of windows.
 
     Attributes:
-        whole: (1, channels, frames, bins) as if the signal had no ends. heads: (windows, channels, n, bins), a window's
-            own first n frames. tails: (windows, channels, n, bins), a window's own last n frames.
+        whole: (1, channels, frames, bins) as if the signal had no ends.
+        heads: (windows, channels, n, bins), a window's own first n frames.
+        tails: (windows, channels, n, bins), a window's own last n frames.
         starts: frames of `whole` at which the windows of `heads` start.
         ends: frames of `whole` before which the windows of `tails` end.
     """

@@ -220,7 +220,8 @@ class ModelClass:
 
     Args:
         type: `model_type` in config.json.
-        title: its usual name. about: capabilities of the model, in one sentence.
+        title: its usual name.
+        about: capabilities of the model, in one sentence.
         opened_by: the class here that opens it, as `module:name`; empty if the adapter opens all its models in the same
             way.
     """
@@ -237,9 +238,10 @@ class Adapter:
 
     Args:
         task: the name of the task.
-        models: the classes of models that it opens. check: function that checks whether it can open a model (its
-            folder, and that of its base), from only the model's small files; raises `BadInput` for another class of
-            model, weights in an unsupported form, or code in the folder.
+        models: the classes of models that it opens.
+        check: function that checks whether it can open a model (its folder, and that of its base), from only the
+            model's small files; raises `BadInput` for another class of model, weights in an unsupported form, or code
+            in the folder.
         open: function that loads the model of a job; raises `BadInput` like `check`, or with the reason why it cannot
             be loaded, and `ModelMissing` for a library that this model needs.
         packages: the libraries for all its models.
@@ -277,7 +279,8 @@ TASKS = tuple(_ADAPTERS)
 def find_adapter(task: str) -> Adapter:
     """Find the adapter of a task.
 
-    Raises: BadInput: there is no such adapter.
+    Raises:
+        BadInput: there is no such adapter.
     """
     require_known("adapter for", TASKS, task)
     adapter: Adapter = pkgutil.resolve_name(f"podeval.systems.adapters.{_ADAPTERS[task]}")

@@ -55,7 +55,8 @@ class Bark(SpeechModel):
     def voices(self, language: str) -> int | None:
         """Return how many presets its repo has for the language.
 
-        Raises: BadInput: it has no sampling rate.
+        Raises:
+            BadInput: it has no sampling rate.
         """
         count = len(self._presets.get(language, ()))
         if not count:

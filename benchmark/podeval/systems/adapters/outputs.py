@@ -116,7 +116,8 @@ class Supplied(OneByOne[Product]):
     def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
         """Find the supplied output of an item and a seed.
 
-        Raises: SpeechFailed: there is none.
+        Raises:
+            SpeechFailed: there is none.
         """
         line = self.manifest.get((ask.id, seed)) or self.manifest.get((ask.id, None))
         if line is not None:
@@ -328,7 +329,9 @@ def _files_of(entry: ManifestLine) -> list[str]:
 
 
 def _spell(name: str) -> str:
-    """Return a name in the form for comparisons: without case, with one underscore for spaces, hyphens and underscores."""
+    """Return a name in the form for comparisons: without case, with one underscore for spaces, hyphens and
+    underscores.
+    """
     return re.sub(r"[\s_-]+", "_", name.strip()).casefold()
 
 

@@ -25,8 +25,8 @@ class Preset:
         about: one sentence.
         temperature, top_p: settings of drawing tokens.
         max_new_tokens: the longest answer.
-        thinking: whether a model that can think first must do so; None leaves it to its template. rate: Hz of the final
-            audio.
+        thinking: whether a model that can think first must do so; None leaves it to its template.
+        rate: Hz of the final audio.
         reference_voices: whether speakers get voices of `REFERENCE_VOICES`.
     """
 

@@ -259,7 +259,8 @@ def is_lora(folder: Path) -> bool:
 def require_causal(folder: Path) -> None:
     """Refuse a model whose class does not continue text.
 
-    Raises: BadInput: the class is not supported; the message names it.
+    Raises:
+        BadInput: the class is not supported; the message names it.
     """
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 

@@ -47,12 +47,14 @@ class SpeechModel:
         network: the class of transformers that has its weights.
         reader: the class of transformers that reads its texts and recordings.
         sampling: the settings of a preset that it generates with.
-        title: its usual name. languages: the languages that it speaks; empty if no config states them.
-            takes_references: whether a recording can define a voice. longest_line: characters; longer turns are split
-            into sentences, and these at clauses.
-        laugh: mark of a laugh in its scripts; if it is empty, `[laughs]` is removed. most_speakers: maximum number of
-            speakers in a performance. longest: seconds of one performance; longer scripts are cut between turns.
-            prompt_seconds: the longest recording that serves as a prompt for later lines.
+        title: its usual name.
+        languages: the languages that it speaks; empty if no config states them.
+        takes_references: whether a recording can define a voice.
+        longest_line: characters; longer turns are split into sentences, and these at clauses.
+        laugh: mark of a laugh in its scripts; if it is empty, `[laughs]` is removed.
+        most_speakers: maximum number of speakers in a performance.
+        longest: seconds of one performance; longer scripts are cut between turns.
+        prompt_seconds: the longest recording that serves as a prompt for later lines.
     """
 
     network: ClassVar[str]

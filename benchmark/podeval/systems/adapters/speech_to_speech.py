@@ -65,7 +65,8 @@ class QwenOmni:
     def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
         """Hear a person's next turn (16 kHz, shape (frames,)), answer, and keep both in the context.
 
-        Returns: The answer, and details about it.
+        Returns:
+            The answer, and details about it.
 
         Raises:
             SpeechFailed: no words or no sound came back.
@@ -233,7 +234,8 @@ class Conversing(OneByOne[SpokenAnswers]):
     """A maker of answers.
 
     Attributes:
-        speaker: the system that converses. job: its job.
+        speaker: the system that converses.
+        job: its job.
     """
 
     speaker: "Cascade | QwenOmni"
@@ -280,7 +282,8 @@ class Cascade:
     def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
         """Transcribe a person's next turn (16 kHz, shape (frames,)), answer in words, and speak them.
 
-        Returns: The answer, and details about it.
+        Returns:
+            The answer, and details about it.
         """
         words = self.transcriber.transcribe(recording, self._language).text
         if not words:

@@ -68,7 +68,8 @@ class ScriptReader(OneByOne[Speech]):
     """A maker of speech by a model.
 
     Attributes:
-        model: the model that speaks. job: its job.
+        model: the model that speaks.
+        job: its job.
         preset: the settings of generation.
     """
 

@@ -37,7 +37,8 @@ class ChatEndpoint(ServerSystem):
     """A system that makes scripts and of spoken answers.
 
     Attributes:
-        voice: the voice of answers. fields: fields that are added to every request, or left out if they are None.
+        voice: the voice of answers.
+        fields: fields that are added to every request, or left out if they are None.
     """
 
     voice: str = "alloy"

@@ -111,8 +111,10 @@ class ServerConnection:
     Attributes:
         url: base URL, to which `/audio/speech` and similar paths are added.
         timeout: seconds without a byte after which a request has failed; one that continues ends after another ten
-            times the audio's length. pace: the limit on the rate and on requests in flight. tries: highest number of
-            attempts of a request. sleep: function that waits between attempts.
+            times the audio's length.
+        pace: the limit on the rate and on requests in flight.
+        tries: highest number of attempts of a request.
+        sleep: function that waits between attempts.
         refused: the fields that the server has refused so far.
         key_header: the header that carries the key.
         key_prefix: the text before the key there.
@@ -164,9 +166,9 @@ class ServerConnection:
         Args:
             path: path below the base URL.
             body: the body of the request; a field that the server refuses is replaced or left out.
-            read: function that reads a complete response; raises `ServerBroke` if it is invalid. seconds: audio that
-                the response may contain. send: function that sends it once, in place of this connection, for a server
-                with its own client.
+            read: function that reads a complete response; raises `ServerBroke` if it is invalid.
+            seconds: audio that the response may contain.
+            send: function that sends it once, in place of this connection, for a server with its own client.
 
         Raises:
             ServerBusy: the server is down or overloaded, and stayed so.
@@ -267,7 +269,9 @@ class ServerConnection:
                     raise self.explain(raised.error, path, fitted) from None
 
     def explain(self, error: HttpError, path: str, sent: Mapping[str, Any]) -> Exception:
-        """Return the meaning of an error for the run, from the path below the base URL and the fields that were sent."""
+        """Return the meaning of an error for the run, from the path below the base URL and the fields that were
+        sent.
+        """
         return explain_error(error, self.hide_key(error.describe(f"{self.url.rstrip('/')}/{path}")), sent)
 
     def _post_once(self, path: str, body: Mapping[str, Any], longest: float, tries: int) -> ServerResponse:

@@ -70,8 +70,9 @@ class _Response:
         turn: number of the person's turn that it answers.
         item: id of its message, and the number of the part with sound.
         words: its words.
-        audible: whether any of its sound arrived. ended: whether the server ended it. dropped: whether its later sound
-            is not played.
+        audible: whether any of its sound arrived.
+        ended: whether the server ended it.
+        dropped: whether its later sound is not played.
     """
 
     name: str

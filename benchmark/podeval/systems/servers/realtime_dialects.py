@@ -40,7 +40,7 @@ class Dialect:
         voices: whether a voice can be chosen.
         numbered: whether pieces of sound have numbers.
         acknowledged: whether the client reports the played sound, without which the server forgets its answers.
-            committed: whether the client marks the ends of turns, and is silent between them.
+        committed: whether the client marks the ends of turns, and is silent between them.
     """
 
     name: str

@@ -62,7 +62,8 @@ class RequestRefused(PodevalError):
 class ServerError(Exception):
     """The server answered with an error, by its status or in the body of a response.
 
-    Args: error: the reported error.
+    Args:
+        error: the reported error.
     """
 
     def __init__(self, error: HttpError) -> None:

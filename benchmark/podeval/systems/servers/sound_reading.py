@@ -304,7 +304,9 @@ def _list_objects(data: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _state_sound(event: Mapping[str, Any]) -> dict[str, str]:
-    """Return an event's statements about samples as headers: their rate, channels and depth, and that they are samples."""
+    """Return an event's statements about samples as headers: their rate, channels and depth, and that they are
+    samples.
+    """
     headers: dict[str, str] = {}
     for name, value in ((name, value) for one in _list_objects(event) for name, value in one.items()):
         headers |= {header: str(value) for header in _match_header(name) if re.match(r"\d+", str(value))}

@@ -314,7 +314,8 @@ def _at_one_rate(served: Sequence[Served]) -> tuple[int, list[Samples]]:
 def _ask_for_voices(kind: ServerKind) -> tuple[str, ...]:
     """Ask a server which voices it has.
 
-    Raises: BadInput: the server does not list them.
+    Raises:
+        BadInput: the server does not list them.
     """
     voices = kind.list_voices()
     if not voices:

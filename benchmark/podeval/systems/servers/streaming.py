@@ -121,7 +121,8 @@ class RequestPace:
     Args:
         per_minute: 0 for no limit.
         clock: seconds.
-        sleep: function that waits. at_once: number of requests in flight.
+        sleep: function that waits.
+        at_once: number of requests in flight.
     """
 
     def __init__(
@@ -139,7 +140,8 @@ class RequestPace:
     def wait(self) -> None:
         """Wait until the next request may be sent.
 
-        Raises: SendingStopped: sending has been stopped.
+        Raises:
+            SendingStopped: sending has been stopped.
         """
         with self._lock:
             while not self._stopped and (now := self._clock()) < self._next:

@@ -76,8 +76,9 @@ class Alignment:
     """A script aligned with the time of a recording.
 
     Attributes:
-        turns: the recognised turns, in order and without overlap. missing: positions in the script of the other turns.
-            coverage: share of the script's words that were recognised in these turns, 0..1.
+        turns: the recognised turns, in order and without overlap.
+        missing: positions in the script of the other turns.
+        coverage: share of the script's words that were recognised in these turns, 0..1.
     """
 
     turns: tuple[AlignedTurn, ...]
@@ -109,7 +110,9 @@ class WrittenWord:
 
 @dataclass(frozen=True)
 class Difference:
-    """Written words `first` to `last` (not included) in the place of recognised words `start` to `end` (not included)."""
+    """Written words `first` to `last` (not included) in the place of recognised words `start` to `end` (not
+    included).
+    """
 
     first: int
     last: int
@@ -124,9 +127,9 @@ class ScriptAlignment:
     Attributes:
         script: the written script.
         written: its words.
-        heard: recognised words in order of time. partners: written word in the place of each recognised word, the same
-            or another; None if there is none. differences: the stretches in which the two differ, in order and never
-            adjacent.
+        heard: recognised words in order of time.
+        partners: written word in the place of each recognised word, the same or another; None if there is none.
+        differences: the stretches in which the two differ, in order and never adjacent.
     """
 
     script: Script
@@ -147,7 +150,9 @@ class ScriptAlignment:
 
 @dataclass(frozen=True)
 class _Extent:
-    """The extent of a recognised turn: its range of words, and the number of missing characters before and after them."""
+    """The extent of a recognised turn: its range of words, and the number of missing characters before and after
+    them.
+    """
 
     index: int
     start: float
@@ -280,8 +285,8 @@ def _find_extent(turn: int, pairs: list[tuple[int, int]], alignment: ScriptAlign
 
     Args:
         turn: position of the turn in the script.
-        pairs: written words of the turn, each with the recognised word in its place. alignment: the script next to its
-            transcript.
+        pairs: written words of the turn, each with the recognised word in its place.
+        alignment: the script next to its transcript.
         words: the turn's words in the script.
     """
     written, heard_words = alignment.written, alignment.heard

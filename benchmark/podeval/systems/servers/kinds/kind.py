@@ -38,8 +38,9 @@ class ServerKind(ABC):
     Attributes:
         connection: the connection to the server.
         model: the name of the model there.
-        checkpoint: the name of the model's repository, if the server states it; else the same as `model`. name: the
-            name of the kind, for `--server-kind`. hosts: hosts of clouds of this kind, with all hosts below them.
+        checkpoint: the name of the model's repository, if the server states it; else the same as `model`.
+        name: the name of the kind, for `--server-kind`.
+        hosts: hosts of clouds of this kind, with all hosts below them.
         owners: words with which servers of this kind name themselves.
         base_path: the path of the API, for an address without one.
         key_header: the header that carries the key.
