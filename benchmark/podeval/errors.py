@@ -48,8 +48,8 @@ class PodevalError(Exception):
     Args:
         sentence: the message: what was wrong, where, and what to do; a `CodedSentence` also supplies its code and
             parameters.
-        code: identifier of the sentence for programs and translations, whatever its wording. parameters: the values in
-            the sentence, by name.
+        code: identifier of the sentence for programs and translations, whatever its wording.
+        parameters: the values in the sentence, by name.
 
     Attributes:
         code: empty if the sentence has no code yet.

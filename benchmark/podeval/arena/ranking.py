@@ -206,7 +206,8 @@ class Rankings:
     def current(self) -> Ranking:
         """Return the ranking by all counted votes, or a slightly older one if rating takes long.
 
-        PodevalError: there is no ranking yet, and none could be computed.
+        Raises:
+            PodevalError: there is no ranking yet, and none could be computed.
         """
         ranking = self._look(None)
         if ranking is None:

@@ -43,7 +43,8 @@ _RUNS = {b"stts": 8, b"ctts": 8}
 def read_mp4(file: BinaryIO, start: int, size: int) -> Container:
     """Walk the boxes: a movie ends before the next `ftyp` that follows its media.
 
-    ImpossibleCounts: the index states impossible values.
+    Raises:
+        ImpossibleCounts: the index states impossible values.
     """
     at, cuts, kinds = 0, [0], set[bytes]()
     for _ in range(_MOST_BOXES):

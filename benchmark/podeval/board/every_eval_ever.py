@@ -54,7 +54,9 @@ def write_records(run: RunFolder, out: Path, *, profile: str | None = None) -> l
     """Write a record for each profile that a run was measured under; doing it again writes the same files.
 
     Args:
-        run: a measured run. out: folder for the new `data/`. profile: only this profile.
+        run: a measured run.
+        out: folder for the new `data/`.
+        profile: only this profile.
 
     Raises:
         BadInput: it is of recordings of people, or was not measured.

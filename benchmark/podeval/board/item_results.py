@@ -76,7 +76,8 @@ class Reading:
     Attributes:
         values: the values by key; None if a key has no meaning.
         weights: weight of each value in the mean, by key.
-        reason: the reason for a missing score; empty if there is one. cause: its cause, `system` or `ours`.
+        reason: the reason for a missing score; empty if there is one.
+        cause: its cause, `system` or `ours`.
         notes: notes of the metric about its values.
         slopes: the drift of each windowed key.
         course: the mean of each windowed key in each tenth of the recording.

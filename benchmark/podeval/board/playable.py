@@ -55,8 +55,8 @@ def list_parts(runs: Path, output: str) -> tuple[PlayablePart, ...]:
     """Return the sounds of an output: one, or one for each answer; at least one, which may have no audio.
 
     Args:
-        runs: the folder of runs; nothing outside of it is read. output: the path of the output's document, as in the
-            table of items; "" if there is none.
+        runs: the folder of runs; nothing outside of it is read.
+        output: the path of the output's document, as in the table of items; "" if there is none.
     """
     if not output:
         return (PlayablePart(None, (), "no output"),)

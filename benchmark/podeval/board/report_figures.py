@@ -240,7 +240,8 @@ def set_against(
     Args:
         value: value of the system.
         other: the value to compare it with.
-        of: the column, with the direction. low: lower bound of the interval of the difference; None without one.
+        of: the column, with the direction.
+        low: lower bound of the interval of the difference; None without one.
         high: upper bound. The two are equal where `other` is within the bounds.
     """
     if value is None or other is None:

@@ -223,7 +223,9 @@ def _figures(run: RunFolder, profile: str | None) -> Sequence[eval_results.HubFi
 def write_dataset(runs: Path, out: Path) -> dict[str, int]:
     """Write the dataset folder; returns the rows of each config.
 
-    Args: runs: folder of runs, which is not changed. out: folder to write, which contains nothing else.
+    Args:
+        runs: folder of runs, which is not changed.
+        out: folder to write, which contains nothing else.
 
     Raises:
         BadInput: there are no runs, or something else is in the folder.
@@ -268,7 +270,8 @@ def write_results(runs: Path, file: Path) -> int:
 def require_runs(runs: Path) -> None:
     """Refuse a folder without runs.
 
-    Raises: BadInput: there are no results.
+    Raises:
+        BadInput: there are no results.
     """
     if not run_folders(runs):
         raise BadInput(

@@ -93,7 +93,8 @@ def choose_protocols(board: pd.DataFrame, wishes: Sequence[str] = ()) -> dict[st
 class MadeOnce:
     """A cache of values derived from read-only numbers; a bound keeps only those used last.
 
-    Args: most: highest number of cached values.
+    Args:
+        most: highest number of cached values.
     """
 
     def __init__(self, most: int = sys.maxsize) -> None:
@@ -113,8 +114,9 @@ class Sheet:
     """The numbers that one table can show: one profile, one slice, one protocol for each metric.
 
     Attributes:
-        kept: cache of derived values that stay as long as the numbers. recent: the same for values that may be
-            numerous. corrected: sheets with ranks corrected over some columns together; making one takes a while.
+        kept: cache of derived values that stay as long as the numbers.
+        recent: the same for values that may be numerous.
+        corrected: sheets with ranks corrected over some columns together; making one takes a while.
     """
 
     def __init__(self, numbers: pd.DataFrame) -> None:
@@ -337,9 +339,12 @@ class RunsFolder:
     ) -> Made:
         """Return a value derived from some tables, cached until one of them changes.
 
-        Args: kind: the kind of the value, which limits the number of cached ones. tables: names of the tables. key: the
-            name within its kind. make: the function that makes it if it is not cached. most: highest number of cached
-            values of the kind.
+        Args:
+            kind: the kind of the value, which limits the number of cached ones.
+            tables: names of the tables.
+            key: the name within its kind.
+            make: the function that makes it if it is not cached.
+            most: highest number of cached values of the kind.
         """
         stamps = tuple(stamp(self.path / name) for name in tables)
         with self._lock:

@@ -52,7 +52,8 @@ def is_there(location: str) -> bool:
 def require_database(database: str, runs: Path) -> str:
     """The place of a database that is only looked into or changed.
 
-    Raises: BadInput: there is no database.
+    Raises:
+        BadInput: there is no database.
     """
     location = resolve_database(database, runs)
     if not is_there(location):

@@ -64,7 +64,8 @@ def evaluate(name: str, request: "RunRequest", seeds: int = 1, *, which: str = "
         which: the number of this run among several, for the progress.
         board: whether the board's tables are written immediately after measuring.
 
-    ModelMissing: it cannot speak here; the message gives the remedy.
+    Raises:
+        ModelMissing: it cannot speak here; the message gives the remedy.
     """
     from podeval.runs.run import run_system
 
@@ -256,7 +257,8 @@ class OwnOptions:
     def require_one(self, system: str) -> None:
         """Refuse more than one of the four ways to name a system, and options that belong to another way.
 
-        Raises: BadInput: the message lists the ways.
+        Raises:
+            BadInput: the message lists the ways.
         """
         ways = {"SYSTEM": system, "--outputs": self.outputs, "--python": self.python, "--server": self.server}
         chosen = [way for way, value in ways.items() if value]

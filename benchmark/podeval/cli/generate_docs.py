@@ -323,7 +323,9 @@ file."""
 
 
 def render_validity_tables(checkout: Path) -> dict[str, str]:
-    """Render the tables of docs/validity.md, each row with its number and its interval, or a note that none is printed."""
+    """Render the tables of docs/validity.md, each row with its number and its interval, or a note that none is
+    printed.
+    """
     from podeval.validation.agreement import compare_systems
     from podeval.validation.paper_runs import list_printed_agreements, recompute_agreement
 

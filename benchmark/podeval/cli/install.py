@@ -284,7 +284,8 @@ def _describe_cell(judged: bool, reasons: list[str], remedies: dict[str, dict[st
 def describe_remedies(remedies: dict[str, dict[str, None]]) -> Iterator[str]:
     """Advice on missing parts: a line for each command that helps, or for each reason why none does.
 
-    Args: remedies: commands, or reasons without one, each with the parts that it provides.
+    Args:
+        remedies: commands, or reasons without one, each with the parts that it provides.
     """
     for command, whats in remedies.items():
         yield f"run {command} ({_join_missing(whats)})" if whats else command

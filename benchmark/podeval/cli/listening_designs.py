@@ -140,7 +140,8 @@ def _designs(path: Path, webmushra: bool) -> "list[Design]":
 def _folder_of(design: "Design", path: Path, webmushra: bool) -> Path:
     """The base folder of a design's relative paths; webMUSHRA's start from the folder above its `configs`.
 
-    BadInput: recordings of a webMUSHRA configuration are in neither folder; the message names them.
+    Raises:
+        BadInput: recordings of a webMUSHRA configuration are in neither folder; the message names them.
     """
     if not webmushra:
         return path.parent

@@ -1,4 +1,6 @@
-"""The output of commands: JSON, one object per line; accompanying sentences on standard error; progress as log lines."""
+"""The output of commands: JSON, one object per line; accompanying sentences on standard error; progress as log
+lines.
+"""
 
 import json
 import logging

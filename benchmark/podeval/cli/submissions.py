@@ -358,8 +358,9 @@ def mirror(
 def require_gpu(*, trusted: bool) -> None:
     """Refuse to run models on a GPU if they cannot use one.
 
-    Raises: BadInput: the message names the missing part. NoIsolation: models are not trusted, and nothing can be
-        isolated here.
+    Raises:
+        BadInput: the message names the missing part.
+        NoIsolation: models are not trusted, and nothing can be isolated here.
     """
     from podeval import sandbox
 

@@ -86,8 +86,9 @@ def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accep
 
     Args:
         path: the path of the table.
-        entries: the rows in the table. step: the name of the step that removes refused rows. accept_all: keep rows
-            without a decision.
+        entries: the rows in the table.
+        step: the name of the step that removes refused rows.
+        accept_all: keep rows without a decision.
 
     Raises:
         BadInput: there is no table, it cannot be read, or a word under `keep` is neither yes nor no.
@@ -124,7 +125,8 @@ def apply_review(
         rows: the original rows.
         make_entry: makes the row of the table.
         revise: applies the corrections, by column; raises `BadInput` if they cannot be used.
-        step: the name of the step that removes refused rows. accept_all: keep rows without a decision.
+        step: the name of the step that removes refused rows.
+        accept_all: keep rows without a decision.
 
     Raises:
         BadInput: the table cannot be used.

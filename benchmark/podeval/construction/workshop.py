@@ -125,7 +125,8 @@ class Workshop:
             result: its result.
             name: the file for its kept rows; none by default.
 
-        Returns: The kept rows.
+        Returns:
+            The kept rows.
         """
         others = [left for left in self.read_left_out() if left.step != step]
         self.write(LEFT_OUT, [*others, *result.left_out])
@@ -272,8 +273,8 @@ def write_ordered(
         workshop: the folder.
         name: the file of the written rows.
         kinds: the type of an order, and of a written row.
-        place_orders: makes new orders from the existing ones and the ids of those whose row was removed. write: writes
-            rows; a row has the id of its order.
+        place_orders: makes new orders from the existing ones and the ids of those whose row was removed.
+        write: writes rows; a row has the id of its order.
     """
     before, gone = workshop.read(ORDERS, kinds[0]), {left.id for left in workshop.read_left_out()}
     new, waiting = place_orders(before, gone)

@@ -44,7 +44,8 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     Args:
         config_name: name of one of the record's configs.
-        source: the name of a source of the record, or a folder with its files. folder: folder of the source's files.
+        source: the name of a source of the record, or a folder with its files.
+        folder: folder of the source's files.
     """
 
     RECORD: ClassVar[DatasetRecord]

@@ -108,7 +108,8 @@ class DatasetRecord(FactSheet):
     def config(self, name: str) -> Config:
         """Return the config of that name.
 
-        Raises: BadInput: there is no such dataset.
+        Raises:
+            BadInput: there is no such dataset.
         """
         configs = {config.name: config for config in self.configs}
         require_known(f"config of {self.name}", configs, name)

@@ -52,7 +52,8 @@ class Attempt:
         id: id of the episode here.
         link: link in Apple Podcasts.
         checked: time of the attempt, UTC.
-        status: found, or the fault. reason: the reason if it was not found; else None.
+        status: found, or the fault.
+        reason: the reason if it was not found; else None.
         via: the directory that gave the address of the audio: lookup or feed.
         title: the title in that directory, as are `guid` and `published`.
         enclosure: the audio's address without user, query and fragment, which may contain secrets.
@@ -117,7 +118,8 @@ def fetch_episodes(
 
     Args:
         episodes: the episodes, by topic.
-        into: the folder; it is created if it does not exist. web: the reader of servers.
+        into: the folder; it is created if it does not exist.
+        web: the reader of servers.
         most_bytes: refuse larger episodes.
         tell: function that gets the progress, line by line.
 

@@ -175,7 +175,8 @@ def _look_up(host: str, port: int, request: httpx.Request) -> list[str]:
     """Look up the addresses of a host.
 
     Raises:
-        AddressRefused: one of them is private. httpx.ConnectError: the name cannot be resolved.
+        AddressRefused: one of them is private.
+        httpx.ConnectError: the name cannot be resolved.
     """
     try:
         addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]

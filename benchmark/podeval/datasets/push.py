@@ -39,7 +39,8 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
     Args:
         folder: a folder made by `podeval data build`.
         repo: `owner/name`.
-        private: whether a new repo becomes private. progress: function that gets the progress, line by line.
+        private: whether a new repo becomes private.
+        progress: function that gets the progress, line by line.
 
     Raises:
         BadInput: the build is damaged, its licence forbids it, or the Hub refuses; the message gives the remedy.

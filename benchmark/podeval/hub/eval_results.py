@@ -199,8 +199,8 @@ def _open_once(
         repo: the repo of the model.
         title: the title of the pull request.
         file: the file that it changes.
-        write: function that returns the file's content, or None if nothing changes. board: address of the board with
-            the results.
+        write: function that returns the file's content, or None if nothing changes.
+        board: address of the board with the results.
         api: the Hub's client.
 
     Raises:

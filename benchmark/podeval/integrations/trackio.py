@@ -17,8 +17,8 @@ def flatten_scores(scores: Scores | ScoreTable, prefix: str = "podeval") -> dict
     """Return the values of a recording, or the means of many, by `prefix/metric.key`, in the form for trackers.
 
     Args:
-        scores: the result of `podeval.score`. prefix: prefix of each name, which groups the values; no prefix if it is
-            empty.
+        scores: the result of `podeval.score`.
+        prefix: prefix of each name, which groups the values; no prefix if it is empty.
     """
     if isinstance(scores, ScoreTable):
         values = {name: interval.mean for name, interval in scores.intervals.items()}
@@ -33,7 +33,8 @@ def log_scores(scores: Scores | ScoreTable, step: int | None = None, prefix: str
 
     Args:
         scores: the result of `podeval.score`.
-        step: the step of the training; None lets Trackio count. prefix: prefix of each name.
+        step: the step of the training; None lets Trackio count.
+        prefix: prefix of each name.
 
     Raises:
         ModelMissing: Trackio is not installed.

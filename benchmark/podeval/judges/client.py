@@ -72,7 +72,9 @@ class UsableAnswer:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """The reason why there is no usable answer; the cause is always `ours`, because the judged system is not to blame."""
+    """The reason why there is no usable answer; the cause is always `ours`, because the judged system is not to
+    blame.
+    """
 
     reason: str
     cause: Literal["ours"] = "ours"

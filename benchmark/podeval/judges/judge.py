@@ -72,8 +72,8 @@ class Judge:
         model: its name at the endpoint, file, repo, or for `records` the recorded judge's model.
         revision: commit or content hash; None if an endpoint does not state one.
         endpoint: base URL, or for `records` the folder.
-        provider: name of the provider whose format the endpoint uses; None to recognise it by its address. sampling:
-            settings for sampling answers.
+        provider: name of the provider whose format the endpoint uses; None to recognise it by its address.
+        sampling: settings for sampling answers.
         trial: whether it is a trial model, whose scores are unfit for publication whatever its audit says.
         hears: whether it accepts audio; assumed for an endpoint that is named without a file.
         audio: limits on the audio that it accepts.

@@ -193,11 +193,14 @@ Answer with one JSON object that fits this JSON schema, and with nothing else:
 class Prompt:
     """A prompt with its version and the type of its answers.
 
-    Args: name: its name, such as `script_quality`. version: increases when the wording changes. system: the judge's
-        role and its criteria; the rules that separate data from instructions are added to it. template: the request,
-        with `{placeholders}` for the inputs; a literal brace is doubled. answer: the type against which an answer is
-        validated. source: the paper and section that it follows. passages: passages of the template that grow with the
-        material, by their name in files.
+    Args:
+        name: its name, such as `script_quality`.
+        version: increases when the wording changes.
+        system: the judge's role and its criteria; the rules that separate data from instructions are added to it.
+        template: the request, with `{placeholders}` for the inputs; a literal brace is doubled.
+        answer: the type against which an answer is validated.
+        source: the paper and section that it follows.
+        passages: passages of the template that grow with the material, by their name in files.
     """
 
     name: str

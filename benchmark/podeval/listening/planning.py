@@ -62,8 +62,8 @@ class StoppingVerdict:
         listeners: number of listeners who heard both.
         mean: mean of the listeners' differences, first minus second.
         interval: interval that is valid at every look; None if there are too few listeners for any.
-        better: the system that is shown to be better now, so that the test may stop; "" if neither is. expected: total
-            number of listeners for a decision if the rest marked like these; None if unknown.
+        better: the system that is shown to be better now, so that the test may stop; "" if neither is.
+        expected: total number of listeners for a decision if the rest marked like these; None if unknown.
     """
 
     first: str
@@ -80,7 +80,8 @@ def compute_listener_differences(marks: Iterable[Mark], first: str, second: str)
 
     Args:
         marks: marks of finished listeners, in the order of their places.
-        first: the system whose marks count positively. second: the one whose marks are subtracted.
+        first: the system whose marks count positively.
+        second: the one whose marks are subtracted.
     """
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for mark in marks:
@@ -99,8 +100,9 @@ def pair_differences(marks: Iterable[Mark], first: str, second: str) -> list[flo
     For preferences it is the preference for the first over the second, for ABX answers the share right above chance.
 
     Args:
-        marks: marks of a test of pairs, from `podeval.listening.session_results.read_session_marks`. first: the system
-            that counts positively. second: the other system.
+        marks: marks of a test of pairs, from `podeval.listening.session_results.read_session_marks`.
+        first: the system that counts positively.
+        second: the other system.
     """
     values: dict[str, list[float]] = defaultdict(list)
     for mark in marks:
@@ -123,7 +125,8 @@ def count_listeners(
 
     Args:
         marks: marks of the pilot.
-        systems: all systems of the test. difference: smallest difference of means to detect, in marks.
+        systems: all systems of the test.
+        difference: smallest difference of means to detect, in marks.
         power: probability that the difference is found.
         pairs: whether the marks are those of a test of pairs.
 

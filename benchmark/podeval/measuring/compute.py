@@ -127,8 +127,8 @@ def compute(
         The metric's keys (mean over scored items), `ci95` by key, `scored`, `unscored`, `items`, `protocol`.
 
     Raises:
-        BadInput: a parameter is unknown or has a value it cannot take, the profile is unknown, or `groups` does not
-            hold one group for each item.
+        BadInput: a parameter is unknown or has an invalid value, the profile is unknown, or `groups` does not contain
+            one group for each item.
     """
     from podeval.metrics.aggregate import aggregate
     from podeval.models.registry import require_profile

@@ -1,4 +1,6 @@
-"""Metrics: each file of a folder here is one, a pure function next to its declaration; what they share is next to."""
+"""Metrics: each file of a folder here contains one, a pure function next to its declaration; shared code is next to
+these folders.
+"""
 
 __all__ = [
     "aggregate",

@@ -176,7 +176,9 @@ def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def clean_name(name: object) -> str:
-    """Return a name of a system or a person as it is compared: NFC, without spaces around it or invisible letters."""
+    """Return the name of a system or a person in the form for comparisons: NFC, without surrounding spaces or invisible
+    letters.
+    """
     return clean_text(str(name)).strip()
 
 

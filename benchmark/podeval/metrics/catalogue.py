@@ -86,7 +86,7 @@ def get(name: str) -> Metric:
 
 
 def get_title(name: str) -> str:
-    """Return the title of a metric; of one that this version does not have, its name."""
+    """Return the title of a metric, or the name of a metric that is unknown to this version."""
     return get(name).title if name in NAMES else name.replace("_", " ")
 
 

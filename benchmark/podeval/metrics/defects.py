@@ -1,8 +1,8 @@
-"""The proof-listener: everything that went wrong in one recording, with the second at which it happens.
+"""The proof-listener: all defects of one recording, with their times.
 
-What `speaker_attribution`, `content_errors` and `integrity` note of a recording, in one list by time, and where its
-pace breaks; each of them can be measured alone, and says the same then. The pace of words is looked at if a script
-is given, since only then they are transcribed.
+The notes of `speaker_attribution`, `content_errors` and `integrity` on a recording, in one list by time, with breaks of
+pace; each of them can be measured separately, with the same result. The pace of words is checked if a script is given,
+because only then the words are transcribed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ class DefectReport:
 
     Attributes:
         defects: the defects in order of time.
-        unscored: sentence on what could not be listened to and why, by metric.
+        unscored: sentence on a check that was impossible, with the reason, by metric.
     """
 
     defects: tuple[TimedDefect, ...]
@@ -69,7 +69,9 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
 
 
 def _list_faults(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result | PodevalError:
-    """Return the faults that `integrity` notes, without PLCMOS, which is no defect and costs three times the rest."""
+    """Return the faults that `integrity` notes, without PLCMOS, which is not a defect and costs three times the
+    rest.
+    """
     music_asked = metric.read_parameters(parameters)["music"] == "asked"
     recording: Recording = inputs["recording"]
     try:
@@ -91,7 +93,7 @@ def _list_pace_defects(inputs: Mapping[str, Any]) -> list[TimedDefect]:
 
 
 def collect_defects(results: Iterable[Result | PodevalError]) -> list[TimedDefect]:
-    """Collect the defects that results note, in order of time; what two of them found is there once."""
+    """Collect the defects that results note, in order of time; a defect found by two of them is listed once."""
     noted = [
         TimedDefect.from_json(entry)
         for result in results

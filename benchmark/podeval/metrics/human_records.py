@@ -7,8 +7,8 @@ commas, semicolons or tabs, Parquet, or a DataFrame. Results of webMUSHRA are re
     {"rater": "p1", "page": "Arts", "stimulus": "aria", "value": 71}                              a mark
     {"rater": "p1", "item": "Arts", "system": "aria", "question": "quality", "mark": 4, "reason": "clear"}    an answer
 
-In addition to answers, lines `{"item", "system", "speakers", "music"}` say what is known of a clip, and `{"system",
-"question", "judged"}` what a judge read in the reasons.
+In addition to answers, lines `{"item", "system", "speakers", "music"}` state the facts about a clip, and `{"system",
+"question", "judged"}` a judge's reading of the reasons.
 """
 
 import csv
@@ -155,7 +155,7 @@ def write_records(source: Any, what: str) -> str:
     """Return data as JSON: an object, a list of objects, or a DataFrame; scalars of numpy are numbers.
 
     Raises:
-        BadInput: it is none of these.
+        BadInput: it has none of these forms.
     """
     rows = source.to_dict("records") if hasattr(source, "columns") else source
     try:
@@ -173,14 +173,15 @@ def _to_plain(value: Any) -> Any:
 
 
 def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; null is none.
+    """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; null counts as
+    none.
 
     Args:
         source: the place of the objects.
         what: their kind: `vote`, `mark` or `answer`.
 
     Raises:
-        MissingInput: there is none.
+        MissingInput: there are no objects.
         BadInput: one is not an object, or not JSON.
     """
     text = _read_source(source, f"{what}s").removeprefix("\ufeff")
@@ -240,7 +241,7 @@ def _word(record: Mapping[str, Any], name: str, location: str) -> str:
 
 
 def read_number(value: Any) -> float | None:
-    """Return a number, which CSV has as a text; None if it is none."""
+    """Return a number, which is a text in CSV; None if it is not a number."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):

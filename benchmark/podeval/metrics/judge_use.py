@@ -1,7 +1,7 @@
 """The use of a judge by a metric: the judge and its prompts are part of the protocol, the place of its records is not.
 
 The function of a judged metric is a conversation (`podeval.judges.rounds`): it yields requests, is sent answers and
-returns a score. It knows no judge. Who is asked is a keyword of `compute` and an option of the command line.
+returns a score. It is independent of the judge. The judge is a keyword of `compute` and an option of the command line.
 
 Material that addresses its judge (asks for a score, gives orders, imitates delimiters or control words) is reported
 next to the score and does not change it: the material is delimited in any case, and a judge is told to obey nothing
@@ -140,8 +140,8 @@ class JudgeUse:
 class JudgeConfig:
     """The choice of a judge: its name and the folder of its records; without a name there is no judge.
 
-    `refresh` says which recorded answers are asked for again: none, `failed` or `all`. All metrics share the `budget`;
-    without one, nothing is capped. `wordings` are other wordings of prompts by name
+    `refresh` names the recorded answers to request again: none, `failed` or `all`. All metrics share the `budget`;
+    without one, there is no limit. `wordings` are other wordings of prompts by name
     (`podeval.metrics.prompts.read_wordings`).
     """
 
@@ -215,7 +215,7 @@ class JudgeConfig:
         }
 
     def reword(self, prompt: "Prompt") -> "Prompt":
-        """Return the prompt as it is asked: in another wording if there is one."""
+        """Return the prompt as it is used: in another wording if there is one."""
         from podeval.judges.wording import reword
 
         return reword(prompt, self.wordings.get(prompt.family, ""))
@@ -230,9 +230,9 @@ def hold_conversations(
     chosen: Mapping[str, Any],
     client: "Asked | None",
 ) -> "Iterable[Result | PodevalError]":
-    """Hold the conversations of a judged metric about several items together; without a judge none is scored.
+    """Conduct the conversations of a judged metric about several items together; without a judge none is scored.
 
-    The notes of a score say where the judged material contains words addressed to the judge.
+    The notes of a score name the judged material that contains words addressed to the judge.
 
     Args:
         metric: the metric's function, which returns a conversation.
@@ -252,11 +252,11 @@ def hold_conversations(
 def note_injections(
     conversation: "Conversation[Result]", transcripts: Callable[[], Mapping[str, str]] = dict
 ) -> "Conversation[Result]":
-    """Wrap a conversation so that the notes of its score say where the material addresses the judge.
+    """Wrap a conversation so that the notes of its score name the material that addresses the judge.
 
     Args:
         conversation: the conversation with the judge.
-        transcripts: gives the words spoken in the recordings that the judge hears, by the name of the recording.
+        transcripts: function that returns the words spoken in the judge's recordings, by the name of the recording.
     """
     texts: dict[str, str] = {}
     """Name of the input in which each text first occurred."""
@@ -290,7 +290,7 @@ def note_injections(
 def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
     """Return the words heard in a metric's recording, or in the answers of its dialogue, by name.
 
-    A recording that no model here can transcribe, or that contains no speech, has none.
+    A recording without speech, or that no model here can transcribe, has none.
     """
     from podeval.metrics.spoken_dialogue import SpokenDialogue
     from podeval.recording import Recording

@@ -27,7 +27,7 @@ Cause = Literal["system", "ours"]
 class Timeline:
     """The values of a windowed metric over time (or tokens): `values[key][i]` is that of the window at `starts[i]`.
 
-    Where windows differ in length, as segments of speech do, `window` is the length of the longest.
+    If windows differ in length, as segments of speech do, `window` is the length of the longest.
     """
 
     starts: Sequence[float]
@@ -57,7 +57,7 @@ class Score:
     """The values of one metric on one item, by key.
 
     A key that does not exist for the item is left out, or is None and declared `only_for` what the item lacks. Any
-    other None is a gap: the item is unscored for that key, as `podeval.metrics.aggregate.find_gap` says.
+    other None is a gap: the item is unscored for that key, see `podeval.metrics.aggregate.find_gap`.
     """
 
     values: Mapping[str, float | None]
@@ -70,13 +70,13 @@ class Score:
 
     @property
     def unranked(self) -> Mapping[str, str]:
-        """Why values rank with none, by key: they are right, and would be easy to win by."""
+        """The reasons why values are not ranked, by key: they are right, but would be easy to win with."""
         reasons: Mapping[str, str] = self.notes.get(UNRANKED, {})
         return reasons
 
     def to_json(self, *, with_drift: bool = True) -> dict[str, Any]:
         """Return plain data: the keys first, then `notes`, `drift`, `timeline`, `weights` and `parts`, if there are
-        any; what is read again needs no `drift`, which is computed from the timeline.
+        any; data that is read again needs no `drift`, which is computed from the timeline.
         """
         timeline = self.timeline and {
             "starts": list(self.timeline.starts),
@@ -100,7 +100,7 @@ class Score:
         return {**self.values, **{name: content for name, content in beside.items() if content is not None}}
 
     def part(self, breakdown: str, group: str) -> "Score | None":
-        """Return the score of one group of the item's parts, with its weights; None if the item has none of it."""
+        """Return the score of one group of the item's parts, with its weights; None if the item has no such part."""
         keys = self.parts.get(breakdown, {}).get(group)
         if not keys:
             return None
@@ -142,7 +142,7 @@ def format_clock(seconds: float, places: int = 0) -> str:
 
 
 def describe_notes(score: Score) -> list[str]:
-    """Say in sentences which of a score's values are not ranked and why, and what was left out."""
+    """List the values of a score that are not ranked, with reasons, and the omitted parts."""
     notes, lines = score.notes, []
     if "voices_heard" in notes:
         heard, asked = notes["voices_heard"], notes["speakers_asked"]
@@ -173,7 +173,7 @@ def describe_notes(score: Score) -> list[str]:
 
 
 def _describe_endurance(notes: Mapping[str, Any]) -> Iterator[str]:
-    """Say what left its usual range and when, and how sure the slopes are."""
+    """List the values that left their usual range with the times, and the certainty of the slopes."""
     if notes.get(CENSORED):
         yield "nothing leaves its usual range before the end, so it lasts at least as long as the recording"
     if left_after := notes.get(LEFT_AFTER):
@@ -225,11 +225,11 @@ def compute_share_by_minute(
     """Return how often something happens per minute, or None for a recording under five minutes.
 
     Args:
-        key: the metric's key that the shares add up to.
+        key: the metric's key, which is the sum of the shares.
         duration: length of the recording in seconds; a short rest of a minute belongs to the minute before it.
-        counts: time in seconds, amount and possible amount of each thing that is counted.
+        counts: time in seconds, amount and possible amount of each counted thing.
         scale: the factor of the shares.
-        fewest: the possible amount that a minute must have for a share.
+        fewest: the possible amount that a minute needs for a share.
     """
     if duration < LONG:
         return None

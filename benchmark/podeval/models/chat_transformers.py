@@ -1,8 +1,8 @@
 """A chat model from the Hub, run locally with transformers: text models, and Qwen-Omni models, which accept audio.
 
-Models are pinned to a commit; weights are safetensors only, and no code of the repo is run. Nothing is downloaded when
-a model is asked: `podeval judge install` fetches the files. Models run in 16 bits on a GPU and 32 on a CPU, one call
-at a time; the judge says which (`podeval.judges.judge`), as it is part of its id.
+Models are pinned to a commit; weights are safetensors only, and no code of the repo is run. Asking a model downloads
+nothing: `podeval judge install` fetches the files. Models run in 16 bits on a GPU and 32 on a CPU, one call at a time;
+the judge states the precision (`podeval.judges.judge`), because it is part of its id.
 
 Audio is prepared as by the models' own processors (16 kHz, Whisper's log-mel features, one token per 40 ms), but
 without these processors, which need libraries for images and videos.
@@ -148,7 +148,7 @@ class TransformersChat:
         )
 
     def _prepare_inputs(self, messages: Sequence[Message]) -> dict[str, Any]:
-        """Return the model's inputs: tokens, and features of the audio with as many tokens in its place."""
+        """Return the model's inputs: tokens, and features of the audio with the same number of tokens in its place."""
         conversation, clips = _read_conversation(messages)
         text = self._tokenizer.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
         audio: dict[str, Any] = {}
@@ -208,7 +208,7 @@ def _read_conversation(messages: Sequence[Message]) -> tuple[list[dict[str, Any]
 
 
 def _count_audio_tokens(frames: int) -> int:
-    """Return the number of tokens for so many feature frames.
+    """Return the number of tokens for this many feature frames.
 
     Two convolutions each halve them, as in Qwen2-Audio and Qwen2.5-Omni.
     """
@@ -216,7 +216,7 @@ def _count_audio_tokens(frames: int) -> int:
 
 
 def _insert_audio_tokens(text: str, counts: Sequence[int], name: str) -> str:
-    """Repeat each audio token of the template as many times as its clip has tokens."""
+    """Repeat each audio token of the template to match the number of its clip's tokens."""
     pieces = text.split(_AUDIO_TOKEN)
     if len(pieces) != len(counts) + 1:
         raise ChatRefused(f"the chat template of {name} has no place for the audio", for_all=True)
@@ -241,10 +241,10 @@ def _seed_draws(seed: int | None) -> Any:
 
 
 def install(repo: str, commit: str, progress: Callable[[str], None]) -> Path:
-    """Download a model's configuration, tokenizer and safetensors weights, except for files that are there already.
+    """Download a model's configuration, tokenizer and safetensors weights, except for existing files.
 
     Raises:
-        BadInput: the Hub does not provide it, or it has no weights in safetensors; the message says what to do.
+        BadInput: the Hub does not provide it, or it has no weights in safetensors; the message gives the remedy.
     """
     HubRepo(repo, commit, ("config.json",)).install(progress)
     for file in _CONFIGURATION:
@@ -299,5 +299,5 @@ def load_transformers_chat(repo: str, commit: str, *, hears: bool, dtype: str = 
 
 @functools.lru_cache(maxsize=1)
 def load_model(folder: Path, name: str, hears: bool, dtype: str) -> TransformersChat:
-    """Load a model from a folder; only the last one is kept in memory, because few machines hold two."""
+    """Load a model from a folder; only the last one is kept in memory, because few machines have room for two."""
     return TransformersChat(folder, name, hears=hears, dtype=dtype)

@@ -1,11 +1,11 @@
 """Back up everything that cannot be made again: judgements, submissions, uploads, runs, recordings of the arena.
 
 The site and the workers go on meanwhile. The database is copied first, in one state; then the files in one pass, each
-before what it refers to. Recordings that the database names and nobody finds are listed. A restored backup is a state
-that existed; later votes come back from the public log and the bucket.
+before the files that it refers to. Recordings in the database that cannot be found are listed. A restored backup is
+a state that existed; later votes come back from the public log and the bucket.
 
-A backup is a tar file with a manifest of lengths and SHA-256 sums. What is read from one is believed in nothing that
-leads out of a folder: names, links, devices and sizes are checked before anything is unpacked.
+A backup is a tar file with a manifest of lengths and SHA-256 sums. The content of a backup cannot lead out of a folder:
+names, links, devices and sizes are checked before anything is unpacked.
 """
 
 import contextlib
@@ -93,7 +93,7 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
         path: path of the backup.
 
     Raises:
-        BadInput: it is not a backup, or not whole, or it names what no backup has; the message says which.
+        BadInput: it is not a backup, or incomplete, or it contains something that no backup has; the message names it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -171,8 +171,8 @@ def make_backup(
         target: a new file, whose name ends in `.tar`, `.tar.gz` or `.tgz`.
         database: a SQLite file or a database address; may be in use.
         runs: the folder of runs, if there is one.
-        with_secret: include the secret, by which and the database one can tell which pseudonym is whose.
-        with_audio: include recordings and what people uploaded; without them, runs cannot be measured again.
+        with_secret: include the secret; together with the database, it identifies the person behind each pseudonym.
+        with_audio: include recordings and uploads; without them, runs cannot be measured again.
 
     Raises:
         BadInput: there is no such database or folder, or the target exists or has another ending.
@@ -251,7 +251,7 @@ def _note_path(target: Path, runs: Path) -> None:
 def verify(path: Path) -> Backup:
     """Compare every file of a backup with its manifest; return its contents.
 
-    The database was checked when its copy was made.
+    The database was checked when it was copied.
 
     Raises:
         BadInput: it is not a backup, or a file of it differs.
@@ -262,9 +262,10 @@ def verify(path: Path) -> Backup:
 
 
 def _list_files(runs: Path, with_audio: bool) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a folder of runs with their names, in an order in which each comes before what it refers to.
+    """Yield the files of a folder of runs with their names, in an order in which each comes before the files that it
+    refers to.
 
-    They are listed as they are added: results before their protocols, and both before outputs with their recordings.
+    They are listed while they are added: results before their protocols, and both before outputs with their recordings.
     """
 
     def order(path: Path) -> tuple[bool, ...]:
@@ -295,7 +296,9 @@ def _name_sounds(paths: Iterable[str], runs: Path | None) -> dict[str, str]:
 
 
 def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> dict[str, Any] | None:
-    """Add a file in its present state, cut after its last whole line; return its entry, None if it does not exist."""
+    """Add a file in its present state, cut after its last complete line; return its entry, None if it does not
+    exist.
+    """
     try:
         file = path.open("rb")
     except (FileNotFoundError, IsADirectoryError):
@@ -313,7 +316,7 @@ def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> dict[str, Any] | N
 
 
 def _read_contents(manifest: dict[str, Any]) -> Backup:
-    """Check a manifest and summarise it; raises ValueError, KeyError or TypeError where it is not one."""
+    """Check a manifest and summarise it; raises ValueError, KeyError or TypeError if it is not one."""
     if manifest["schema"] != 1:
         raise ValueError(f"schema {manifest['schema']} is of another podeval")
     files: dict[str, dict[str, Any]] = manifest["files"]

@@ -1,8 +1,8 @@
 """Copy the database of a board into a file of SQLite, and the rows of such a file into a server.
 
 A file of SQLite is copied by SQLite's online backup; the rows of PostgreSQL are read in one transaction and written
-into a file with the same tables. A file that is to be restored must have exactly the tables of its version, because
-triggers and views in it would run when votes come in; the tables of a server are always made by the migrations.
+into a file with the same tables. A file to restore must have exactly the tables of its version, because triggers and
+views in it would run when votes arrive; the tables of a server are always made by the migrations.
 """
 
 import contextlib
@@ -153,7 +153,7 @@ def _reading(file: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _read_schema(opened: Any) -> set[tuple[str, str, str, str]]:
-    """Read all that a SQLite file has, as it is written without spaces and quotes, which differ between versions."""
+    """Read all definitions of a SQLite file without spaces and quotes, which differ between versions."""
     query = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat_'"
     rows = opened.cursor().execute(query).fetchall()
     return {(kind, name, table, re.sub(r"[\s\"`]", "", sql)) for kind, name, table, sql in rows}

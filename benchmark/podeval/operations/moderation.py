@@ -1,6 +1,6 @@
-"""An operator's decisions about the board as a whole, and what an operator reads: the trail and the flags.
+"""An operator's decisions about the board as a whole, and an operator's reading: the trail and the flags.
 
-Decisions about votes, listeners and submissions are made in the services that have them. Each decision has a reason and
+Decisions about votes, listeners and submissions are made in their services. Each decision has a reason and
 a name, and is noted on the trail in the transaction that carries it out.
 """
 
@@ -64,7 +64,7 @@ class BoardModeration:
 
         Args:
             what: one of `operator_settings.FREEZABLE`.
-            sentence: public explanation: why, and perhaps until when.
+            sentence: public explanation with the reason, and perhaps the end.
             by: name of the operator.
 
         Raises:
@@ -137,7 +137,7 @@ class BoardModeration:
 
 
 def _read_signals(session: Session, about: InstrumentedAttribute[str | None], newest: int) -> dict[str, list[Flag]]:
-    """Read the signals of rules by the vote or session they are about; those with the newest flag first."""
+    """Read the signals of rules by their vote or session, with the newest flag first."""
     last = func.max(Flag.number)
     query = select(about).where(about.is_not(None)).group_by(about).order_by(last.desc()).limit(newest)
     by_subject: dict[str, list[Flag]] = {str(id): [] for id in session.scalars(query)}

@@ -1,9 +1,9 @@
 """Keep the recordings of runs within a budget: beyond it the oldest are removed; results and words stay.
 
-Where an object storage is named, a run's recordings are moved there as one tar, and can be fetched again. Only
-recordings of finished runs are removed, those kept longest first, runs that were set aside before those that the board
-shows. Recordings that battles and open listening tests play stay. The output of every item says when its audio
-was removed, so that it is not taken for missing and no run makes it again unasked.
+If an object storage is configured, a run's recordings are moved there as one tar, and can be fetched again. Only
+recordings of finished runs are removed, the oldest first, and superseded runs before those on the board. Recordings
+that battles and open listening tests play stay. The output of every item records the removal of its audio, so it does
+not count as missing and no run makes it again without a request.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ _HOUR = 3600.0
 
 @dataclass
 class Retention:
-    """What was removed, or would be, and what stays although the budget is passed."""
+    """The recordings that were removed, or would be, and those that stay although the budget is exceeded."""
 
     budget: int
     bytes: int
@@ -61,20 +61,20 @@ class Retention:
 def keep_to_budget(
     runs: Path, budget: int, needed: Collection[Path] = (), *, dry_run: bool = False, now: datetime | None = None
 ) -> Retention:
-    """Remove recordings until those of all runs are within a budget, and return what was removed.
+    """Remove recordings until those of all runs fit a budget, and return the removed ones.
 
     They are moved to the storage that `PODEVAL_RUNS_STORE` names, if it does.
 
     Args:
         runs: the folder of runs.
         budget: bytes.
-        needed: recordings that stay whatever the budget is.
+        needed: recordings that stay regardless of the budget.
         dry_run: whether to remove nothing.
         now: the time, for tests.
 
     Raises:
         DiskFull: an output cannot be marked; its recordings are still there.
-        PodevalError: the storage takes nothing; the recordings are still there.
+        PodevalError: the storage refuses; the recordings still exist.
     """
     moment, stay = now or datetime.now(UTC), {path.resolve() for path in needed}
     aside = [
@@ -176,7 +176,7 @@ def fetch_recordings(run: RunFolder) -> int:
     """Fetch the recordings of a run that were moved to a storage; return of how many items they are.
 
     Raises:
-        PodevalError: the storage does not give one of its tars.
+        PodevalError: the storage does not return one of its tars.
     """
     with lock_folder(run.path):
         for address in list_shards(run):

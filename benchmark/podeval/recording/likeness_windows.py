@@ -1,7 +1,7 @@
-"""Windows of speech as numbers, factor by factor: what the metric `human_likeness` compares with people's.
+"""Windows of speech as numbers, factor by factor: the features that the metric `human_likeness` compares with people's.
 
 Windows last 3 s and begin every second, at most 60 of them, in the recording's middle. Those of prosody, voice,
-articulation and sound are over the speech joined end to end, so that pauses belong to timing alone, whose windows are
+articulation and sound are over the speech joined end to end, so that pauses belong only to timing, whose windows are
 over the recording's own time. The level of the speech is brought to one value first.
 """
 
@@ -41,14 +41,14 @@ Features = NDArray[np.float64]
 
 
 def describe_windows(recording: Recording, melody: float = 1.0) -> dict[str, Features]:
-    """Return the features of each window by factor, each of shape (windows, features); NaN if nothing can be said.
+    """Return the features of each window by factor, each of shape (windows, features); NaN if unknown.
 
     Args:
         recording: speech, 16 kHz.
-        melody: the part of each distance of the pitch from its median that is left; less than 1 plants a damage.
+        melody: the remaining part of each distance of the pitch from its median; less than 1 plants damage.
 
     Raises:
-        CannotScore: the recording has less than 3 s of speech, or nothing can be measured in it.
+        CannotScore: the recording has less than 3 s of speech, or contains nothing to measure.
         ModelMissing: a model or librosa is not installed.
     """
     recording.require_sound(WINDOW)
@@ -192,13 +192,13 @@ def interrupt(samples: Samples, speech: Sequence[Span], seconds: float) -> Sampl
 
 
 def add_noise(samples: Samples, speech: Sequence[Span], ratio: float) -> Samples:
-    """Add white noise so many dB below the mean power of the whole signal."""
+    """Add white noise this many dB below the mean power of the whole signal."""
     level = float(np.sqrt(np.mean(np.square(samples, dtype=np.float64)))) * 10 ** (-ratio / 20)
     return np.asarray(samples + np.random.default_rng(0).normal(0, level, len(samples)), dtype=np.float32)
 
 
 def _change_envelope(samples: Samples, change: Callable[[Spectrum], Spectrum]) -> Samples:
-    """Return samples whose spectral envelope (logarithm, by the cepstrum) is what the function makes of it."""
+    """Return samples with a spectral envelope (logarithm, by the cepstrum) changed by the function."""
     spectrum = signal.stft(samples, RATE, nperseg=_SIZE, noverlap=_SIZE - _STEP)[2]
     cepstrum = np.fft.irfft(np.log(np.abs(spectrum) + 1e-9), axis=0)
     cepstrum[_CEPSTRUM : 1 - _CEPSTRUM] = 0

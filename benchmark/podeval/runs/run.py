@@ -1,6 +1,6 @@
 """Run a system on a benchmark: plan, generate, measure, aggregate.
 
-Every step is on disk when it is done, so the same call again continues where the last one stopped, whatever stopped it.
+Every step is on disk when it is done, so the same call resumes where the last one stopped, whatever the cause.
 """
 
 from collections import Counter
@@ -29,12 +29,12 @@ class Speaking(Protocol):
     """Makes a system speak."""
 
     def require(self, system: SpeakingSystem, seed: int) -> None:
-        """Refuse to start where the system cannot speak: see `SpeakingSystem.require`."""
+        """Refuse to start if the system cannot speak: see `SpeakingSystem.require`."""
 
     def speak(
         self, system: SpeakingSystem, items: tuple[Item, ...], folder: RunFolder, seed: int, done: Callable[[int], None]
     ) -> Iterator[Item]:
-        """Put what is missing into the folder, and hand on each item whose output is there."""
+        """Put missing outputs into the folder, and pass on each item whose output exists."""
 
 
 Spoken = tuple[Output, Samples | None, int]
@@ -48,11 +48,11 @@ class Voicing:
     executor: Executor = field(default_factory=InProcess)
 
     def require(self, system: SpeakingSystem, seed: int) -> None:
-        """Refuse to start where the system cannot speak.
+        """Refuse to start if the system cannot speak.
 
         Raises:
             BadInput: the seed is out of range.
-            ModelMissing: something must be installed where it would speak.
+            ModelMissing: something must be installed in the place where it speaks.
         """
         for _ in self.executor.map(partial(_require, seed=seed), (system,)):
             pass
@@ -60,9 +60,9 @@ class Voicing:
     def speak(
         self, system: SpeakingSystem, items: tuple[Item, ...], folder: RunFolder, seed: int, done: Callable[[int], None]
     ) -> Iterator[Item]:
-        """Make the system speak every item it has not spoken yet, and hand on each item whose output is there.
+        """Make the system speak every item that it has not spoken yet, and pass on each item whose output exists.
 
-        A failure of the system is kept as its output. An item whose process died twice is left out; the next run
+        A failure of the system is stored as its output. An item whose process died twice is left out; the next run
         tries it again.
         """
         missing = [item for item in items if folder.output(item.id) is None]
@@ -166,13 +166,13 @@ class RunRequest:
 def run_system(
     system: SpeakingSystem, title: str, request: RunRequest, progress: RunProgress = tell_nobody
 ) -> RunSummary:
-    """Generate what is missing, measure what is missing, aggregate.
+    """Generate missing outputs, measure missing results, and aggregate.
 
     Raises:
-        BadInput: the folder contains a run made otherwise, there is no such track, profile or seed, or the track asks
-            for something else than speech.
-        ModelMissing: the system cannot speak here; says the command that helps.
-        DiskFull: nothing more can be written; what is finished is kept.
+        BadInput: the folder contains a run with different settings, there is no such track, profile or seed, or the
+            track does not ask for speech.
+        ModelMissing: the system cannot speak here; the message names the command that helps.
+        DiskFull: nothing more can be written; finished work is kept.
     """
     data = read_items(request)
     if (content := _NOT_SPOKEN.get(request.track)) is not None:
@@ -215,9 +215,9 @@ def measure_run(
 
     Args:
         plan: the plan of the run; its dataset is taken from the request's items.
-        request: the request, which says what to measure; its seed is not looked at.
-        progress: tells a person.
-        making: puts outputs into the folder and hands on each item whose output is there; by default all are there.
+        request: the request, with the metrics to measure; its seed is ignored.
+        progress: reports to a person.
+        making: puts outputs into the folder and passes on each item whose output exists; by default all exist.
 
     Raises:
         BadInput: the run cannot be made; see `run_system`.
@@ -233,13 +233,13 @@ def _run(
     making: Making,
     require: Callable[[RunFolder], None] = lambda folder: None,
 ) -> RunSummary:
-    """Run a plan, whoever makes the outputs: put them into the folder, measure them as they come, then aggregate.
+    """Run a plan with any maker of outputs: put them into the folder, measure them as they arrive, then aggregate.
 
     Args:
         plan: the plan of the run; its dataset is that of the items.
-        request: the request, which says what to measure.
+        request: the request, with the metrics to measure.
         data: the items.
-        progress: tells a person.
+        progress: reports to a person.
         making: puts outputs into the folder.
         require: refuses before anything is written.
     """
@@ -288,8 +288,8 @@ def choose_items(request: RunRequest, items: tuple[Item, ...]) -> tuple[Item, ..
 
 
 def find_failed(folder: RunFolder, profile: str) -> set[str]:
-    """Find the items of which nothing was made, or that no more metrics score than are unscored through the system's
-    fault, as with silence.
+    """Find the items without output, or with more metrics unscored through the system's fault than scored, as with
+    silence.
     """
     results = folder.results(profile)
     scored = Counter(item for (item, _), one in results.items() if isinstance(one, Score))
@@ -302,9 +302,9 @@ def find_failed(folder: RunFolder, profile: str) -> set[str]:
 
 
 def reopen_failed(folder: RunFolder, profile: str) -> None:
-    """Make unfinished what failed in a run, so that it is spoken and measured again, whatever the cause was.
+    """Mark the failures of a run as unfinished, so that they are spoken and measured again, whatever the cause.
 
-    Of items that did not fail, what is unscored is measured again.
+    For items that did not fail, unscored metrics are measured again.
     """
     again = find_failed(folder, profile)
     # The results first: a run that is killed in between measures again, instead of keeping what an old output had.

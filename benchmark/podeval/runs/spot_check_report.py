@@ -1,4 +1,4 @@
-"""What a spot check of supplied outputs found, as it is in a run's folder."""
+"""The result of a spot check of supplied outputs, as stored in a run's folder."""
 
 from typing import Literal
 
@@ -14,9 +14,9 @@ DIFFERS_BELOW = 0.01
 
 
 class KeyComparison(FactSheet):
-    """One key of a metric: what was supplied, what the model makes, and whether that is the same.
+    """One key of a metric: the supplied outputs, the model's outputs, and whether they agree.
 
-    `difference` is the mean over items of supplied less generated; `spread` the standard deviation between seeds.
+    `difference` is the mean over items of supplied minus generated; `spread` the standard deviation between seeds.
     """
 
     metric: str
@@ -36,7 +36,7 @@ class KeyComparison(FactSheet):
 
 
 class SpotCheckReport(FactSheet):
-    """What a spot check of one run found; kept in the run's folder."""
+    """The result of a spot check of one run, stored in the run's folder."""
 
     schema_version: Literal[1] = 1
     submission: str

@@ -105,7 +105,7 @@ def pairwise_accuracy(
 ) -> Estimate:
     """Return the share of pairs ordered by the truth that the judged values order alike; judged ties count half.
 
-    The interval is Wilson's for the number of independent pairs that would vary as much: A (1 - A) / SE², with SE from
+    The interval is Wilson's for the number of independent pairs with the same variation: A (1 - A) / SE², with SE from
     each item's influence on the ratio of the two U-statistics (its Hájek projection), and never fewer than the
     disjoint pairs. `count` is the number of items.
 
@@ -143,8 +143,8 @@ def pairwise_accuracy(
 def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
     """Return Cohen's kappa with quadratic weights, for scores: 1 - Σ(x - y)² / n over its expectation by chance.
 
-    The weights are the squared distances of the scores themselves, so categories need not be listed, and scores that
-    nobody gave change nothing. Interval: jackknife over items (or clusters) with Student's t, from `FEWEST_THINGS` on.
+    The weights are the squared distances of the scores themselves, so categories need not be listed, and unused scores
+    change nothing. Interval: jackknife over items (or clusters) with Student's t, from `FEWEST_THINGS` on.
 
     Raises:
         BadInput: the lists have unequal length, or values are not finite.
@@ -190,7 +190,7 @@ def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence
 
 
 def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level = "ordinal") -> Estimate:
-    """Return Krippendorff's alpha of any number of raters, each of whom may have skipped items.
+    """Return Krippendorff's alpha of any number of raters, who may skip items.
 
     Computed by evalica; the interval is that of the jackknife over items with Student's t, from `FEWEST_THINGS` on.
 
@@ -236,7 +236,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
 
 
 def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[dict[str, Estimate]]:
-    """Return each rater's agreement with the mean of the others, over the items both have, as LFS-Bench's Table 6 does.
+    """Return each rater's agreement with the mean of the others, over their common items, as LFS-Bench's Table 6 does.
 
     The measures are SRCC, PLCC, KRCC, QWK and MAE, by name.
     """

@@ -1,4 +1,4 @@
-"""Battles as data: which systems met, in which order, who judged, and the outcome.
+"""Battles as data: the systems, their order, the judge, and the outcome.
 
 The columns are stored as integer codes, so that a million votes are a few arrays. Skipped battles are left out.
 
@@ -37,11 +37,11 @@ _PRIOR = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Battles:
-    """The judged battles (n of them) in the order in which they were recorded.
+    """The judged battles (n of them) in the order of recording.
 
     `first`, `second` and `voter` are codes into `systems` and `voters`; `outcome` is a code into `OUTCOMES`;
-    `covariates` holds, by name, the first side's value minus the second's (seconds, LU). `slight` says which outcomes
-    the voter called a slight preference; None if nobody was asked.
+    `covariates` contains, by name, the first side's value minus the second's (seconds, LU). `slight` marks outcomes
+    that the voter called a slight preference; None if nobody was asked.
     """
 
     systems: tuple[str, ...]
@@ -66,7 +66,7 @@ class Battles:
         covariates: Mapping[str, Sequence[float]] | None = None,
         slight: Sequence[bool] | None = None,
     ) -> "Battles":
-        """Create battles from columns; `skip` is left out, and without voters each vote counts as a different voter's.
+        """Create battles from columns; `skip` is left out; without voters, each vote counts as a different voter's.
 
         Raises:
             BadInput: the columns have unequal length, an outcome is unknown, a system meets itself, or a covariate is
@@ -117,7 +117,7 @@ class Battles:
         return battles
 
     def only(self, kept: NDArray[np.bool_]) -> "Battles":
-        """Return the battles where `kept` is true, with the same systems and voters."""
+        """Return the battles with `kept` true, with the same systems and voters."""
         return Battles(
             self.systems,
             self.voters,
@@ -178,7 +178,7 @@ def tally(battles: Battles) -> Tally:
 
 
 def count_outcomes(battles: Battles) -> NDArray[np.int64]:
-    """Count for each system how many battles it won, lost, tied, and had judged both bad; shape (systems, 4)."""
+    """Count for each system the battles that it won, lost, tied, and that were judged both bad; shape (systems, 4)."""
     table = np.zeros((len(battles.systems), len(OUTCOMES)), dtype=np.int64)
     for side, order in ((battles.first, (0, 1, 2, 3)), (battles.second, (1, 0, 2, 3))):
         cells = side * len(OUTCOMES) + np.asarray(order)[battles.outcome]
@@ -188,7 +188,7 @@ def count_outcomes(battles: Battles) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Elo:
-    """A system's rating after its last battle, and its outcomes; `both_bad` is counted neither in wins nor in ties."""
+    """A system's rating after its last battle, and its outcomes; `both_bad` counts neither as a win nor as a tie."""
 
     rating: float
     wins: int
@@ -201,8 +201,9 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
     """Compute the Elo rating of every system that was in a battle, best first.
 
     Args:
-        battles: battles in the order in which they count.
-        variant: `default` gives both sides ½ for a tie and for both bad; `mtalk` leaves those out, as the paper's code.
+        battles: battles in the order of counting.
+        variant: `default` gives both sides ½ for a tie and for both bad; `mtalk` leaves those out, like the paper's
+            code.
     """
     ratings = _ratings(battles, variant)
     outcomes = zip(battles.systems, count_outcomes(battles), strict=True)

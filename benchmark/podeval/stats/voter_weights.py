@@ -1,24 +1,26 @@
-"""Votes on one system that count for less: those of cohorts that differ from everyone else, and those of its fans.
+"""Votes on one system with a lower weight: those of cohorts that differ from everyone else, and those of its fans.
 
-Accounts that push a system and vote honestly otherwise cannot be told from fans one by one; together they can.
+Accounts that push a system and vote honestly otherwise cannot be distinguished from fans one by one, but they can be as
+a group.
 
 **Cohorts.** Voters are grouped by how many votes they gave (finely and coarsely) and by when they first voted. In each
-cohort, d is how much stronger its votes make a system than all votes do (score divided by information), and z the
-difference of d between the cohort and the other voters, in standard errors that treat the votes of one voter as
+cohort, d is the surplus strength of a system by its votes compared with all votes (score divided by information), and z
+the difference of d between the cohort and the other voters, in standard errors that treat the votes of one voter as
 dependent. Beyond `FAR`, the cohort's votes on that system get the weight (FAR / z)². Nothing is lowered if the cohort
-has fewer than `FEWEST` voters who judged the system, or more information about it than the others, because then nobody
-can say which of the two is unusual.
+has fewer than `FEWEST` voters who judged the system, or more information about it than the others, because it is then
+unknown which of the two is unusual.
 
-**Fans.** A fan of a system prefers it in `PREFERS` of its battles, whatever it meets, and votes in the others as
-everyone does; an opponent prefers what it meets. Which share of a system's voters are fans or opponents shows in those
-who met it several times and always decided alike, and in wins that its rating does not explain: the shares, and how
-much stronger or weaker it is to the other voters, are estimated together, by `STEPS` steps of the EM algorithm from
-`USUAL`. Few steps, because the data say little if most voters prefer the system anyway, and the shares then stay where
-they are. Voters with tastes like those in the whole arena (normal, with one variance) are no fans, and those who order
-the systems the other way round count little here. A share is usual up to the upper quartile of the shares of all
-systems, and up to that of the system's voters who are the opposite. If it exceeds that by more than one standard error,
-a vote on the system loses the chance that its voter is a fan in excess: in part, and wholly from one and a half on.
-Nothing is lowered for fewer than `FEWEST` of them, or if there are fewer than `SYSTEMS` systems to say what is usual.
+**Fans.** A fan of a system prefers it in `PREFERS` of its battles, against any opponent, and votes in the others like
+everyone else; an opponent of the system prefers the other side. The shares of fans and opponents among a system's
+voters are visible in voters who met it several times and always decided alike, and in wins that its rating does not
+explain: the shares, and the system's strength for the other voters are estimated together, by `STEPS` steps of the EM
+algorithm from `USUAL`. There are few steps, because the data contain little information if most voters prefer the
+system anyway; the shares then hardly change. Voters with tastes like those in the whole arena (normal, with one
+variance) are not fans, and those who order the systems the opposite way count little here. A share is usual up to the
+upper quartile of the shares of all systems, and up to the share of the opposite group among the system's voters. If it
+exceeds that by more than one standard error, a vote on the system loses the chance that its voter is a fan in excess:
+in part, and wholly from one and a half on. Nothing is lowered for fewer than `FEWEST` of them, or with fewer than
+`SYSTEMS` systems, which are too few to define what is usual.
 
 No vote is excluded, and the more a cohort differs or the surer a fan is, the less they move the rating.
 """
@@ -60,9 +62,9 @@ class LoweredVotes:
 
     `grouped_by` is `votes` or `arrival`, and `least` and `most` are the cohort's numbers of votes, or its first and
     last place in the order of arrival; or it is `fans` or `opponents`, without such numbers. `voters` are those of the
-    cohort who judged the system, or the estimated number of fans in excess; `weight` is what the surest fan counts. `z`
-    is how many standard errors stronger (above 0) or weaker they find it than the other voters do, or by how many there
-    are too many of them.
+    cohort who judged the system, or the estimated number of fans in excess; `weight` is the weight of the surest fan.
+    `z` is the difference in standard errors between their view and that of the other voters (above 0: they find it
+    stronger), or the excess of their number.
     """
 
     system: str
@@ -74,7 +76,7 @@ class LoweredVotes:
     z: float
 
     def describe(self) -> str:
-        """Return a sentence about the group and what its votes count."""
+        """Return a sentence about the group and the weight of its votes."""
         if self.least is None:
             way = "for" if self.z > 0 else "against"
             return (
@@ -101,7 +103,7 @@ class _JudgedSystems:
     of_rows: NDArray[np.intp]
 
     def sum_by_cell(self, at_a: Array, at_b: Array) -> Array:
-        """Return the sum of what the rows say of their systems A and B, shape (cells,)."""
+        """Return the sum of the rows' values for their systems A and B, shape (cells,)."""
         return _sum_by(self.of_rows, np.concatenate([at_a, at_b]), len(self.voter))
 
 
@@ -146,7 +148,8 @@ def _weigh_cohorts(
     votes: NDArray[Any],
     arrival: NDArray[np.intp],
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
-    """Return the weight of each voter's votes on each system, the least of those of their cohorts, and what is lowered.
+    """Return the weight of each voter's votes on each system, the lowest of their cohorts' weights, and the lowered
+    groups.
 
     Args:
         judged: the cells.
@@ -179,7 +182,7 @@ def _weigh_cohorts(
 def _weigh_fans(
     judged: _JudgedSystems, scores: Array, fisher: Array, sides: Array, counted: Array, names: list[str]
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
-    """Return the weights of voters on systems by the chance that they are fans in excess, and what is lowered.
+    """Return the weights of voters on systems by the probability that they are surplus fans, and the lowered groups.
 
     Args:
         judged: the cells.
@@ -224,7 +227,7 @@ def _estimate_fans(
 
     Args:
         taste: the variance of the voters' tastes.
-        scores: the scores of the voters on one system, as in `_weigh_fans`; so are the others.
+        scores: the scores of the voters on one system, as in `_weigh_fans`, like the other arguments.
         fisher: their Fisher information.
         sides: their likelihoods.
         counted: their weights.

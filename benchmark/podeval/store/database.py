@@ -2,8 +2,8 @@
 
 Committed data is on disk: SQLite runs with a write-ahead log and `synchronous=FULL`, PostgreSQL with
 `synchronous_commit`; a connection without that is refused. Writers run one after the other on both (`BEGIN IMMEDIATE`;
-an advisory lock on PostgreSQL, which writers about different voters share), so that each sees everything written
-before it, and are retried if they waited too long. Source of the settings: sqlite.org/wal.html,
+an advisory lock on PostgreSQL, which writers about different voters share), so each sees everything written before it;
+they are retried if they waited too long. Source of the settings: sqlite.org/wal.html,
 sqlite.org/pragma.html#pragma_synchronous, postgresql.org/docs/current/transaction-iso.html and
 postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS.
 """
@@ -69,7 +69,7 @@ class Database(AbstractContextManager["Database"]):
     Args:
         location: an SQLite file, or an address: `sqlite:///…`, `postgresql://user@host/name`.
         migrate: upgrade its tables to this version first.
-        patience: seconds for which a writer waits for others in all, before it is refused.
+        patience: total seconds for which a writer waits for others before it is refused.
         read_only: open an SQLite file on a disk that is full or mounted read-only.
 
     Raises:
@@ -121,7 +121,7 @@ class Database(AbstractContextManager["Database"]):
 
     @contextmanager
     def reading(self, *, one_state: bool = True) -> Iterator[Session]:
-        """Open a session that changes nothing; the rows it read stay readable afterwards.
+        """Open a session that changes nothing; its rows stay readable afterwards.
 
         Args:
             one_state: whether all statements see the database in the same state; with a single statement, or several
@@ -149,9 +149,10 @@ class Database(AbstractContextManager["Database"]):
 
         Args:
             about: the subject of the reads and changes, such as one voter: writers about something else need not wait.
-                By default no one else writes meanwhile.
+                By default no one else writes at the same time.
 
-        On an SQLite file, a writer that waits sleeps and polls, one of many for seconds: threads queue up beforehand.
+        On an SQLite file, a waiting writer sleeps and polls, for seconds if there are many, so threads queue up
+        beforehand.
         """
         if self.is_sqlite:
             with self._turn() as writes, Session(writes, expire_on_commit=False) as session, session.begin():
@@ -163,7 +164,9 @@ class Database(AbstractContextManager["Database"]):
 
     @contextmanager
     def _turn(self) -> Iterator[Engine]:
-        """Wait for the turn of this thread, and give it an engine that waits for other processes for what is left."""
+        """Wait for the turn of this thread, and give it an engine that waits for other processes for the remaining
+        time.
+        """
         began = time.monotonic()
         if not self._turns.acquire(timeout=self._patience):
             raise StoreUnusable(f"the database {self.name} is busy; nothing was written, try again")
@@ -177,7 +180,7 @@ class Database(AbstractContextManager["Database"]):
     def write(self, work: Callable[[Session], Found], about: str = "") -> Found:
         """Run `work` in one transaction and return its result once the changes are on disk.
 
-        The work is run again if it collided with another writer, so it must change nothing but the session.
+        The work runs again if it collided with another writer, so it must change only the session.
 
         Args:
             work: reads and changes rows through the session.
@@ -256,7 +259,7 @@ def _open_sqlite(url: URL, read_only: bool = False) -> Engine:
 
 
 def _safe_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-    """Make a connection keep what it commits, and refuse one that does not."""
+    """Make a connection keep its commits, and refuse one that does not."""
     cursor = connection.cursor()
     settings: dict[str, str | int] = {
         "journal_mode": "wal",
@@ -389,7 +392,7 @@ def _first_line(error: DBAPIError) -> str:
 
 
 def find_damage(database: Database) -> str | None:
-    """Return what SQLite's own check finds wrong with a file; None if nothing is, or the database is a server."""
+    """Return the fault that SQLite's own check finds in a file; None if there is none, or the database is a server."""
     if not database.is_sqlite:
         return None
     with database.reading() as session:

@@ -68,7 +68,7 @@ def check(engine: Engine, name: str) -> None:
     """Refuse tables of another version.
 
     Raises:
-        StoreUnusable: they are of another version; the message says what to do.
+        StoreUnusable: they have another version; the message gives the remedy.
     """
     version = _version(engine)
     if version != _newest():

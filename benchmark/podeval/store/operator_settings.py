@@ -1,6 +1,6 @@
 """Operators' settings and decisions: settings that survive a restart, and an append-only trail of every decision.
 
-A decision is recorded in the transaction that carries it out, so that neither exists without the other.
+A decision is recorded in the transaction that carries it out, so neither exists without the other.
 """
 
 import secrets
@@ -101,13 +101,13 @@ def read_trail(session: Session, *, newest: int = 100) -> list[OperatorAction]:
 
 
 def read_frozen(session: Session) -> dict[str, str]:
-    """Return what is frozen, each with the operator's public sentence that says why."""
+    """Return the frozen things, each with the operator's public explanation."""
     rows = session.execute(_ALL_FROZEN)
     return {name.removeprefix(_FROZEN): str(value) for name, value in rows if value}
 
 
 def freeze(session: Session, what: str, sentence: str, by: str, now: datetime) -> None:
-    """Freeze something with a public sentence that says why; an empty sentence unfreezes it."""
+    """Freeze something with a public explanation; an empty one unfreezes it."""
     keep_setting(session, _FROZEN + what, sentence, by, now)
 
 
@@ -129,7 +129,7 @@ def read_secret_check(session: Session) -> str | None:
 
 
 def set_probe(session: Session, now: datetime) -> None:
-    """Write about as much as a vote does, to test whether writing is possible."""
+    """Write about as much data as a vote, to test whether writing is possible."""
     keep_setting(session, _PROBE, now.isoformat().ljust(_PROBE_BYTES), "podeval", now)
 
 

@@ -1,4 +1,4 @@
-"""Retires outputs that the arena can no longer play: the recording that listeners heard is gone, or was replaced.
+"""Retires outputs that the arena can no longer play: the recording that listeners heard is missing, or was replaced.
 
 Their votes stay. Each retirement is recorded on the trail as made by the rules, not by a person.
 """

@@ -1,8 +1,8 @@
 """The secret of a service, which makes its tokens unforgeable and its hashes of persons useless to others.
 
 The database stores a check value, a keyed hash of a constant, which reveals nothing about the secret. With another
-secret everybody would silently become a new voter, whose votes count again. A different secret is therefore refused
-unless an operator allows it (`podeval admin new-secret`).
+secret, everybody would silently become a new voter, and their votes would count again. A different secret is therefore
+refused unless an operator allows it (`podeval admin new-secret`).
 """
 
 import base64
@@ -70,7 +70,8 @@ class Secret:
 
     @classmethod
     def where_kept(cls, database: Database) -> "Secret":
-        """Return the secret as `of` does; if it is lost, return one that refuses every use, so that the rest can go on.
+        """Return the secret as `of` does; if it is lost, return one that refuses every use, so that the rest can
+        continue.
 
         Raises:
             BadInput: see `of`.
@@ -116,7 +117,7 @@ class Secret:
         return tuple(signed.decode().split(".")) if signer.sign(signed).decode() == token else None
 
     def _signer(self, purpose: str) -> Signer:
-        """Return the signer of tokens for one purpose, with a key of its own."""
+        """Return the signer of tokens for one purpose, with a separate key."""
         return Signer(self.digest("tokens", purpose), salt=purpose, sep=".", digest_method=hashlib.sha256)
 
 
@@ -133,18 +134,19 @@ class _Lost(Secret):
 
 
 def renew(database: Database, reason: str, by: str) -> int:
-    """Replace the secret, after which nobody in the database is identified; return how many people the old one knew.
+    """Replace the secret, after which nobody in the database can be identified; return the number of people known by
+    the old one.
 
-    A secret from the environment is used as it is; a file next to the database is created again, and the old one
-    is kept under a name with the time.
+    A secret from the environment is used unchanged; a file next to the database is replaced by a new one, and the old
+    one is kept under a name with the time.
 
     Args:
         database: the database, which nothing else may be using.
-        reason: why, for the trail.
+        reason: the reason, for the trail.
         by: the person who decided it, for the trail.
 
     Raises:
-        BadInput: the environment holds the secret that the database knows already, or one that is too short.
+        BadInput: the environment contains the secret that the database already knows, or one that is too short.
     """
     now = datetime.now(UTC)
     beside = _beside(database.url)
@@ -167,7 +169,7 @@ def renew(database: Database, reason: str, by: str) -> int:
 
 
 def is_set() -> bool:
-    """Return whether the secret comes from the environment, so that it outlives the disk of the database."""
+    """Return whether the secret comes from the environment, so it outlives the disk of the database."""
     return bool(os.environ.get(VARIABLE) or os.environ.get(FILE_VARIABLE))
 
 
@@ -203,7 +205,8 @@ def _count_people(session: Session) -> int:
 
 
 def explain_loss(session: Session, database: Database, kept: bytes | None) -> str:
-    """Return why a secret is not the one that identifies the people in a database; empty if it is, or nobody is there.
+    """Return why a secret is not the one that identifies the people in a database; empty if it is, or if there are no
+    people.
 
     Args:
         session: session of the database.
@@ -240,7 +243,7 @@ def _read(file: Path) -> bytes:
 
 
 def _make_key(file: Path) -> bytes:
-    """Create a key in a new file that only its owner can read; if two processes try at once, one wins."""
+    """Create a key in a new file that only its owner can read; if two processes try at the same time, one wins."""
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     with explain_write_errors(file):
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,4 +1,4 @@
-"""The tables of submissions: what was requested, the state it is in, its history, and who works on it."""
+"""The tables of submissions: the requests, their states, their histories, and their workers."""
 
 from datetime import datetime
 from typing import Any
@@ -26,7 +26,7 @@ _STATES = ", ".join(f"'{state}'" for state in STATES)
 
 
 class SubmissionRow(TableBase):
-    """One submission and its state, which nothing else records; changed by guarded updates only."""
+    """One submission and its state, which is recorded only here; changed only by guarded updates."""
 
     __tablename__ = "submissions"
 
@@ -96,7 +96,7 @@ class SubmissionHistory(_OfSubmission, TableBase):
 
 
 class SubmissionLogLine(_OfSubmission, TableBase):
-    """What a worker said while it worked on a submission; of each item the last line alone."""
+    """A worker's reports on a submission; only the last line for each item."""
 
     __tablename__ = "submission_log"
 

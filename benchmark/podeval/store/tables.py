@@ -1,7 +1,7 @@
-"""The tables of human judgement: what is compared, every battle and vote, every listening test and its answers.
+"""The tables of human judgement: the compared outputs, every battle and vote, every listening test and its answers.
 
-A person appears only as a pseudonym. `pseudonyms` is the only table that leads back to a person; once its row is
-deleted, nothing does. Times are in UTC. A change here needs a migration in `store/migrations`.
+A person appears only as a pseudonym. `pseudonyms` is the only table that leads back to a person; nothing does after its
+row is deleted. Times are in UTC. A change here needs a migration in `store/migrations`.
 """
 
 from collections.abc import Iterator
@@ -121,7 +121,7 @@ class ArenaSystem(_InArena, TableBase):
 
 
 class ArenaItem(_InArena, TableBase):
-    """What the systems were asked: a topic, a text, a dialogue."""
+    """The task of the systems: a topic, a text, a dialogue."""
 
     __tablename__ = "items"
 

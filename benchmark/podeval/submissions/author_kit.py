@@ -1,4 +1,4 @@
-"""What an author starts from: a draft of the document for a model repo, or scripts to speak for any other system.
+"""An author's starting point: a draft of the document for a model repo, or scripts to speak for any other system.
 
 A draft contains what the Hub says of the commit, the card, the languages and the headers of the weights; nothing is
 downloaded or run. Scripts come as a zip, with a notebook that pushes the outputs: `<name>.json` is spoken into
@@ -45,9 +45,9 @@ def draft_document(
 
     Args:
         repo: the repo as `owner/name`, or the address of its page on the Hub.
-        benchmark: name of the benchmark it takes part in.
+        benchmark: name of its benchmark.
         track: a track of the benchmark; its first by default.
-        task: task of the model; by default the one on its card, else text-to-speech.
+        task: task of the model; by default that on its card, else text-to-speech.
         api: client of the Hub.
 
     Raises:
@@ -86,7 +86,7 @@ def draft_document(
 
 
 def read_repo_name(text: str) -> str:
-    """Return the name of a repo that is given by its name or by the address of one of its pages on the Hub."""
+    """Return the name of a repo, given by name or by the address of one of its pages on the Hub."""
     match = _ADDRESS.fullmatch(text.strip())
     return match["repo"] if match else text.strip()
 
@@ -134,7 +134,7 @@ def list_spoken(data: Path | None = None) -> list[tuple[RunEntry, tuple[Item, ..
 
 
 def write_scripts(entry: RunEntry, items: Sequence[Item]) -> bytes:
-    """Write the scripts of a run as a zip: for each item its turns as JSON and as text, and a word on what to do."""
+    """Write the scripts of a run as a zip: for each item its turns as JSON and as text, with brief instructions."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as kit:
 
@@ -226,13 +226,14 @@ print(api.upload_folder(repo_id=repo, repo_type="dataset", folder_path="outputs"
 def check_document(
     desk: SubmissionService, plain: dict[str, Any], who: Submitter, beside: Path | None = None
 ) -> dict[str, Any]:
-    """What the gate says of a document, nothing queued: `passed`, every refusal, and what would run where it passes.
+    """The gate's verdict on a document, without queueing: `passed`, every refusal, and the runs of a document that
+    passes.
 
     Args:
-        desk: the desk that takes submissions.
-        plain: the document as it is filled in.
-        who: wants to submit it.
-        beside: folder of what was uploaded, if the document names some of it.
+        desk: the desk that accepts submissions.
+        plain: the filled-in document.
+        who: the person who wants to submit it.
+        beside: folder of the uploads, if the document names any.
 
     Raises:
         HubUnavailable: the Hub does not answer.
@@ -249,9 +250,9 @@ def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | 
     """Whether the model of a document can be run, for its submitter: as what, how much of it, when and for how much.
 
     Args:
-        desk: the desk that takes submissions.
-        plain: the document as it is filled in so far.
-        jobs: machines of the Hub on which models are run here, if they are.
+        desk: the desk that accepts submissions.
+        plain: the document as filled in so far.
+        jobs: machines of the Hub that run models here, if any.
 
     Raises:
         HubUnavailable: the Hub does not answer.

@@ -1,6 +1,6 @@
 """The gate: the checks before a submission is queued. No code of a repo is run, and no weights are downloaded.
 
-Every broken rule is reported at once, by its name and with what to change (`rules.RULES`).
+All broken rules are reported together, by name and with the remedy (`rules.RULES`).
 """
 
 import re
@@ -60,11 +60,11 @@ class Gate:
 
     Attributes:
         limits: limits of this board.
-        api: the Hub's client; by default one with the token that is logged in.
+        api: the Hub's client; by default one with the token of the logged-in user.
         local: whether outputs may come from folders of this machine.
         data: folder of built datasets.
-        uploads: folder of what people uploaded here, from which outputs may come in any case.
-        trial: runs whose outputs are checked in place of those that the document enters.
+        uploads: folder of uploads, which outputs may always come from.
+        trial: runs whose outputs are checked in place of the document's entries.
     """
 
     limits: GateLimits = field(default_factory=GateLimits)
@@ -78,7 +78,7 @@ class Gate:
         """Check a submission by every rule.
 
         Raises:
-            SubmissionRefused: a rule is not kept; the error lists all broken rules.
+            SubmissionRefused: a rule is broken; the error lists all broken rules.
             HubUnavailable: the Hub does not answer.
         """
         source = document.source
@@ -254,7 +254,7 @@ def _check_card(repo: hub.RepoFacts, licence: str | None) -> Iterator[Refusal]:
 
 
 def _check_weights(repo: hub.RepoFacts) -> Iterator[Refusal]:
-    """Check that the weights are complete safetensors and that no file can hold code."""
+    """Check that the weights are complete safetensors and that no file can contain code."""
     config = repo.configs.get("config.json")
     # The voices of one class of models are a pickle of tensors, which is looked at when it is fetched.
     opened = VOICES_FILE if isinstance(config, dict) and config.get("model_type") == MODEL_TYPE else ""
@@ -294,7 +294,7 @@ def _check_size(size: int, count: int, limits: GateLimits) -> Iterator[Refusal]:
 
 
 def list_placeholders(document: Submission) -> Iterator[Refusal]:
-    """Check that what the template, or a draft of a run, leaves to be written is written."""
+    """Check that the placeholders of the template, or of a run's draft, are filled in."""
     source = document.source
     fields = {
         "system.description": document.system.description.strip().endswith(_UNWRITTEN),
@@ -345,7 +345,8 @@ def _list_some(names: list[str]) -> str:
 
 
 def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, ...]]:
-    """Judge whether the model of a document can be run here, by the repo's small files; nothing is downloaded or run.
+    """Judge whether the model of a document can be run here, by the repo's small files, without downloading or running
+    anything.
 
     Returns:
         The title of its class of models, empty if it cannot be run, and the reasons why it cannot.
@@ -370,7 +371,7 @@ def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, .
 
 
 def _find_class(source: Model, gate: Gate) -> str:
-    """Return the title of a model's class, by its config; of an adapter on a base model, that of its task.
+    """Return the title of a model's class, by its config; for an adapter on a base model, that of its task.
 
     Raises:
         BadInput: no adapter of the task opens models of its class.

@@ -1,8 +1,7 @@
 """Generation with an untrusted model on the Hub: as a job in its own container, with outputs fetched as they come.
 
-A job belongs to a round of a submission's run, which the ledger records: a worker that is started again finds the open
-round, and follows its job. The content of the bucket is as untrusted as what a sandbox leaves behind, and goes through
-the same intake.
+A job belongs to a round of a submission's run, which the ledger records: a restarted worker finds the open round, and
+follows its job. The content of the bucket is as untrusted as a sandbox's output, and goes through the same intake.
 """
 
 import contextlib
@@ -60,7 +59,7 @@ class FetchedResults:
         """Fetch items that got a line since the last look, with their files in `out`.
 
         Args:
-            final: nothing more will come, so files that are missing stay missing.
+            final: nothing more will arrive, so missing files stay missing.
 
         Raises:
             Unusable: their files are larger than the limit for outputs.
@@ -142,13 +141,13 @@ _OUT = "/tmp/podeval-out"  # noqa: S108 - inside the container, which is the job
 
 @dataclass(frozen=True)
 class OnTheHub:
-    """The settings and the ledger by which a worker runs models on the Hub.
+    """The settings and the ledger of a worker for running models on the Hub.
 
     Attributes:
-        jobs: settings of jobs: where, on what, for how long.
+        jobs: settings of jobs: place, machine, duration.
         ledger: ledger of all jobs, with the budget.
-        pause: seconds between two looks at a job.
-        log: called with what happens to jobs.
+        pause: seconds between two checks of a job.
+        log: function that gets the events of jobs.
 
     Raises:
         BadInput: there is no budget.
@@ -167,7 +166,7 @@ class OnTheHub:
         """Stop jobs of submissions that nobody works on any more, and settle their cost; return the jobs' ids.
 
         Args:
-            under_way: tells whether a submission is queued or being worked on.
+            under_way: function that says whether a submission is queued or in progress.
         """
         stopped = []
         for row in self.ledger.under_way():
@@ -204,7 +203,7 @@ class OnTheHub:
         """Return the job of a round; None if none was started.
 
         Raises:
-            JobGone: the Hub does not know it any more.
+            JobGone: the Hub no longer knows it.
         """
         if row.job:
             return self.jobs.look(row.job)
@@ -232,7 +231,7 @@ class HubRounds:
     base: Mapping[str, str] | None = None
 
     def _recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
-        """Collect what earlier jobs of this submission handed over."""
+        """Collect the results of earlier jobs of this submission."""
         for row in self.hub.ledger.rounds(self.submission, self.entry.folder):
             if row.ended_at is None:
                 continue

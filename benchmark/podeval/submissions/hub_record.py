@@ -1,12 +1,12 @@
-"""What is written to the Hub: a public record, from which a new server can start, and results for models' own repos.
+"""Written records on the Hub: a public record, from which a new server can start, and results for models' own repos.
 
-`requests/<id>/<step>-<state>.json` holds each change of state with the submission as it was; results hold a run's
-folder without its audio. Both are only added to (`hub.commits`), except that the results of taken-down submissions are
-deleted, also from the repo's history.
+`requests/<id>/<step>-<state>.json` contains each change of state with the submission at that time; results contain a
+run's folder without its audio. Both are only added to (`hub.commits`), except that the results of taken-down
+submissions are deleted, including the repo's history.
 
-Pull requests propose results to a model's repo if its submitter asked, each form once. A proposal is stored with the
-publication and opened after it: if a worker is killed in between, or the Hub is down, the proposal waits for the next
-worker. Pull requests are found again by their title, so none is opened twice.
+Pull requests propose results to a model's repo if its submitter requested it, each form once. A proposal is stored with
+the publication and opened after it: if a worker is killed in between, or the Hub is down, the proposal waits for the
+next worker. Pull requests are found by their title, so none is opened twice.
 """
 
 import json
@@ -77,7 +77,7 @@ class HubRecord:
     def push_results(self, board: Path) -> int:
         """Send every finished run of the board that is not on the Hub; return how many.
 
-        A run is sent under its submission's name, so that a later one of the same system is another. Results of
+        A run is sent under its submission's name, so a later one of the same system is separate. Results of
         taken-down submissions are deleted first.
         """
         self.delete_taken_down()
@@ -99,7 +99,7 @@ class HubRecord:
         return self.push(), self.push_results(board)
 
     def delete_taken_down(self) -> int:
-        """Delete the results of taken-down submissions, from the repo's history too; return how many files."""
+        """Delete the results of taken-down submissions, including the repo's history; return the number of files."""
         taken_down = set(self.queue.database.list_rows(TAKEN_DOWN_IDS))
         if not taken_down:
             return 0
@@ -112,7 +112,7 @@ class HubRecord:
     def read_back(self) -> int:
         """Insert the submissions that this database does not have; return how many.
 
-        One that a worker held is queued, because that worker's folder is not known here.
+        A submission that a worker held is queued, because that worker's folder is unknown here.
 
         Raises:
             BadInput: a file there does not record a change.
@@ -227,7 +227,7 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
 
 
 def list_forms(document: Submission) -> tuple[str, ...]:
-    """List the forms in which a submitter asked for results to be proposed."""
+    """List the forms in which a submitter requested a proposal of results."""
     source = document.source
     return tuple(form for form in FORMS if getattr(source.publish, form)) if isinstance(source, Model) else ()
 
@@ -247,7 +247,7 @@ class Proposals:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def ask(self, id: str, forms: Sequence[str]) -> None:
-        """Store that results are to be proposed; earlier proposals stay as they are."""
+        """Store that results are to be proposed; earlier proposals are not changed."""
         at = self.clock() - _APART
 
         def add(session: Session) -> None:
@@ -263,7 +263,7 @@ class Proposals:
         return self._read(HubProposal.submission == id)
 
     def settle_all(self) -> list[HubProposal]:
-        """Open every waiting proposal; return those that still wait because the Hub did not answer."""
+        """Open every waiting proposal; return those still waiting because the Hub did not answer."""
         for waiting in self._read(HubProposal.state == "waiting"):
             self.settle(waiting)
         return self._read(HubProposal.state == "waiting")
@@ -294,7 +294,7 @@ class Proposals:
             self._record(waiting, "open" if url else "there", url=url or "")
 
     def propose_again(self, id: str, forms: Sequence[str]) -> list[HubProposal]:
-        """Propose results now, also in forms that were refused or not asked for at first; return the proposals.
+        """Propose results now, including forms that were refused or not requested at first; return the proposals.
 
         Raises:
             BadInput: the submission is not published, its source is not a model, or no form is named.

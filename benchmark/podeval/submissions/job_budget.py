@@ -1,7 +1,6 @@
 """The budget of jobs on the Hub: the cost of a job is reserved before it starts and settled when it has ended.
 
-The figures are in the database, so that a restarted worker, or another one, knows what was spent and which job is
-still running.
+The figures are in the database, so a restarted worker, or another one, knows the spent amount and the running job.
 """
 
 from dataclasses import dataclass
@@ -28,11 +27,11 @@ EMPTIED = "TAKEN DOWN"
 
 
 class BudgetSpent(PodevalError):
-    """A job could cost more than is left of the budget; nothing was started. The submission is not at fault."""
+    """A job could exceed the remaining budget; nothing was started. The submission is not at fault."""
 
 
 class TooExpensive(PodevalError):
-    """One job could cost more than the whole budget; nothing was started."""
+    """One job could exceed the whole budget; nothing was started."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Ledger:
 
         Raises:
             TooExpensive: it could cost more than the budget.
-            BudgetSpent: it could cost more than is left of it.
+            BudgetSpent: it could exceed the rest of the budget.
         """
         cost, now = jobs.at_most(per_minute), datetime.now(UTC)
         about = f"a job for {submission} could cost {cost:.2f} USD on {jobs.flavour} for {jobs.minutes} minutes"
@@ -116,7 +115,7 @@ class Ledger:
         return sorted(set(self.database.list_rows(select(HubJob.submission).where(*with_rest))) - under_way)
 
     def keep_emptied(self, submission: str) -> None:
-        """Store that no results of a submission's jobs are left, and delete their last messages."""
+        """Store that a submission's jobs have no results left, and delete their last messages."""
         for row in self.of(submission):
             self._change(row, stage=EMPTIED, message="")
 
@@ -136,7 +135,7 @@ class Ledger:
 def estimate_costs(document: Submission, jobs: HfJobs) -> dict[RunEntry, float]:
     """Estimate the highest cost of each run of a submission, in US dollars, at the Hub's present prices.
 
-    A run costs that if no job crashes; there are none if the source is not a model.
+    A run costs this much if no job crashes; there are no jobs if the source is not a model.
 
     Raises:
         BadInput: there is no machine of this name.
@@ -154,7 +153,7 @@ def compute_cost(row: HubJob, info: "JobInfo") -> float:
 
 
 def get_stage(job: "JobInfo") -> str:
-    """Return the stage of a job, as the Hub names it."""
+    """Return the stage of a job in the Hub's terms."""
     return str(getattr(job.status.stage, "value", job.status.stage))
 
 

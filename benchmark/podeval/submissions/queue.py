@@ -1,7 +1,7 @@
 """The queue: the submissions table is the only truth; each change of state and its history are one transaction.
 
-A change names the state and the attempt from which it starts, so that only one of two workers can make it. A claim is a
-lease that its worker keeps alive and that is taken back when it lapses. The code is the same for SQLite and PostgreSQL.
+A change names its initial state and attempt, so only one of two workers can make it. A claim is a lease that its worker
+renews and that ends when it expires. The code is the same for SQLite and PostgreSQL.
 """
 
 import secrets
@@ -86,7 +86,7 @@ class Queue:
         return self.database.list_rows(query)
 
     def leases(self) -> list[Lease]:
-        """List the leases: which worker works on which submission."""
+        """List the leases, with each worker and its submission."""
         return self.database.list_rows(select(Lease).order_by(Lease.taken_at))
 
     def standings(self) -> dict[str, QueuePosition]:
@@ -106,7 +106,7 @@ class Queue:
         document_folder: str = "",
         quotas: bool = True,
     ) -> None:
-        """Check whether `receive` would accept a document now; nothing is changed.
+        """Check whether `receive` would accept a document now, without changing anything.
 
         Raises:
             SubmissionRefused: it is a duplicate, or the owner has too many.
@@ -127,8 +127,8 @@ class Queue:
     ) -> SubmissionRow:
         """Store a document as a new submission; when this returns, it is on the disk.
 
-        The document is valid plain data; its folder counts where it names files next to it. `owner_proven` says that
-        the submitter was shown to own what is submitted; without `quotas` the owner's do not apply.
+        The document is valid plain data; its folder matters if it names files next to it. `owner_proven` means that the
+        submitter provably owns the submission; without `quotas` the owner's quotas do not apply.
 
         Raises:
             SubmissionRefused: it is a duplicate, or the owner has too many.
@@ -186,9 +186,9 @@ class Queue:
         return self.database.write(change)
 
     def claim(self, worker: str, *, without: Collection[str] = ()) -> Claim | None:
-        """Claim the next submission for this worker alone, or None; `without` are left to others.
+        """Claim the next submission for only this worker, or return None; those in `without` are left to others.
 
-        Lapsed claims are taken back first.
+        Expired claims are taken back first.
         """
         now = self._clock()
 
@@ -230,10 +230,10 @@ class Queue:
         self.database.write(renew)
 
     def advance(self, claim: Claim, before: str, after: str, *, reason: str = "", rule: str = "") -> None:
-        """Change the state of a claimed submission; the lease ends where the new state needs none.
+        """Change the state of a claimed submission; the lease ends if the new state needs none.
 
         Raises:
-            LeaseLost: the claim is no longer valid, nothing was changed.
+            LeaseLost: the claim is no longer valid; nothing was changed.
         """
 
         def change(session: Session) -> None:
@@ -248,7 +248,7 @@ class Queue:
     def give_back(self, claim: Claim, reason: str, *, failed: bool, pause: float = 0.0) -> str:
         """Give a claimed submission back to the queue with a reason; return its new state.
 
-        If it failed, that counts: after a number of failures the submission is given up. If not, it can be claimed
+        A failure is counted: after a number of failures the submission is given up. If not, it can be claimed
         again after a pause in seconds.
 
         Raises:
@@ -331,7 +331,7 @@ class Queue:
         return [lease.submission for lease in lapsed]
 
     def _set_back(self, session: Session, now: datetime) -> None:
-        """Shorten times that a fast clock has put far into the future, so nothing waits for them."""
+        """Shorten times that a fast clock has put far into the future, so that nothing waits for them."""
         latest = now + _CLOCKS_AGREE
         lease_seconds = timedelta(seconds=self.policy.lease_seconds)
         for lease in session.scalars(select(Lease).where(Lease.expires_at > latest + lease_seconds)):

@@ -1,6 +1,6 @@
 """The service that accepts submissions: it stores them, checks them at the gate, and queues or refuses them.
 
-It also puts finished runs on the board and takes them off: completely or not at all, and the predecessor is kept.
+It also puts finished runs on the board and takes them off: completely or not at all, keeping the predecessor.
 """
 
 import logging
@@ -38,13 +38,13 @@ GATE = "gate"
 
 @dataclass(frozen=True)
 class Submitter:
-    """The submitter: a name on the Hub, and the organisations of which they have proven to be a member."""
+    """The submitter: a name on the Hub, and the organisations in which their membership is proven."""
 
     name: str
     organisations: tuple[str, ...] = ()
 
     def owns(self, repo: str) -> bool:
-        """Tell whether a repo belongs to them or to one of their organisations."""
+        """Return whether a repo belongs to them or to one of their organisations."""
         return repo.partition("/")[0].casefold() in {name.casefold() for name in (self.name, *self.organisations)}
 
 
@@ -53,7 +53,7 @@ OPERATOR = Submitter("operator")
 
 
 def ask_hub_submitter(api: HfApi | None = None) -> Submitter:
-    """Return who is logged in to the Hub, as the Hub says.
+    """Return the user who is logged in to the Hub, according to the Hub.
 
     Raises:
         BadInput: nobody is logged in.
@@ -90,10 +90,10 @@ class SubmissionService:
         document_folder: Path | None = None,
         profile: str = "embedded",
     ) -> PinnedSource:
-        """Check a submission as `submit` does, and queue nothing.
+        """Check a submission like `submit`, but queue nothing.
 
         Raises:
-            SubmissionRefused: a rule is not kept; the error lists all broken rules.
+            SubmissionRefused: a rule is broken; the error lists all broken rules.
             HubUnavailable: the Hub does not answer.
         """
         refusals: list[Refusal] = []
@@ -127,7 +127,7 @@ class SubmissionService:
         """Accept a submission; when this returns, it is queued, or received if the Hub is down.
 
         Submissions of higher priority are worked on first; models of the profile measure it. The document's folder
-        counts where it names files next to it.
+        matters if it names files next to it.
 
         Raises:
             SubmissionRefused: a rule is broken; the error lists all of them. The submission is listed as refused,
@@ -156,10 +156,10 @@ class SubmissionService:
     def look_over(self, row: SubmissionRow) -> SubmissionRow:
         """Check a received submission at the gate, and queue it.
 
-        A worker may be checking it as well: the first to finish decides, and the other returns that decision.
+        A worker may be checking it at the same time: the first to finish decides, and the other returns that decision.
 
         Raises:
-            SubmissionRefused: it is refused, and kept as such.
+            SubmissionRefused: it is refused, and stored as such.
             HubUnavailable: it stays received.
         """
         try:
@@ -182,10 +182,10 @@ class SubmissionService:
         return True
 
     def _read_row(self, id: str) -> SubmissionRow:
-        """Return a submission as it is now.
+        """Return the current state of a submission.
 
         Raises:
-            SubmissionRefused: the submission was refused; the error has the rule and the reason that are kept with it.
+            SubmissionRefused: the submission was refused; the error contains the stored rule and reason.
         """
         row = self.queue.get(id)
         if row.state == "refused":
@@ -237,7 +237,7 @@ class SubmissionService:
 def withdraw(
     queue: Queue, id: str, by: str, board: Path, *, reason: str = "", also: Also = lambda session: None
 ) -> list[RunFolder]:
-    """Withdraw a published submission from the board; its runs are kept aside and its history stays.
+    """Withdraw a published submission from the board; its runs are kept as superseded, and its history stays.
 
     If the process is killed in between, the board still shows it until `settle` is called.
 
@@ -252,7 +252,7 @@ def withdraw(
 
 
 def settle(queue: Queue, board: Path) -> list[RunFolder]:
-    """Move every run of withdrawn submissions off the board; return those that were still there."""
+    """Move every run of withdrawn submissions off the board; return those that were still on it."""
     return _take_off_board(queue, queue.all(states=("withdrawn",)), board)
 
 

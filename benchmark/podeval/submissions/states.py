@@ -58,7 +58,7 @@ _LATEST = 20
 
 @dataclass(frozen=True)
 class QueuePosition:
-    """The position of a submission in the queue from 1, and the seconds until it is done, if that is known."""
+    """The position of a submission in the queue from 1, and the seconds until it is done, if known."""
 
     position: int
     seconds: float | None
@@ -76,7 +76,7 @@ def change_state(
     reason: str = "",
     **changes: Any,
 ) -> SubmissionRow:
-    """Change a state and further columns, guarded by the state that it had, and write its line of history.
+    """Change a state and other columns, guarded by the previous state, and write its line of history.
 
     With `attempt_held`, it must be at that attempt.
 
@@ -129,7 +129,7 @@ def is_waiting_for_operator(row: SubmissionRow) -> bool:
 
 
 def sort_by_turn(waiting: Iterable[SubmissionRow], running: Mapping[str, int]) -> list[SubmissionRow]:
-    """Sort submissions into the order in which they will be claimed, considering how many each owner has under way.
+    """Sort submissions into the order of their claims, considering each owner's number of unfinished ones.
 
     An owner's second submission waits for everybody's first: an owner with more running or ahead comes later.
     """
@@ -143,7 +143,7 @@ def sort_by_turn(waiting: Iterable[SubmissionRow], running: Mapping[str, int]) -
 
 
 def estimate(position: int, durations: Sequence[float], workers: int) -> float | None:
-    """Estimate the seconds until the submission at a position is done, by how long others took; None if none is."""
+    """Estimate the seconds until the submission at a position is done, from the times of others; None without any."""
     if not durations:
         return None
     rounds = -(-position // max(1, workers))
@@ -181,7 +181,7 @@ def _measure_pace(session: Session) -> tuple[list[float], int]:
 
 
 def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> None:
-    """Refuse a submission that exists already or was taken down, and a system id that is someone else's or busy.
+    """Refuse a submission that already exists or was taken down, and a system id that is someone else's or in use.
 
     Raises:
         SubmissionRefused: the rule `duplicate` is broken.

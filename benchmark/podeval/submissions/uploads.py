@@ -1,6 +1,6 @@
 """The recordings that people uploaded to this board as a zip, for systems that cannot be run as a model.
 
-Each upload is a folder next to the runs, under a name that nobody guesses, with a line about it in a file next to it.
+Each upload is a folder next to the runs, with an unguessable name, and a line about it in a file next to it.
 A person has one upload that is not submitted yet; the next replaces it. Files that no submission needs are removed.
 """
 
@@ -84,12 +84,12 @@ class Uploads:
         self._clock = clock
 
     def take(self, archive: Path, owner: str, queue: Queue) -> Upload:
-        """Unpack an archive in a process of its own, and keep its recordings until they are submitted.
+        """Unpack an archive in a separate process, and keep its recordings until they are submitted.
 
-        The archive is made readable for the process, and only read.
+        The archive becomes readable for the process, which only reads it.
 
         Raises:
-            BadInput: nothing of it is taken; the message says why and what to change.
+            BadInput: the whole archive is refused; the message gives the reason and the remedy.
             DiskFull: there is no room for it.
         """
         with _take_turn(owner):
@@ -106,7 +106,7 @@ class Uploads:
         return next((one for one in self._list(owner) if not self._rows(queue, one.token)), None)
 
     def clear(self, queue: Queue) -> list[str]:
-        """Remove uploads that no submission needs any more, and what a killed process left; return their names."""
+        """Remove uploads that no submission needs any more, and the remains of killed processes; return their names."""
         now, removed = self._clock(), []
         for path in sorted(self.folder.glob("*")):
             old = datetime.fromtimestamp(path.lstat().st_mtime, UTC) < now - WAITING
@@ -216,10 +216,11 @@ class Uploads:
 
 @contextmanager
 def _take_turn(owner: str) -> Iterator[None]:
-    """Wait until nothing else of a person is being unpacked, and there is a place; it is theirs while the block runs.
+    """Wait until no other upload of a person is being unpacked, and there is a free place; it belongs to them while the
+    block runs.
 
     Raises:
-        BadInput: there is none for a minute.
+        BadInput: there is no place for a minute.
     """
     with _TURN:
         if not _TURN.wait_for(lambda: owner not in _UNPACKING and len(_UNPACKING) < AT_ONCE, _BUSY_SECONDS):
@@ -234,7 +235,7 @@ def _take_turn(owner: str) -> Iterator[None]:
 
 
 def _take_ownership(folder: Path) -> None:
-    """Make what another user unpacked this user's; of what is neither file nor folder nothing may be left."""
+    """Make files unpacked by another user this user's; anything that is neither a file nor a folder is removed."""
     for root, folders, names in os.walk(folder):
         for path in (root, *(os.path.join(root, name) for name in (*folders, *names))):
             mode = os.lstat(path).st_mode

@@ -1,7 +1,7 @@
 """The worker: it claims submissions one by one, generates their outputs in a sandbox, measures and publishes them.
 
 It can be killed at any moment: its claim lapses, and the next worker that claims the submission resumes from the
-outputs and measurements in the submission's folder. Only one process at a time may hold that folder.
+outputs and measurements in the submission's folder. Only one process at a time may use that folder.
 """
 
 import contextlib
@@ -78,12 +78,13 @@ class Worker(Workplace):
 
     Attributes:
         name: name of the worker in the queue.
-        log: called with what happens.
-        look_over: called when there is nothing to do; checks what was received while the Hub was down.
-        proposals: proposes results to models' own repos, for submitters who asked; None proposes nothing.
-        alone: whether it claims nothing while another worker is at work.
-        fault: the fault of this machine because of which the last submission was given back; None if there was none.
-        at_work: the submission that it works on.
+        log: function that gets the events.
+        look_over: function that is called when there is nothing to do; it checks submissions received while the Hub was
+            down.
+        proposals: the proposer of results to models' own repos, for submitters who requested it; None proposes nothing.
+        alone: whether it claims nothing while another worker works.
+        fault: the fault of this machine that returned the last submission to the queue; None if there was none.
+        at_work: its current submission.
         noted: monotonic seconds of the last sign of life.
         rests: monotonic seconds until which it leaves a submission alone that this machine could not run.
     """
@@ -99,7 +100,7 @@ class Worker(Workplace):
     noted: float = field(default=-math.inf, init=False)
 
     def watch(self, pause: float, stopped: Callable[[], bool]) -> None:
-        """Work until told to stop; wait if there is nothing to do or the database does not answer."""
+        """Work until a stop is requested; wait if there is nothing to do or the database does not answer."""
         while not stopped():
             try:
                 self.note_life()
@@ -118,7 +119,7 @@ class Worker(Workplace):
             _sleep(pause, stopped)
 
     def list_chores(self) -> dict[str, tuple[float, Callable[[], object]]]:
-        """List what a long submission must not keep waiting: seconds and work by name, for `run_periodically`."""
+        """List the tasks that a long submission must not delay: seconds and work by name, for `run_periodically`."""
         return {
             "sign of life": (LIFE_SECONDS, self.note_life),
             "sweep": (SWEEP_SECONDS, self.queue.sweep),
@@ -128,7 +129,7 @@ class Worker(Workplace):
         }
 
     def note_life(self) -> None:
-        """Note now and then that a worker lives; one that works is seen by its claim."""
+        """Record now and then that a worker is alive; its claim shows this while it works."""
         if time.monotonic() - self.noted >= LIFE_SECONDS:
             self.noted = time.monotonic()
             note_life(self.queue.database, datetime.now(UTC))
@@ -136,8 +137,8 @@ class Worker(Workplace):
     def once(self) -> str | None:
         """Work on the next submission; return its id, or None if there is none.
 
-        If this machine cannot run it, it is queued again, `fault` says why, and the next call takes another one; if the
-        machine cannot run any, none is taken for a while.
+        If this machine cannot run it, it is queued again, `fault` gives the reason, and the next call takes another
+        one; if the machine cannot run any, it takes none for a while.
         """
         self.fault, resting = None, [id for id, until in self.rests.items() if until > time.monotonic()]
         others = self.alone and any(lease.worker != self.name for lease in self.queue.leases())
@@ -187,7 +188,7 @@ class Worker(Workplace):
         self.log(f"{claim.id}: {reason}")
 
     def catch_up(self) -> None:
-        """Finish what is left undone on the Hub: stop jobs of ended submissions, open pull requests with results.
+        """Finish outstanding work on the Hub: stop jobs of ended submissions, open pull requests with results.
 
         Steps that fail because the Hub does not answer are left for the next time.
         """
@@ -220,7 +221,7 @@ class Worker(Workplace):
         self.log(f"{claim.id}: {error}")
 
     def _work(self, claim: Claim, pulse: Heartbeat) -> None:
-        """Generate, measure and publish a claimed submission, and then open the pull requests that it asked for."""
+        """Generate, measure and publish a claimed submission, and then open the requested pull requests."""
         row = self.queue.get(claim.id)
         document = Submission.model_validate(row.document)
         folder = self.folder / claim.id
@@ -242,7 +243,7 @@ class Worker(Workplace):
     def _publish(
         self, claim: Claim, row: SubmissionRow, document: Submission, runs: list[RunFolder], pulse: Heartbeat
     ) -> None:
-        """Publish measured runs, and store which pull requests their submitter asked for."""
+        """Publish measured runs, and store the pull requests that their submitter requested."""
         # Every item is measured.
         self.queue.beat(claim, done=pulse.done, total=pulse.total)
         self.queue.advance(claim, "running", "measured")
@@ -292,10 +293,9 @@ def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
 def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
     """Remove files that are no longer needed, and return the names of the folders that lost some.
 
-    The folder `<id>` contains the files of a model and its outputs; `spot-<id>` holds those of a spot check. A
-    submission that can be retried keeps everything for a week. Nothing stays of a submission that was taken down.
-    Folders that are in use, or belong to no submission of the queue, are left. After a kill, the next call finishes the
-    work.
+    The folder `<id>` contains the files of a model and its outputs; `spot-<id>` contains those of a spot check. A
+    submission that can be retried keeps everything for a week. Nothing of a taken-down submission stays. Folders in
+    use, and folders that belong to no submission of the queue, are kept. After a kill, the next call finishes the work.
     """
     cleared: list[str] = []
     for path in sorted(work.glob("*")):

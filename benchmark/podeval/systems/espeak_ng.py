@@ -1,7 +1,7 @@
 """espeak-ng, the formant synthesiser that PodEval uses as its low anchor: intelligible, plainly a machine.
 
 It needs no weights: the package `espeakng-loader` brings the library and its data. The library is C with global
-state, so that each script is spoken in a child process, whose end ends nothing else.
+state, so each script is spoken in a child process, whose end affects nothing else.
 """
 
 import sys

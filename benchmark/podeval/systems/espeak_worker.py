@@ -1,4 +1,4 @@
-"""The child process in which libespeak-ng speaks; run by its path, with nothing but the standard library.
+"""The child process in which libespeak-ng speaks; run by its path, with only the standard library.
 
 Arguments: the shared library and its data folder. Standard input: JSON,
 `{"seed": n, "parameters": [[id, value], …], "lines": [[voice, pitch, words a minute, text], …]}`. Standard

@@ -1,8 +1,8 @@
 """The neural baseline: hibari's female voice and Piper's `joe`, both small enough for a laptop; and Piper by itself.
 
-Determinism: hibari draws its noise from a generator that it is given; every line gets its own, made of seed and
-place. Piper draws inside the ONNX graph, from a generator that runs on from call to call and cannot be set; so it
-speaks without noise, and what is said depends on nothing said before it.
+Determinism: hibari draws its noise from a given generator; every line gets its own, made from seed and place. Piper
+draws inside the ONNX graph, from a generator that continues from call to call and cannot be seeded; it therefore speaks
+without noise, and its speech does not depend on earlier speech.
 """
 
 import json

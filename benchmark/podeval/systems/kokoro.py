@@ -1,6 +1,6 @@
 """Kokoro, a neural voice of 82 million parameters, quantised to 8 bits: the better voice that still runs on a laptop.
 
-Of its voices only the five Japanese ones come in packages, so that it reads English as they do. Words become sounds by
+Only its five Japanese voices come in packages, so it reads English with their accent. Words become sounds by
 the espeak-ng that Piper brings. Nothing is drawn: equal words give equal samples, whatever the seed.
 """
 
@@ -59,7 +59,7 @@ class Kokoro(OnnxReader):
 
 
 class _Network:
-    """The network with its voices, and what makes sounds of words."""
+    """The network with its voices, and the converter from words to sounds."""
 
     def __init__(self, threads: int) -> None:
         from piper.phonemize_espeak import EspeakPhonemizer
@@ -72,7 +72,7 @@ class _Network:
         self._phonemizer = EspeakPhonemizer()
 
     def spell(self, text: str) -> list[int]:
-        """Return the numbers of a text's sounds; what the network does not know is left out."""
+        """Return the numbers of a text's sounds; sounds that the network does not know are left out."""
         sentences = self._phonemizer.phonemize("en-us", text)
         sounds = " ".join("".join(sentence) for sentence in sentences)
         return [self._numbers[sound] for sound in sounds if sound in self._numbers]

@@ -1,4 +1,4 @@
-"""What the built-in systems share whose networks run on onnxruntime: packages and weights, threads, timed lines."""
+"""The shared part of the built-in systems with networks on onnxruntime: packages and weights, threads, timed lines."""
 
 import time
 from abc import abstractmethod
@@ -23,12 +23,12 @@ class OnnxReader(DialogueReader):
     """Hz of its output."""
 
     def __init__(self) -> None:
-        """Choose how many threads onnxruntime uses: PODEVAL_THREADS, else one; nothing is loaded yet."""
+        """Choose the number of threads for onnxruntime: PODEVAL_THREADS, else one; nothing is loaded yet."""
         self.threads = count_threads(1)
         self._networks: dict[int, Any] = {}
 
     def available(self) -> str | None:
-        """Return None if the packages and the weights are there, else what is missing and its command."""
+        """Return None if the packages and the weights exist, else the missing part and its command."""
         if (missing := super().available()) is not None:
             return missing
         try:
@@ -73,7 +73,7 @@ def name_broken_line(engine: str, line: SpokenLine) -> Iterator[None]:
     """Turn whatever an engine raises over a line into a sentence that names both.
 
     Raises:
-        SpeechFailed: it raised anything; what makes sounds of words is of third parties.
+        SpeechFailed: it raised any error, because third-party code converts words to sounds.
     """
     try:
         yield

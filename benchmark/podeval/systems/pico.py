@@ -1,9 +1,9 @@
 """SVOX Pico, the small statistical synthesiser of early Android telephones: plain, quick, clearer than a formant voice.
 
-The package `py-nanotts` brings the engine and its voices. The engine is C with state that runs on from line to line,
-and some texts it never finishes; so each script is spoken in a child process, whose end ends nothing else.
-Equal scripts give equal samples, whatever the seed, as long as the package is in the same folder: from another one
-the engine says some lines a little slower or faster.
+The package `py-nanotts` brings the engine and its voices. The engine is C with state that continues from line to line,
+and it never finishes some texts; each script is therefore spoken in a child process, whose end affects nothing else.
+Equal scripts give equal samples, whatever the seed, as long as the package is in the same folder: from another one the
+engine says some lines a little slower or faster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,5 +51,5 @@ class Pico(WorkerReader):
 
 
 def _plain(text: str) -> str:
-    """Take out what the engine would read as markup, and what ends a string in C."""
+    """Remove characters that the engine would read as markup, and those that end a string in C."""
     return text.translate(dict.fromkeys(map(ord, "<>\0"), " "))

@@ -1,4 +1,4 @@
-"""A podcast with words of its own in which one turn is said again at the end, with or without music under it.
+"""A podcast with its own words in which one turn is repeated at the end, with or without music under it.
 
 It shows what the track `podcast` finds: `podeval demo` has a row with music and one without. The words are podeval's
 own, for two topics of Real-Pod's demo; a baseline voice reads them.
@@ -47,7 +47,7 @@ class PlantedPodcast(OneByOne[Speech]):
         """Read the podcast of a topic, its turn again at the end.
 
         Raises:
-            SpeechFailed: there is none on this topic, or the voice broke.
+            SpeechFailed: there is no podcast on this topic, or the voice failed.
             ModelMissing: the voice is not installed.
         """
         podcasts = {one["id"]: one for one in json.loads(locate_data(WORDS).read_bytes())["items"]}

@@ -41,7 +41,7 @@ def get(name: str) -> SpeakingSystem:
     """Return a new instance of the system of this name; nothing is loaded before it speaks.
 
     Raises:
-        BadInput: there is none; names the closest.
+        BadInput: there is none; the message names the closest.
     """
     require_known("built-in system", SYSTEMS, name)
     return SYSTEMS[name]()

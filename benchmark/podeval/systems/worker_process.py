@@ -22,7 +22,7 @@ samples."""
 
 
 class WorkerReader(DialogueReader):
-    """A reader whose engine comes in a package and says the lines of each script in a child process.
+    """A reader with an engine from a package that says the lines of each script in a child process.
 
     Attributes:
         engine: its name in messages.
@@ -61,14 +61,14 @@ class WorkerReader(DialogueReader):
 
 
 def run_worker(engine: str, script: str, arguments: Sequence[str], job: dict[str, Any], characters: int) -> bytes:
-    """Run a worker over a job, and return what it wrote.
+    """Run a worker over a job, and return its output.
 
     Args:
         engine: its name in messages.
         script: the worker's file, run by this Python alone.
         arguments: arguments of the worker.
-        job: given on its standard input as JSON.
-        characters: number of characters that it says, for the time limit.
+        job: job for its standard input, as JSON.
+        characters: number of spoken characters, for the time limit.
 
     Raises:
         SpeechFailed: it took too long, or broke; the message has its last line.

@@ -1,10 +1,10 @@
 r"""The characters of texts: how every text is cleaned when it enters, and which characters are read alike.
 
-`clean_text` is the one way in: scripts, references, transcripts and answers pass through it, so that no other code has
-to deal with byte order marks, decomposed letters, invisible characters and the line ends of other systems.
+`clean_text` is the one way in: scripts, references, transcripts and answers pass through it, so other code does not
+need to handle byte order marks, decomposed letters, invisible characters and the line ends of other systems.
 
 A word consists of letters, the marks that belong to them, and digits. For Python's own regular expressions a mark, such
-as a vowel sign of Hindi or Thai or an accent that is a character of its own, is no part of a word; patterns of words
+as a vowel sign of Hindi or Thai or an accent that is a character of its own, is not part of a word; patterns of words
 therefore use the package `regex`, whose `\w` includes marks.
 """
 
@@ -139,5 +139,5 @@ def fold_letters(text: str) -> str:
 
 
 def keep_letters(text: str) -> str:
-    """Return letters and digits alone, without case and in compatibility form (NFKC)."""
+    """Return only letters and digits, without case and in compatibility form (NFKC)."""
     return "".join(character for character in unicodedata.normalize("NFKC", text).casefold() if character.isalnum())

@@ -102,7 +102,7 @@ def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "defa
 
 
 def _count(recording: Recording, count: int) -> NDArray[np.bool_]:
-    """Return for every 10 s stretch whether it holds both speech and music.
+    """Return for every 10 s stretch whether it contains both speech and music.
 
     Raises:
         CannotScore: none does.

@@ -228,7 +228,7 @@ def list_faults(
 
 
 def _find_in_channels(recording: Recording, find: Callable[[levels.Samples, int], list[Span]]) -> list[Span]:
-    """Find spans in every channel; those that overlap are one."""
+    """Find spans in every channel; overlapping ones are merged."""
     first, *others = recording.samples.T
     channels = [first, *(channel for channel in others if not _is_same(channel, first))]
     spans = [span for channel in channels for span in find(channel, recording.rate)]
@@ -252,10 +252,10 @@ def _list_loops(recording: Recording, script: Script | None) -> list[TimedDefect
 
 
 def _is_written_twice(recording: Recording, script: Script, span: Span, lag: float) -> bool:
-    """Whether a stretch and what is heard `lag` seconds before are the same words, and the script has both.
+    """Whether a stretch and the sound `lag` seconds before contain the same words, and the script contains both.
 
-    Where they are not the same words, the recogniser has run over the loop as if it were not there. What is heard is
-    that of the speech track, which `wer` and the others transcribe too, so that no sound is transcribed twice.
+    If the words differ, the recogniser has skipped the loop. The words come from the speech track, which `wer` and
+    others also transcribe, so no sound is transcribed twice.
     """
     try:
         alignment, _ = align_recording(recording.speech_track(), script)
@@ -273,7 +273,7 @@ def _is_written_twice(recording: Recording, script: Script, span: Span, lag: flo
 
 
 def _rate_losses(recording: Recording) -> tuple[float | None, dict[str, Any]]:
-    """PLCMOS, or None and a note that says how to get it."""
+    """PLCMOS, or None and a note on how to get it."""
     list_starts = partial(start_windows, most=PLCMOS_WINDOWS)
     try:
         predicted = predict_windows(recording, "loss_quality", PLCMOS_WINDOW, MODEL_RATE, score_clips, list_starts)

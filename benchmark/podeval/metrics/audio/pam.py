@@ -185,7 +185,9 @@ def _tracks(recording: Recording, variant: Variant) -> tuple[list[Samples], int]
 
 
 def _is_cut(samples: Samples, recording: Recording, variant: Variant) -> bool:
-    """Return whether less is heard than of the whole recording, whose embeddings variants that mix it share."""
+    """Return whether only a part of the recording is used, whose embeddings are not shared with variants that mix all
+    of it.
+    """
     if variant != "default":
         return False
     whole = recording.mono(RATE, offset=True, upsample=True)
@@ -193,7 +195,7 @@ def _is_cut(samples: Samples, recording: Recording, variant: Variant) -> bool:
 
 
 def _chunk(tracks: Sequence[Samples], start: int) -> Samples:
-    """Return 7 s from `start` of the tracks joined end to end, looped where they are shorter."""
+    """Return 7 s from `start` of the concatenated tracks, looped if they are shorter."""
     pieces: list[Samples] = []
     for track in tracks:
         if start < len(track) and sum(len(piece) for piece in pieces) < CHUNK:

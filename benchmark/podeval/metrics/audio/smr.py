@@ -167,7 +167,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
 
 
 def find_speech_segments(speech: Sequence[Span]) -> list[Span]:
-    """Return the stretches of speech, with short pauses closed and stretches that are too short left out."""
+    """Return the stretches of speech, with short pauses closed and without stretches that are too short."""
     return [span for span in join_spans(list(speech), LONGEST_PAUSE) if span.duration >= SHORTEST_SEGMENT]
 
 
@@ -202,7 +202,7 @@ def _meter(stem: Any, rate: int, layout: str | None) -> Meter:
 
 
 def measure_stem(samples: Any, rate: int, layout: str | None = None) -> float:
-    """Return the integrated loudness of a stem in LUFS; minus infinity where it is silent."""
+    """Return the integrated loudness of a stem in LUFS; minus infinity if it is silent."""
     try:
         return loudness.measure(samples, rate, layout).integrated
     except CannotScore:

@@ -181,7 +181,9 @@ def speaker_attribution(
 
 
 def _place_words(voiced: VoicedWords, alignment: ScriptAlignment) -> Iterator[tuple[float, float, float]]:
-    """Yield of each stretch when it is, how many of its words the right speaker says, and of how many."""
+    """Yield for each stretch its time, the number of its words said by the right speaker, and the number of all its
+    words.
+    """
     for stretch in voiced.stretches:
         counts = count_words_by([stretch], alignment)
         right = sum(number for (meant, voice), number in counts.items() if meant == voice)
@@ -194,7 +196,7 @@ def _embed_speakers(voices: ReferenceVoices, script: Script) -> dict[str, Any]:
 
 
 def _count_speaker_errors(voiced: VoicedWords, alignment: ScriptAlignment) -> dict[str, float | None]:
-    """cpWER, where the language has words between spaces, and cpCER."""
+    """cpWER, if the language has words between spaces, and cpCER."""
     meant: dict[str, list[str]] = {}
     spoken: dict[str, list[str]] = {}
     for number, word in enumerate(alignment.written):
@@ -213,7 +215,7 @@ def _count_speaker_errors(voiced: VoicedWords, alignment: ScriptAlignment) -> di
 
 
 def _find_swapped_turns(voiced: VoicedWords, alignment: ScriptAlignment) -> list[dict[str, Any]]:
-    """The turns of which more than half the words are in a wrong voice, with their times."""
+    """The turns with more than half of their words in a wrong voice, with their times."""
     by_turn: dict[int, list[VoicedStretch]] = {}
     for stretch in voiced.stretches:
         if stretch.decided:
@@ -228,7 +230,7 @@ def _find_swapped_turns(voiced: VoicedWords, alignment: ScriptAlignment) -> list
 
 
 def list_wrong_voices(voiced: VoicedWords, alignment: ScriptAlignment) -> list[TimedDefect]:
-    """List the stretches in a wrong voice, those in a row of one turn as one."""
+    """List the stretches in a wrong voice, with consecutive ones of a turn merged."""
     runs: list[list[VoicedStretch]] = []
     for stretch in voiced.stretches:
         if not stretch.decided or stretch.heard == stretch.meant:

@@ -97,8 +97,7 @@ QUESTIONS: Mapping[str, str] = {
 def group_reasons(
     answers: Sequence[QuestionnaireAnswer], clips: Mapping[tuple[str, str], ClipFacts]
 ) -> dict[str, dict[str, list[str]]]:
-    """Return the reasons of listeners who pass the screening, by question and system; none about music that is not
-    there.
+    """Return the reasons of listeners who pass the screening, by question and system; none about absent music.
 
     A question is included only where every system has a reason.
     """
@@ -158,7 +157,7 @@ def judge_justifications(
 
 
 def _shuffle(question: str, systems: Mapping[str, Sequence[str]], seed: int) -> list[str]:
-    """Return the systems in an order that tells the judge neither their names nor their order in the table."""
+    """Return the systems in an order that does not reveal their names or their order in the table."""
     digest = hashlib.sha256("\n".join([str(seed), question, *sorted(systems)]).encode()).digest()
     order = sorted(systems)
     random.Random(digest).shuffle(order)  # noqa: S311
@@ -248,7 +247,7 @@ def mos(
 
     Args:
         system: its name.
-        reference_answers: all answers, what is known of the clips, and J.
+        reference_answers: all answers, the facts about the clips, and J.
         variant: `default` is the mean of Q and J; `q` is Q alone.
         screening: exclude listeners who fail the checks.
     """

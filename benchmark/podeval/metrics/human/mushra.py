@@ -76,7 +76,7 @@ def mushra(
     """Return the mean mark of one stimulus.
 
     Args:
-        system: its name; the anchors HQ and LQ can be asked for too.
+        system: its name; the anchors HQ and LQ are also possible.
         reference_marks: all marks of the test, those of the anchors among them.
         screening: exclude listeners who do not recognise the anchors.
         low_worst: share of pages that must be exceeded with the low anchor last.

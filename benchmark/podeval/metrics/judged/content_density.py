@@ -94,7 +94,7 @@ def _require_whole(answer: Any, text: str) -> None:
 
 
 def describe_difference(text: str, answer: str) -> str:
-    """Describe which words were left out and which were added, from where the two begin to differ.
+    """Describe the omitted and the added words, from the first difference on.
 
     difflib finds the stretches that people would name, but its time grows as the third power of the number of words.
     """

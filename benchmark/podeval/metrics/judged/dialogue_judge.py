@@ -98,7 +98,7 @@ class BothOrders:
 
     @property
     def disagreeing(self) -> tuple[str, ...]:
-        """The keys on which the two orders prefer different scripts."""
+        """The keys for which the two orders prefer different scripts."""
         return tuple(key for key in KEYS if getattr(self.forward, key) * getattr(self.backward, key) > 0)
 
 

@@ -225,7 +225,7 @@ def require_quotes(answer: Any, part: Script, sources: str) -> None:
     """Refuse claims that are not in the part, and evidence that is not in the sources.
 
     Raises:
-        ValueError: the message, which goes to the judge, names them.
+        ValueError: some are not there; the message, which goes to the judge, names them.
     """
     quotes: Mapping[str, tuple[Script, list[str]]] = {
         "part": (part, [claim.quote for claim in answer.claims]),

@@ -74,8 +74,8 @@ class Item(JudgeAnswer):
     @model_validator(mode="before")
     @classmethod
     def _as_the_paper_writes(cls, data: Any) -> Any:
-        """Read the paper's form: points as `9/12`, and passages in brackets inside the reason where they have no list
-        of their own.
+        """Read the paper's form: points as `9/12`, and passages in brackets inside the reason if they have no separate
+        list.
         """
         if not isinstance(data, Mapping):
             return data
@@ -161,7 +161,7 @@ class Quality(JudgeAnswer):
         return [item for name in POINTS for item in getattr(self, name).items]
 
     def shares(self, name: str) -> list[float]:
-        """Return for each item of a dimension its points divided by the most that it could get."""
+        """Return for each item of a dimension its points divided by the highest possible number."""
         return [item.score / most for item, most in zip(getattr(self, name).items, POINTS[name], strict=True)]
 
 

@@ -204,7 +204,7 @@ def _place_errors(
 
 
 def _describe_entity(each: Entity, alignment: ScriptAlignment) -> dict[str, Any]:
-    """Say of an entity what it is, what is transcribed in its place, and when the script's next word is heard."""
+    """Describe an entity: its kind, the words transcribed in its place, and the time of the script's next word."""
     pairs = zip(alignment.heard, alignment.partners, strict=True)
     start = next((word.start for word, partner in pairs if partner is not None and partner >= each.word), None)
     return {
@@ -216,7 +216,7 @@ def _describe_entity(each: Entity, alignment: ScriptAlignment) -> dict[str, Any]
 
 
 def describe_difference(each: ContentDifference, alignment: ScriptAlignment, duration: float) -> TimedDefect:
-    """Say of a difference where it is, what the script has there and what is heard."""
+    """Describe a difference: its place, the script's words there, and the recognised words."""
     span = find_span(each, alignment, duration)
     written = join_words([word.text for word in alignment.written[each.first : each.last]])
     heard_words = join_words([word.text for word in alignment.heard[each.start : each.end]])

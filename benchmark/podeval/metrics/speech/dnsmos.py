@@ -172,9 +172,9 @@ def rate_samples(
 
     Args:
         track: the recording.
-        windows: the kind of windows, as `dnsmos` names them.
-        gain: decibels by which the samples are made louder first.
-        part: the samples that are rated, at 16 kHz; those of the whole recording if None.
+        windows: the kind of windows, in the terms of `dnsmos`.
+        gain: decibels that are added to the samples first.
+        part: the rated samples, at 16 kHz; those of the whole recording if None.
         options: settings that distinguish this part from others.
     """
 
@@ -188,7 +188,7 @@ def rate_samples(
 
 
 def measure_speech_level(recording: Recording) -> float | None:
-    """Return the level of the speech in dBov, the root mean square over its spans; None if none is heard."""
+    """Return the level of the speech in dBov, the root mean square over its spans; None without speech."""
     samples = recording.mono()
     spans = [samples[round(s.start * MODEL_RATE) : round(s.end * MODEL_RATE)] for s in recording.speech()]
     power = float(np.mean(np.square(np.concatenate(spans), dtype=np.float64))) if any(map(len, spans)) else 0.0

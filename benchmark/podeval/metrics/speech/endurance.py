@@ -239,7 +239,7 @@ def choose_parts(script: Script | None) -> dict[str, tuple[Metric, str]]:
 
 
 def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
-    """Return the loudness of each clip in LUFS: the mean power of the windows of 0.4 s whose middle is in it."""
+    """Return the loudness of each clip in LUFS: the mean power of the windows of 0.4 s with their middle in it."""
     loudness = track.loudness()
     power, middles = 10 ** (loudness.momentary / 10), loudness.momentary_times - _MOMENTARY / 2
     levels = []
@@ -251,7 +251,7 @@ def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
 
 
 def compare_rates(rates: Floats) -> Floats:
-    """Return how far each rate is from their mean, in percent (natural logarithm); NaN if no word is heard."""
+    """Return the distance of each rate from their mean, in percent (natural logarithm); NaN without words."""
     percent = 100 * np.log(np.where(rates > 0, rates, np.nan))
     difference: Floats = percent - np.nanmean(percent)
     return difference
@@ -273,7 +273,9 @@ def measure_distances(track: Recording, turns: Sequence[SpeakerTurn]) -> tuple[l
 
 
 def compare_with_beginning(embeddings: NDArray[np.float32], starts: Sequence[float]) -> Floats:
-    """Return the cosine distance of each window from the mean of the first minutes, itself and neighbours left out."""
+    """Return the cosine distance of each window from the mean of the first minutes, without itself and its
+    neighbours.
+    """
     units = embeddings / np.linalg.norm(embeddings.astype(np.float64), axis=1, keepdims=True)
     numbers = np.arange(len(units))
     first = (np.asarray(starts) < REFERENCE * MINUTE) | (numbers < FEWEST)
@@ -285,7 +287,7 @@ def compare_with_beginning(embeddings: NDArray[np.float32], starts: Sequence[flo
 def average_by_minute(
     track: Recording, turns: Sequence[SpeakerTurn], clips: Sequence[Clip], values: Floats
 ) -> Sequence[float | None]:
-    """Return the mean of each minute, without what a change of speaker accounts for."""
+    """Return the mean of each minute, without the effect of changes of speaker."""
     steady = remove_speakers(values, clips, turns)
     counts = [
         ((clip[0].start + clip[-1].end) / 2, float(value), 1.0)
@@ -299,7 +301,7 @@ def average_by_minute(
 def remove_speakers(values: Floats, clips: Sequence[Clip], turns: Sequence[SpeakerTurn]) -> Floats:
     """Return the values with every speaker brought to the mean of all; NaN if none of several speakers speaks.
 
-    The value of a clip is taken to be the mean of its speakers' by the time they speak in it (least squares).
+    The value of a clip is assumed to be the mean of its speakers' by their speaking time in it (least squares).
     """
     spans: dict[str, list[Span]] = {}
     for turn in turns:

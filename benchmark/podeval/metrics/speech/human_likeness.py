@@ -83,7 +83,7 @@ class FactorReference(NamedTuple):
 
     def add_up(self, recordings: Sequence[Features]) -> Array:
         """Return a row for each recording: the number of windows and of pairs of them 2 s apart, and on each axis the
-        square of the windows' mean, as often as there are windows, and the sum of the squared changes within pairs.
+        square of the windows' mean times the number of windows, and the sum of the squared changes within pairs.
         """
         rows = []
         for features in recordings:
@@ -185,7 +185,7 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleRefer
 
     Args:
         recordings: the recordings, of as many people as possible; those that cannot be measured are left out.
-        about: phrase on who says what, kept with the reference.
+        about: phrase on the speakers and speech, stored with the reference.
 
     Raises:
         BadInput: there is too little speech.
@@ -228,9 +228,7 @@ def _damage(recording: Recording, factor: str) -> Windows:
 
 
 def describe_models(profile: str) -> Any:
-    """Return the identities of the models that features are made by, and the version of the features, as JSON has
-    them.
-    """
+    """Return the identities of the models of the features, and the version of the features, in the form of JSON."""
     return json.loads(json.dumps({**registry.describe_identities(MODELS, profile), "windows": METHOD}))
 
 
@@ -324,10 +322,11 @@ def human_likeness(
 def score_set(
     people: PeopleReference, described: Sequence[Windows]
 ) -> tuple[dict[str, float], dict[str, tuple[float, float] | None]]:
-    """Return the values of a set by key, and the 95 % interval of each by resampling recordings; None for one alone.
+    """Return the values of a set by key, and the 95 % interval of each by resampling recordings; None for a single
+    recording.
 
     Raises:
-        CannotScore: a factor has no windows, such as prosody where no voice is heard.
+        CannotScore: a factor has no windows, such as prosody without a voice.
     """
     draws = np.random.default_rng(0).multinomial(len(described), [1 / len(described)] * len(described), size=ROUNDS)
     weights = np.vstack([np.ones(len(described)), draws])

@@ -223,7 +223,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
 
 
 def _find_turns(track: Recording, script: Script | None) -> tuple[Sequence[SpeakerTurn], dict[str, str]]:
-    """Return who speaks when, and a note with the reason if too little of the script is heard to know."""
+    """Return the speakers with times, and a note with the reason if too little of the script is recognised."""
     try:
         return find_speaker_turns(track, script)[0], {}
     except CannotScore as reason:
@@ -315,7 +315,7 @@ def describe_speakers(
 
 
 def describe_pauses(speech: Sequence[Span], turns: Sequence[SpeakerTurn]) -> dict[str, Any]:
-    """Return number and median of the pauses within and between turns, and where a pause may be a seam."""
+    """Return number and median of the pauses within and between turns, and the places where a pause may be a seam."""
     pauses = [(before.end, after.start) for before, after in pairwise(speech)]
     lengths = np.array([end - start for start, end in pauses])
     between = np.array([_speaker_at(turns, start) != _speaker_at(turns, end) for start, end in pauses], dtype=bool)
@@ -327,14 +327,14 @@ def describe_pauses(speech: Sequence[Span], turns: Sequence[SpeakerTurn]) -> dic
 
 
 def _speaker_at(turns: Sequence[SpeakerTurn], time: float) -> str:
-    """Return who speaks nearest to a moment; empty if nobody is known."""
+    """Return the speaker nearest to a moment; empty if unknown."""
     if not turns:
         return ""
     return min(turns, key=lambda turn: max(turn.start - time, time - turn.end, 0.0)).speaker
 
 
 def _lies_in(clip: Clip, times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return which times are in a clip; a word between two of its spans belongs to it too."""
+    """Return the times in a clip; a word between two of its spans also belongs to it."""
     inside: np.ndarray[Any, Any] = (times >= clip[0].start) & (times < clip[-1].end)
     return inside
 

@@ -40,7 +40,7 @@ SHOWN = 80
 
 @dataclass(frozen=True)
 class Repetition:
-    """Words `start` to `end` of a transcript, which were heard before from the word `first` on."""
+    """Words `start` to `end` of a transcript, which repeat earlier words from the word `first` on."""
 
     start: int
     end: int

@@ -36,8 +36,8 @@ class GenerationLog:
         pieces: number of pieces.
         hardware: the name given in the log.
         ratios: wall over audio seconds of each piece or part of a piece.
-        speech_seconds: seconds of speech in the audio, where every piece says how much of it is speech.
-        first_audio: seconds until each piece began to play; empty if not every piece says it.
+        speech_seconds: seconds of speech in the audio, if every piece states it.
+        first_audio: seconds until each piece began to play; empty if not every piece states it.
         underruns: the longest stall of each piece, in seconds; likewise.
     """
 
@@ -58,7 +58,7 @@ class GenerationLog:
         it was made of, each with `wall_seconds` and `audio_seconds`.
 
         Raises:
-            BadInput: it is none of these, a time is not a positive number, work took no time at all, or there is
+            BadInput: it has none of these forms, a time is not a positive number, work took no time at all, or there is
                 more than one kind of hardware.
         """
         if isinstance(source, GenerationLog):

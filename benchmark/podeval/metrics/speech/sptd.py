@@ -114,10 +114,10 @@ def sptd(
 
 
 def _expected_speakers(speakers: int, script: Script | None) -> int:
-    """Return the expected number of speakers, 0 if neither the caller nor a script gives one.
+    """Return the expected number of speakers, 0 if neither the caller nor a script states one.
 
     Raises:
-        BadInput: a number for which there is no distance between speakers, or one that the script contradicts.
+        BadInput: a number for which no distance between speakers exists, or one that the script contradicts.
     """
     if speakers == 1:
         raise BadInput(f"speakers must be 2 or more, or 0 for as many as there are, not {speakers}")

@@ -162,7 +162,7 @@ def _voices(
     """Return the speakers, and notes on them.
 
     Raises:
-        CannotScore: no speaker is found, or fewer than are stated if there is no script.
+        CannotScore: no speaker is found, or fewer than stated without a script.
     """
     turns, notes = find_turns(recording, script, speakers)
     voices = recording.voices(turns, *windows)
@@ -193,7 +193,7 @@ def find_turns(
 
 
 def count_repeated(embeddings: NDArray[np.float32], starts: Sequence[float], window: float = VOICE_WINDOW) -> int:
-    """Count the windows that are nearly equal to another one that does not overlap them, as those of a loop are."""
+    """Count the windows that nearly equal a window that does not overlap them, like those of a loop."""
     units = embeddings.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     at = np.asarray(starts)

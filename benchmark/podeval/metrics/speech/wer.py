@@ -178,7 +178,7 @@ def wer(
 def _choose_readings(
     readings: AcceptedReadings, text: str, heard: str, language: str, normaliser: str, read: bool
 ) -> ReadText:
-    """Return the accepted text that is nearest to what is heard.
+    """Return the accepted text that is nearest to the transcript.
 
     Raises:
         BadInput: the readings are of another text.
@@ -194,14 +194,14 @@ def _describe_readings(nearest: ReadText) -> dict[str, Any]:
 
 
 def _rates_by_tag(nearest: ReadText, key: str) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return the error rate of each tag's words, which counts by their number in the mean over items."""
+    """Return the error rate of each tag's words, weighted by their number in the mean over items."""
     return {
         tag: {key: (count.errors / count.words, count.words)} for tag, count in nearest.by_tag.items() if count.words
     }
 
 
 def _detect_language(text: str) -> dict[str, Any]:
-    """Return notes on the text's language where it is neither English nor Chinese, and on the shares where it has
+    """Return notes on the text's language if it is neither English nor Chinese, and on the shares if there are
     several.
     """
     language = identify_language(text)

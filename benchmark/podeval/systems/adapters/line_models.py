@@ -49,14 +49,14 @@ class Bark(SpeechModel):
 
     @property
     def rate(self) -> int:
-        """The sampling rate that its settings of generation say, Hz."""
+        """The sampling rate in its generation settings, Hz."""
         return int(self._model.generation_config.sample_rate)
 
     def voices(self, language: str) -> int | None:
         """Return how many presets its repo has for the language.
 
         Raises:
-            BadInput: it has none.
+            BadInput: it has no sampling rate.
         """
         count = len(self._presets.get(language, ()))
         if not count:
@@ -72,7 +72,7 @@ class Bark(SpeechModel):
 
         Raises:
             SpeechFailed: the model stopped immediately.
-            BadInput: the voice's arrays are not there, or not what a voice is.
+            BadInput: the voice's arrays are missing, or do not describe a voice.
         """
         import torch
 
@@ -94,7 +94,7 @@ class Bark(SpeechModel):
 
 
 def list_voices(folder: Path) -> dict[str, list[dict[str, str]]]:
-    """List the voices by language, in the order of their numbers; those of `v2/` if there are some.
+    """List the voices by language, in the order of their numbers; those of `v2/` if there are any.
 
     Raises:
         BadInput: the file that names them is not as it should be.
@@ -163,18 +163,18 @@ class Vits(SpeechModel):
 
     @property
     def rate(self) -> int:
-        """The sampling rate that its config says, Hz."""
+        """The sampling rate in its config, Hz."""
         return int(self._model.config.sampling_rate)
 
     def voices(self, language: str) -> int | None:
-        """Return how many its config says; a model speaks the language it was trained on, which it does not tell."""
+        """Return the number in its config; a model speaks the language of its training, which it does not state."""
         return max(1, int(self._model.config.num_speakers))
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """Say a line in the voice of this number, shape (frames,).
 
         Raises:
-            SpeechFailed: none of the line's characters is known to the model.
+            SpeechFailed: the model supports none of the line's characters.
         """
         import torch
 
@@ -215,7 +215,7 @@ class HiggsAudio(SpeechModel):
         self._options["max_new_tokens"] = preset.max_new_tokens or round(_LONGEST_LINE_SECONDS * frames)
 
     def open_processor(self, job: Job, device: str) -> Any:
-        """Put the processor together by hand: its own loader follows a repo name that its config holds."""
+        """Build the processor by hand, because its own loader follows a repo name in its config."""
         from transformers import HiggsAudioV2Processor
 
         folder, codec = job.model_folder, loading.open_codec(job, "Higgs Audio v2", "higgs_audio_v2_tokenizer")
@@ -242,7 +242,7 @@ class HiggsAudio(SpeechModel):
         """Say a line after another of the same voice, shape (frames,).
 
         Raises:
-            SpeechFailed: nothing that can be decoded came back.
+            SpeechFailed: the result cannot be decoded.
             BadInput: the lines before do not fit into the model's window.
         """
         messages = [_message("system", _INSTRUCTION), _message("scene", _SCENE)]

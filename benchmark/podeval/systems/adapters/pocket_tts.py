@@ -1,9 +1,9 @@
 """Pocket TTS and Gradium Phonon of transformers say lines as continuous latents, which a codec decodes.
 
 Pocket TTS keeps a voice by prompting with a recording of it: the reference, else the speaker's own first line. Phonon
-hears voices through a codec that is not in transformers, so that its voices are those that its repo ships as latents:
-files `voices/<name>.safetensors`, one tensor (frames, audio_prompt_dim) each; without any, a voice is drawn with every
-line. The codec of both is under `audio_tokenizer/` in the model's folder, or is given as the base.
+encodes voices with a codec that is not in transformers, so its voices are those that its repo ships as latents: files
+`voices/<name>.safetensors`, one tensor (frames, audio_prompt_dim) each; without any, each line gets a random voice.
+The codec of both is under `audio_tokenizer/` in the model's folder, or in the base.
 """
 
 import json
@@ -31,7 +31,7 @@ class PocketTts(SpeechModel):
     prompt_seconds = 20.0
 
     def open_processor(self, job: Job, device: str) -> Any:
-        """Put the processor together by hand: its own loader follows a repo name that its config holds."""
+        """Build the processor by hand, because its own loader follows a repo name in its config."""
         from transformers import PocketTTSProcessor
 
         folder, codec = job.model_folder, loading.open_codec(job, self.title, "pocket_tts_audio_tokenizer")
@@ -57,10 +57,10 @@ class PocketTts(SpeechModel):
         return samples
 
     def _generate(self, text: str, prompt: dict[str, Any], seed: int) -> Samples:
-        """Generate a line; `prompt` is a voice, as the processor takes it.
+        """Generate a line; `prompt` is a voice in the processor's form.
 
         Raises:
-            SpeechFailed: the model's template fails, or nothing that can be decoded came back.
+            SpeechFailed: the model's template fails, or the result cannot be decoded.
         """
         content = [*([{"type": "audio"}] if prompt else []), {"type": "text", "text": text}]
         with loading.draw_sound(text, seed):
@@ -85,7 +85,7 @@ class GradiumPhonon(PocketTts):
         self._voices = _read_voices(job.model_folder, int(self._model.config.audio_prompt_dim))
 
     def voices(self, language: str) -> int | None:
-        """Return how many voices its repo ships; one, which is drawn again, if there is none."""
+        """Return the number of voices in its repo; one, which is drawn anew, if there is none."""
         return max(1, len(self._voices))
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:

@@ -1,12 +1,11 @@
 """Scripts are read aloud: line by line in known voices, or whole by a model that performs dialogues.
 
-Line by line, joining is that of the built-in readers (`podeval.systems.dialogue_reader`): silence at the edges cut,
-voices at one level, fixed pauses, so that the time of every turn is known. Lines are said one at a time, so that RTF
-means what it says.
+Line by line, joining works as in the built-in readers (`podeval.systems.dialogue_reader`): silence at the edges is cut,
+voices have one level, and pauses are fixed, so the time of every turn is known. Lines are said one at a time, so RTF
+has its proper meaning.
 
-A podcast is performed: nothing is joined turn by turn, so that the model is free in pauses and interruptions; when each
-turn is spoken is not known. A script longer than the model performs at once is cut between turns into as few pieces as
-will do.
+A podcast is performed: nothing is joined turn by turn, so the model is free in pauses and interruptions, and the times
+of turns are unknown. A script that is too long for one performance is cut between turns into as few pieces as possible.
 """
 
 import time
@@ -70,7 +69,7 @@ class ScriptReader(OneByOne[Speech]):
 
     Attributes:
         model: the model that speaks.
-        job: the job that it was opened for.
+        job: its job.
         preset: the settings of generation.
     """
 
@@ -132,7 +131,7 @@ class Performed(ScriptReader):
     """A reader that performs podcasts."""
 
     def make_one(self, ask: Ask, seed: int) -> Speech:
-        """Perform the script of an item, in pieces of what the model performs at once."""
+        """Perform the script of an item, in pieces that the model can perform at once."""
         model, script = self.model, ask.spoken()
         lines = list_lines(script, laugh=model.laugh)
         script = Script(tuple(Turn(script.turns[line.turn].speaker, line.text) for line in lines))

@@ -1,10 +1,10 @@
 """Scripts that a server reads aloud: whole, if it is of a kind that performs dialogues, else turn by turn.
 
-What is sent, and in which form, is the kind's (`podeval.systems.servers.kinds`). Turns are asked for one after the
-other, so that what is timed is one listener's, unless several requests are kept in flight
-(`podeval.systems.servers.streaming`); they are joined as those of the built-in readers are
-(`podeval.systems.dialogue_reader`). A whole dialogue is cut only where it is longer than a request may be.
-`podeval.systems.servers.sound_reading` reads the sound; where headers contradict it, it counts, and the log says so.
+The kind of the server determines the requests and their form (`podeval.systems.servers.kinds`). Turns are requested one
+after the other, so the times are those of one listener, unless several requests are in flight
+(`podeval.systems.servers.streaming`); they are joined as in the built-in readers (`podeval.systems.dialogue_reader`). A
+whole dialogue is cut only if it is too long for a request. `podeval.systems.servers.sound_reading` reads the sound;
+if headers contradict it, it counts, and the log records this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,13 +47,13 @@ class SpeechEndpoint(ServerSystem):
     """A system that reads scripts aloud.
 
     Attributes:
-        voices: names of voices there; the n-th speaker of a script without one of their own gets the n-th.
+        voices: names of voices there; the n-th speaker of a script without a separate one gets the n-th.
         by_speaker: voices of speakers by name.
-        stream: whether the sound is asked for in a stream.
+        stream: whether the sound is requested as a stream.
         kind: the kind of the server; that of OpenAI's API by default.
         clone: whether each speaker speaks in the reference voice of the item.
         whole: whether scripts are sent whole.
-        fields: fields that are added to every request, or left out where they are None.
+        fields: fields that are added to every request, or left out if they are None.
     """
 
     voices: tuple[str, ...]
@@ -81,13 +81,13 @@ class SpeechEndpoint(ServerSystem):
         dialogue: str = "",
         field: Sequence[str] = (),
     ) -> Self:
-        """See `ServerSystem.open`; without a voice the server is asked for its own.
+        """See `ServerSystem.open`; without a voice, the server's own are requested.
 
         Args:
             connection: the connection to the server.
             model: the name of the model there.
             voice: names of voices, or SPEAKER=VOICE.
-            stream: whether the sound is asked for in a stream.
+            stream: whether the sound is requested as a stream.
             server_kind: the name of its kind.
             clone: whether each speaker speaks in the reference voice of the item.
             dialogue: `whole` or `turns`; whole by default if the model is known to perform dialogues.
@@ -182,7 +182,7 @@ class SpeechEndpoint(ServerSystem):
         return speech
 
     def _perform(self, script: Script, voices: Mapping[str, Voice], seed: int) -> Speech:
-        """Have whole dialogues spoken, as many as the greatest length of a request makes of the script."""
+        """Speak whole dialogues: as many parts of the script as the highest length of a request requires."""
         kind, longest = self.kind, self.kind.longest(whole=True)
         name = max(script.speakers, key=len)
         lines = fit_lines(
@@ -236,7 +236,7 @@ class SpeechEndpoint(ServerSystem):
         voices: Mapping[str, Voice],
         details: Mapping[str, Any],
     ) -> Speech:
-        """Return what was spoken, with everything that is known of it."""
+        """Return the speech, with everything that is known about it."""
         rates = sorted({sound.rate for sound, _ in served})
         responses = [response for _, response in served]
         costs = [response.cost for response in responses if response.cost is not None]
@@ -267,7 +267,7 @@ class SpeechEndpoint(ServerSystem):
         Raises:
             BadInput: there are fewer voices than speakers.
             ServerRefused: the item has no reference voice for a speaker.
-            RequestRefused: two speakers would have one reference voice, or the server takes none of its length.
+            RequestRefused: two speakers would have one reference voice, or the server accepts none of its length.
         """
         if self.clone:
             return self._clone_voices(ask, speakers)
@@ -299,7 +299,7 @@ class SpeechEndpoint(ServerSystem):
 
     @cached_property
     def _adopted(self) -> dict[str, Voice]:
-        """The reference voices that the server has taken, by the digest of their sound."""
+        """The reference voices that the server has accepted, by the digest of their sound."""
         return {}
 
 
@@ -315,7 +315,7 @@ def _ask_for_voices(kind: ServerKind) -> tuple[str, ...]:
     """Ask a server which voices it has.
 
     Raises:
-        BadInput: it does not say.
+        BadInput: the server does not list them.
     """
     voices = kind.list_voices()
     if not voices:

@@ -1,4 +1,5 @@
-"""How figures and signs are read in Chinese: the stretches of a text that are not written as they are spoken.
+"""The Chinese readings of figures and signs: the stretches of a text that are spoken differently from their written
+form.
 
 Numbers, percentages, dates, clocks, money, units, temperatures, fractions, ranges, versions, signs between figures and
 addresses are read. No reading leaves out a part. The first reading of a stretch is the usual one.
