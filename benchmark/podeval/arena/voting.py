@@ -84,23 +84,25 @@ def validate_ballot(ballot: Ballot) -> Ballot:
     Raises:
         ArenaRefused: a value is not possible; the message says which.
     """
-    if not isinstance(ballot.id, str) or not _VOTE_ID.fullmatch(ballot.id):
-        raise ArenaRefused(INVALID, write_sentence("vote-id-form"))
-    if ballot.outcome not in OUTCOMES:
-        raise ArenaRefused(
-            INVALID,
-            write_sentence("no-such-outcome", value=f"{ballot.outcome!r:.40}", choices=", ".join(OUTCOMES)),
-        )
-    if ballot.preference not in ("", *PREFERENCES) or (ballot.preference and ballot.outcome not in ("a", "b")):
-        raise ArenaRefused(
-            INVALID,
-            write_sentence("no-such-preference", value=f"{ballot.preference!r:.40}", choices=" or ".join(PREFERENCES)),
-        )
-    if not isinstance(ballot.comment, str) or len(ballot.comment) > _LONGEST_COMMENT:
-        raise ArenaRefused(INVALID, write_sentence("comment-unreadable"))
-    for name, seconds in (("A", ballot.seconds_a), ("B", ballot.seconds_b)):
-        if not _is_number(seconds) or not 0 <= seconds <= _LONGEST_PLAYING:
-            raise ArenaRefused(INVALID, write_sentence("cannot-have-played", side=name, seconds=f"{seconds!r:.40}"))
+    outcome, preference, comment = ballot.outcome, ballot.preference, ballot.comment
+    no_preference = preference not in ("", *PREFERENCES) or (preference and outcome not in ("a", "b"))
+    faults: tuple[tuple[object, str, dict[str, str]], ...] = (
+        (not isinstance(ballot.id, str) or not _VOTE_ID.fullmatch(ballot.id), "vote-id-form", {}),
+        (outcome not in OUTCOMES, "no-such-outcome", {"value": f"{outcome!r:.40}", "choices": ", ".join(OUTCOMES)}),
+        (no_preference, "no-such-preference", {"value": f"{preference!r:.40}", "choices": " or ".join(PREFERENCES)}),
+        (not isinstance(comment, str) or len(comment) > _LONGEST_COMMENT, "comment-unreadable", {}),
+        *(
+            (
+                not _is_number(seconds) or not 0 <= seconds <= _LONGEST_PLAYING,
+                "cannot-have-played",
+                {"side": name, "seconds": f"{seconds!r:.40}"},
+            )
+            for name, seconds in (("A", ballot.seconds_a), ("B", ballot.seconds_b))
+        ),
+    )
+    for is_there, code, values in faults:
+        if is_there:
+            raise ArenaRefused(INVALID, write_sentence(code, **values))
     return ballot
 
 

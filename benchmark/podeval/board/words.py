@@ -29,10 +29,6 @@ class Words:
         """A dimension such as `speech.quality`, a group of them, the overview or all columns, as a reader says it."""
         return str(self[name]) if name in (OVERVIEW, EVERYTHING) else write_dimension_title(name, self.language)
 
-    def column(self, column: Column) -> str:
-        """Name and direction of a column, with its unit."""
-        return column.header_in(self.language)
-
     def title(self, column: Column) -> str:
         """The name of a column alone."""
         return column.title_in(self.language)

@@ -144,25 +144,19 @@ def find_stimulus(design: Design, item: str, name: str) -> Stimulus:
 
 def list_questions(design: Design, item: DesignItem) -> list[questionnaire.Question]:
     """Return the questions that a page asks about each of its stimuli (for a pair, about both together)."""
-    match design.kind:
-        case "mushra":
-            return [questionnaire.Question("naturalness", "How natural is it?", questionnaire.BANDS)]
-        case "questionnaire":
-            return list(design.questionnaire)
-        case "mos":
-            return [questionnaire.SCALES[name] for name in design.scales]
-        case "rubric":
-            met = [
-                questionnaire.Question(f"criterion_{n}", text, ("no", "yes")) for n, text in enumerate(item.criteria, 1)
-            ]
-            return [*met, questionnaire.Question("rationale", "Why did you judge so?")]
-        case "preference":
-            return [questionnaire.Question("preference", design.aspect or "Which is better?", questionnaire.PREFERENCE)]
-        case "abx":
-            return [questionnaire.Question("abx", "Which of the two is X?", questionnaire.SAME)]
-        case _:
-            choices = ("A", "no difference", "B") if design.ties else ("A", "B")
-            return [questionnaire.Question("preference", design.aspect or "Which is better?", choices)]
+    question, better = questionnaire.Question, design.aspect or "Which is better?"
+    criteria = [question(f"criterion_{n}", text, ("no", "yes")) for n, text in enumerate(item.criteria, 1)]
+    choices = ("A", "no difference", "B") if design.ties else ("A", "B")
+    by_kind = {
+        "mushra": [question("naturalness", "How natural is it?", questionnaire.BANDS)],
+        "questionnaire": list(design.questionnaire),
+        "mos": [questionnaire.SCALES[name] for name in design.scales],
+        "rubric": [*criteria, question("rationale", "Why did you judge so?")],
+        "preference": [question("preference", better, questionnaire.PREFERENCE)],
+        "abx": [question("abx", "Which of the two is X?", questionnaire.SAME)],
+        "text_preference": [question("preference", better, choices)],
+    }
+    return by_kind[design.kind]
 
 
 @dataclass(frozen=True)
