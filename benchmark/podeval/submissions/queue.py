@@ -202,9 +202,8 @@ class Queue:
             attempt = row.attempt + 1
             change_state(session, row.id, "queued", "running", self._clock(), by=worker, attempt=attempt, reason="")
             until = now + timedelta(seconds=self.policy.lease_seconds)
-            lease = Lease(submission=row.id, attempt=attempt, worker=worker)
-            lease.taken_at, lease.beat_at, lease.expires_at = now, now, until
-            session.add(lease)
+            times = {"taken_at": now, "beat_at": now, "expires_at": until}
+            session.add(Lease(submission=row.id, attempt=attempt, worker=worker, **times))
             return Claim(row.id, attempt, worker)
 
         return self.database.write(take)

@@ -117,9 +117,8 @@ def note_step(
     """Write a change of state into the history of a submission."""
     count = select(func.count()).select_from(SubmissionHistory).where(SubmissionHistory.submission == id)
     step = (session.scalar(count) or 0) + 1
-    entry = SubmissionHistory(submission=id, step=step, before=before, after=after, attempt=attempt, made_by=by)
-    entry.reason, entry.at = reason, now
-    session.add(entry)
+    change = {"before": before, "after": after, "attempt": attempt, "made_by": by, "reason": reason, "at": now}
+    session.add(SubmissionHistory(submission=id, step=step, **change))
     session.flush()
 
 
