@@ -45,7 +45,6 @@ from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import CodedSentence
 from podeval.store import operator_settings, pseudonyms
 from podeval.store.database import Database
-from podeval.store.retire_outputs import retire
 from podeval.store.secret import Secret, is_set
 from podeval.store.tables import Battle, Erasure, Flag, Vote
 from podeval.store.vote_counts import count_rated
@@ -280,7 +279,7 @@ class Arena:
     def retire(self, output: str, reason: str) -> None:
         """Retire an output, because the file at its path is not the one that was added; its votes stay."""
         now = self._clock()
-        self.database.write(lambda session: retire(session, [output], reason, now))
+        self.database.write(lambda session: operator_settings.retire(session, [output], reason, now))
         self.changed()
 
     def sweep(self) -> vote_review.VoteReview:

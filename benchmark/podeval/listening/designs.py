@@ -19,7 +19,7 @@ clip, or `questions` of one's own), `rubric` (binary criteria and a rationale a 
 scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (X is one of two: which?). If a
 page has one recording or one pair, `each: all` has every listener rate every one of an item. How long a listener takes
 is estimated; a test that would take longer than `minutes` is refused with the number of items that would fit.
-`headphone_check` and `completion` are described in `podeval.listening.headphones` and `.completion`.
+`headphone_check` and `completion` are described in `podeval.listening.screening`.
 """
 
 import hashlib
@@ -35,8 +35,7 @@ from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
 from podeval.files import resolve_inside
 from podeval.listening import questionnaire
-from podeval.listening.completion import Completion
-from podeval.listening.headphones import PAGE, SECONDS, TRIALS, HeadphoneCheck
+from podeval.listening.screening import PAGE, SECONDS, TRIALS, Completion, HeadphoneCheck
 from podeval.stats.mushra_scores import HIGH, LOW
 from podeval.stats.questionnaire_scores import ABOUT, SPEAKERS
 from podeval.text.yaml_text import describe_place, read_yaml_file

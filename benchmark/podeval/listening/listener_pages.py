@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podeval.errors import BadInput
-from podeval.listening import headphones, questionnaire
+from podeval.listening import questionnaire, screening
 from podeval.listening.designs import Design, DesignItem, Stimulus
 from podeval.stats.mushra_scores import HIGH, LOW
 from podeval.stats.questionnaire_scores import ABOUT, MUSIC, NEUTRAL, SPEAKERS
@@ -70,7 +70,7 @@ def make_pages(design: Design, slot: int, seed: int) -> list[Page]:
     chance = random.Random(f"{design.digest}:{slot}:{seed}")  # noqa: S311 - reproducible by its recorded seed
     pages: list[Page] = []
     if design.headphone_check:
-        pages.append(Page(headphones.PAGE, "", headphones.TRIAL_NAMES))
+        pages.append(Page(screening.PAGE, "", screening.TRIAL_NAMES))
     last = [Page(ABOUT, "", ())] if design.demographics else []
     chosen = choose_items(slot, len(design.items), design.items_heard)
     if design.kind == "abx":

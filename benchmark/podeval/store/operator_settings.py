@@ -4,6 +4,7 @@ A decision is recorded in the transaction that carries it out, so that neither e
 """
 
 import secrets
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from sqlalchemy import JSON, BigInteger, Integer, String, Text, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from podeval.errors import BadInput
-from podeval.store.tables import TableBase
+from podeval.store.tables import ArenaOutput, TableBase
 
 VOTES, SUBMISSIONS = "votes", "submissions"
 FREEZABLE = (VOTES, SUBMISSIONS)
@@ -93,6 +94,14 @@ def note(session: Session, action: str, subject: str, reason: str, by: str, now:
             made_at=now,
         )
     )
+
+
+def retire(session: Session, outputs: Iterable[str], reason: str, now: datetime) -> None:
+    """Exclude outputs of the arena from new battles, by the rules. The session must be a writing one."""
+    for output in session.scalars(select(ArenaOutput).where(ArenaOutput.id.in_(list(outputs)))):
+        if output.active or output.audio:
+            note(session, "output retired", f"{output.system} on {output.item}", reason, "rules", now)
+            output.active, output.audio = False, ""
 
 
 def read_trail(session: Session, *, newest: int = 100) -> list[OperatorAction]:

@@ -22,7 +22,6 @@ from podeval.files import DiskFull, explain_write_errors, lock_folder
 from podeval.hub.retry import HubUnavailable
 from podeval.runs.run_folder import RunFolder, run_folders
 from podeval.sandbox import NoIsolation
-from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.generation import Unusable
 from podeval.submissions.hub_record import Proposals, list_forms
@@ -30,7 +29,7 @@ from podeval.submissions.job_budget import BudgetSpent, TooExpensive
 from podeval.submissions.public_view import note_life
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.rules import MachineFault, OursFailed, SubmissionRefused
-from podeval.submissions.service import OPERATOR, publish
+from podeval.submissions.service import OPERATOR, publish, retire_changed
 from podeval.submissions.spot_check import SPOT_CHECK
 from podeval.submissions.states import KEPT, OPEN, TAKEN_DOWN_IDS
 from podeval.submissions.submission_runs import Heartbeat, SubmissionRuns, Workplace, keep_alive
