@@ -112,8 +112,7 @@ class ArenaSettings:
 
     def needed_seconds(self, length_a: float, length_b: float, protocol: str) -> float:
         """Return the fewest seconds in which what must be heard of both sides can be heard."""
-        seconds = self.asked_seconds(length_a, protocol) + self.asked_seconds(length_b, protocol)
-        return seconds / self.fastest_playback
+        return (self.asked_seconds(length_a, protocol) + self.asked_seconds(length_b, protocol)) / self.fastest_playback
 
 
 FORGED, FOREIGN, REPLAYED, EXPIRED = "forged", "foreign", "replayed", "expired"

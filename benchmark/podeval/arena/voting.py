@@ -140,8 +140,7 @@ def record(
     Raises:
         ArenaRefused: the battle is not this voter's, was judged, has lapsed, or was not fetched or heard.
     """
-    about = {"battle": battle_id, "voter": voter, "now": now}
-    row = session.execute(_BATTLE_AND_TITLES, about).one_or_none()
+    row = session.execute(_BATTLE_AND_TITLES, {"battle": battle_id, "voter": voter, "now": now}).one_or_none()
     if row is None:
         raise ArenaRefused(UNKNOWN, write_sentence("battle-unknown"))
     battle, *titles, judged_before = row
@@ -284,8 +283,7 @@ def _measure_heard(side: str, played: Sequence[Span], length: float, container: 
                 INVALID,
                 write_sentence("stretch-impossible", side=side, length=f"{container:.0f}", stretch=f"{stretch!r:.60}"),
             )
-    spans = [(float(begin), float(end)) for begin, end in played]
-    return count_heard_seconds(spans, length)
+    return count_heard_seconds([(float(begin), float(end)) for begin, end in played], length)
 
 
 def _compute_share(seconds: float, length: float) -> float:

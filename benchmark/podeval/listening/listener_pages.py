@@ -110,8 +110,7 @@ def _make_trials(design: Design, chosen: list[tuple[int, int]], chance: random.R
 def _pages(design: Design, item: DesignItem, number: int, hearing: int, chance: random.Random) -> list[Page]:
     match design.kind:
         case "mushra":
-            anchors = [name for name, anchor in ((HIGH, item.high), (LOW, item.low)) if anchor]
-            stimuli = [*design.systems, *anchors]
+            stimuli = [*design.systems, *(name for name, anchor in ((HIGH, item.high), (LOW, item.low)) if anchor)]
             chance.shuffle(stimuli)
             return [Page(item.id, item.id, tuple(stimuli))]
         case "questionnaire":
@@ -135,8 +134,7 @@ def _pages(design: Design, item: DesignItem, number: int, hearing: int, chance: 
 def find_stimulus(design: Design, item: str, name: str) -> Stimulus:
     """Return the stimulus of a system or an anchor for an item."""
     design_item = design.item(item)
-    anchors = {HIGH: design_item.high, LOW: design_item.low}
-    stimulus = anchors.get(name) or design_item.stimuli.get(name)
+    stimulus = {HIGH: design_item.high, LOW: design_item.low}.get(name) or design_item.stimuli.get(name)
     if stimulus is None:
         raise BadInput(write_sentence("item-has-no", item=item, name=name))
     return stimulus
@@ -213,8 +211,7 @@ def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> li
             if not side:
                 raise BadInput(write_sentence("abx-decision", page=page.id))
             *sides, same = page.stimuli
-            right = sides[side > 0] == same
-            return [PageAnswer(same, "abx", float(right), " | ".join(sides))]
+            return [PageAnswer(same, "abx", float(sides[side > 0] == same), " | ".join(sides))]
         case _:
             _require_exactly(page, answer, ("preference",))
             most = 2 if design.kind == "preference" else 1
@@ -266,8 +263,7 @@ def _read_questionnaire(
                 answers.append(PageAnswer(stimulus, question.name, None, why))
             continue
         # Require the mark, and the reason where the question asks for one.
-        most = len(question.labels) or 50
-        value = _read_number(page, question.name, reply.get("mark"), 1, most, whole=True)
+        value = _read_number(page, question.name, reply.get("mark"), 1, len(question.labels) or 50, whole=True)
         reason = clean_words(reply.get("reason", ""))
         if question.reason and not reason:
             raise BadInput(write_sentence("reason-for-mark", page=page.id, name=question.name, value=f"{value:g}"))

@@ -359,8 +359,7 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
 
 def _met_another(error: DBAPIError) -> bool:
     """Return whether trying again can help."""
-    state = getattr(error.orig, "sqlstate", None)
-    return state in _MET_ANOTHER or "database is locked" in str(error.orig)
+    return getattr(error.orig, "sqlstate", None) in _MET_ANOTHER or "database is locked" in str(error.orig)
 
 
 def _translate(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:

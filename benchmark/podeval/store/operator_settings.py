@@ -127,14 +127,12 @@ def read_closed_dimensions(session: Session) -> frozenset[str]:
 
 def read_votes_goal(session: Session) -> int | None:
     """Return how many counted votes the operator wants on each dimension; None if no goal is set."""
-    votes = _value(session, VOTES_GOAL)
-    return int(votes) if votes else None
+    return int(votes) if (votes := _value(session, VOTES_GOAL)) else None
 
 
 def read_secret_check(session: Session) -> str | None:
     """Return the check value of the service's secret; None if none is stored yet."""
-    value = _value(session, CHECK_VALUE)
-    return str(value) if value else None
+    return str(value) if (value := _value(session, CHECK_VALUE)) else None
 
 
 def set_probe(session: Session, now: datetime) -> None:
@@ -149,8 +147,7 @@ def note_done(session: Session, name: str, now: datetime) -> None:
 
 def read_done(session: Session, name: str) -> datetime | None:
     """Return when something was done last; None if never."""
-    value = _value(session, name)
-    return datetime.fromisoformat(str(value)) if value else None
+    return datetime.fromisoformat(str(value)) if (value := _value(session, name)) else None
 
 
 def measure_drift(session: Session, now: datetime) -> float:
@@ -160,8 +157,7 @@ def measure_drift(session: Session, now: datetime) -> float:
 
 
 def _value(session: Session, name: str) -> Any:
-    row = session.get(OperatorSetting, name)
-    return row.value if row else None
+    return row.value if (row := session.get(OperatorSetting, name)) else None
 
 
 def keep_setting(session: Session, name: str, value: Any, by: str, now: datetime) -> None:

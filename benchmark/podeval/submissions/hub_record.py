@@ -287,8 +287,7 @@ class Proposals:
             if waiting.form == "eval_results":
                 url = eval_results.propose(repo, figures, address)
             else:
-                name = repo.partition("/")[2]
-                url = eval_results.propose_model_index(repo, name, figures, address)
+                url = eval_results.propose_model_index(repo, repo.partition("/")[2], figures, address)
         except HubUnavailable as error:
             self._record(waiting, "waiting", reason=str(error))
         except BadInput as error:

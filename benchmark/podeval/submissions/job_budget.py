@@ -168,8 +168,7 @@ def get_stage(job: "JobInfo") -> str:
 
 
 def _rounds(submission: str, run: str) -> Select[HubJob]:
-    query = select(HubJob).where(HubJob.submission == submission, HubJob.run == run)
-    return query.order_by(HubJob.round)
+    return select(HubJob).where(HubJob.submission == submission, HubJob.run == run).order_by(HubJob.round)
 
 
 def _committed(session: Session) -> float:

@@ -218,8 +218,7 @@ class Queue:
 
         def renew(session: Session) -> None:
             lease, row = self._require_claim(session, claim)
-            since = (now - lease.beat_at).total_seconds()
-            row.worked_seconds += min(max(0.0, since), self.policy.lease_seconds)
+            row.worked_seconds += min(max(0.0, (now - lease.beat_at).total_seconds()), self.policy.lease_seconds)
             lease.beat_at, lease.expires_at = now, now + timedelta(seconds=self.policy.lease_seconds)
             if total is not None:
                 row.items_total = total

@@ -166,8 +166,7 @@ class SubmissionService:
             HubUnavailable: it stays received.
         """
         try:
-            document = Submission.model_validate(row.document)
-            pinned = self.gate.check(document, Path(row.place) if row.place else None)
+            pinned = self.gate.check(Submission.model_validate(row.document), Path(row.place) if row.place else None)
         except SubmissionRefused as refused:
             if self._try_to_move(row.id, "received", "refused", reason=refused.reason, rule=refused.rule):
                 raise
@@ -250,8 +249,7 @@ def withdraw(
     why = (
         write_sentence("withdrawn-by-because", who=by, why=reason) if reason else write_sentence("withdrawn-by", who=by)
     )
-    row = queue.move(id, "published", "withdrawn", by=by, reason=why, also=also)
-    return _take_off_board(queue, [row], board)
+    return _take_off_board(queue, [queue.move(id, "published", "withdrawn", by=by, reason=why, also=also)], board)
 
 
 def settle(queue: Queue, board: Path) -> list[RunFolder]:

@@ -213,8 +213,7 @@ def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy)
     under_way = session.scalar(count.where(SubmissionRow.state.in_(OPEN))) or 0
     of_owner = count.where(SubmissionRow.owner == owner)
     busy = session.scalar(of_owner.where(SubmissionRow.state.in_(OPEN))) or 0
-    day = SubmissionRow.submitted_at.between(now - timedelta(hours=24), now)
-    recent = session.scalar(of_owner.where(day)) or 0
+    recent = session.scalar(of_owner.where(SubmissionRow.submitted_at.between(now - timedelta(hours=24), now))) or 0
     refusals = select_refusals(
         (busy >= policy.open_per_owner, "quota", "too-many-under-way", {"owner": owner, "count": busy}),
         (recent >= policy.day_per_owner, "quota", "too-many-today", {"owner": owner, "count": recent}),

@@ -231,8 +231,7 @@ class Worker(Workplace):
                 # Its last worker was taken for dead, but still holds the folder.
                 self.queue.give_back(claim, write_sentence("folder-in-use"), failed=False, pause=30.0)
                 return
-            runs = SubmissionRuns(row, document, pulse, self).make()
-            self._publish(claim, row, document, runs, pulse)
+            self._publish(claim, row, document, SubmissionRuns(row, document, pulse, self).make(), pulse)
         if self.proposals is not None:
             for waiting in self.proposals.of(claim.id):
                 self.proposals.settle(waiting)
@@ -317,8 +316,7 @@ def _is_over(queue: Queue, folder: Path, now: datetime) -> bool:
     if _is_taken_down(queue, folder):
         return True
     if folder.name.startswith(SPOT_CHECK):
-        used = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
-        return row.state != "published" or used < now - KEPT
+        return row.state != "published" or datetime.fromtimestamp(folder.stat().st_mtime, UTC) < now - KEPT
     ended = row.state in ("published", "refused", "withdrawn")
     return ended or (row.state in ("failed", "cancelled") and row.state_at < now - KEPT)
 
