@@ -303,8 +303,7 @@ def test_the_tally_counts_every_pair_and_names_those_that_never_met() -> None:
     found = tally(battles_of([*GOLDEN, ("w", "x", "a")]))
     x, y = found.systems.index("x"), found.systems.index("y")
     assert found.battles[x, y] == 3
-    assert (found.wins[x, y], found.wins[y, x]) == (1, 1)
-    assert (found.ties + found.both_bad)[x, y] == 1
+    assert found.shares[x, y] == pytest.approx((1 + 0.5) / 3)
     w, z = found.systems.index("w"), found.systems.index("z")
     assert not found.battles[w, y]
     assert not found.battles[w, z]
