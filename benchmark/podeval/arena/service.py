@@ -17,6 +17,17 @@ from sqlalchemy.orm import Session
 from podeval.arena import vote_review, voting
 from podeval.arena.matchmaking import Matchmaker, list_open_dimensions
 from podeval.arena.ratings import build_rating_table, list_public_votes
+from podeval.arena.refusal import (
+    CLOSED,
+    EXPIRED,
+    FOREIGN,
+    FORGED,
+    INVALID,
+    NOTHING_LEFT,
+    REPLAYED,
+    UNKNOWN,
+    ArenaRefused,
+)
 from podeval.arena.served_battles import (
     CACHED,
     CACHED_SECONDS,
@@ -27,19 +38,7 @@ from podeval.arena.served_battles import (
     make_view,
     reopen_battle,
 )
-from podeval.arena.settings import (
-    CLOSED,
-    EXPIRED,
-    FOREIGN,
-    FORGED,
-    INVALID,
-    NOTHING_LEFT,
-    PROTOCOLS,
-    REPLAYED,
-    UNKNOWN,
-    ArenaRefused,
-    ArenaSettings,
-)
+from podeval.arena.settings import PROTOCOLS, ArenaSettings
 from podeval.arena.vote_integrity import judge
 from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import CodedSentence

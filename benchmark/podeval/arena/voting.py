@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.excerpt_choice import Span, compute_played_seconds, count_heard_seconds, read_spans
-from podeval.arena.settings import (
+from podeval.arena.refusal import (
     EXPIRED,
     FOREIGN,
     INVALID,
@@ -22,8 +22,8 @@ from podeval.arena.settings import (
     TOO_SOON,
     UNKNOWN,
     ArenaRefused,
-    ArenaSettings,
 )
+from podeval.arena.settings import ArenaSettings
 from podeval.store.tables import OUTCOMES, PREFERENCES, ArenaOutput, ArenaSystem, Battle, Vote
 from podeval.store.vote_counts import count_votes
 from podeval.texts import write_sentence
