@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from podeval.arena.settings import CLOSED, ArenaRefused
+from podeval.arena.refusal import CLOSED, ArenaRefused
 from podeval.errors import BadInput, CodedSentence, require_known
 
 

@@ -14,7 +14,7 @@ from website import CurrentSite, FromPage, Site, limit
 from pages.api import RowsPage
 from pages.board import attach
 from podeval import arena
-from podeval.arena.settings import FOREIGN, UNKNOWN
+from podeval.arena import refusal
 from podeval.benchmarks.benchmark import Item
 from podeval.board.build import build
 from podeval.errors import BadInput
@@ -63,7 +63,7 @@ def get_row(site: CurrentSite, id: str) -> SubmissionRow:
         return site.services.desk.queue.get(id)
     except BadInput:
         sentence = "there is no such submission; the queue shows all"
-        raise arena.ArenaRefused(UNKNOWN, sentence, code="no-such-submission") from None
+        raise arena.ArenaRefused(refusal.UNKNOWN, sentence, code="no-such-submission") from None
 
 
 def require_owner(request: Request, site: CurrentSite, id: str) -> Person:
@@ -75,7 +75,7 @@ def require_owner(request: Request, site: CurrentSite, id: str) -> Person:
     """
     person = site.require_person(request)
     if not may(person, get_row(site, id)):
-        raise arena.ArenaRefused(FOREIGN, write_sentence("submission-of-another"))
+        raise arena.ArenaRefused(refusal.FOREIGN, write_sentence("submission-of-another"))
     return person
 
 
@@ -156,7 +156,7 @@ def retry(site: CurrentSite, id: str, person: Owner) -> JSONResponse:
     queue = site.services.desk.queue
     row, last = queue.get(id), queue.history(id)[-1]
     if row.state == "cancelled" and last.made_by != row.owner and not person.admin:
-        raise arena.ArenaRefused(FOREIGN, write_sentence("cancelled-by-operator"))
+        raise arena.ArenaRefused(refusal.FOREIGN, write_sentence("cancelled-by-operator"))
     return JSONResponse({"id": id, "state": queue.retry(id, get_submitter(person).name).state})
 
 
@@ -210,7 +210,7 @@ def get_submitter(person: Person) -> Submitter:
     if person.identity == "local":
         return OPERATOR
     if person.name.casefold() in OURS:
-        raise arena.ArenaRefused(FOREIGN, write_sentence("name-is-ours", name=person.name))
+        raise arena.ArenaRefused(refusal.FOREIGN, write_sentence("name-is-ours", name=person.name))
     if not person.identity.startswith("hf:"):
         # Names of another provider are not names on the Hub: nobody proves with them that a repo is theirs.
         return Submitter(f"{person.name} ({person.identity.rpartition(':')[0].partition('://')[2]})")
@@ -231,4 +231,4 @@ def _spoken(desk: SubmissionService, benchmark: str, split: str) -> tuple[RunEnt
     for entry, items in list_spoken(desk.gate.data):
         if (entry.benchmark, entry.split) == (benchmark, split):
             return entry, items
-    raise arena.ArenaRefused(UNKNOWN, write_sentence("no-such-scripts"))
+    raise arena.ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-scripts"))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event, select
 
-from podeval.arena.settings import ArenaRefused
+from podeval.arena.refusal import ArenaRefused
 from podeval.store.tables import ArenaOutput
 from tests.fakes.databases import ON_SQLITE, Make
 

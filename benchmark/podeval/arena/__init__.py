@@ -4,9 +4,10 @@
 reason for a refusal.
 """
 
+from podeval.arena.refusal import ArenaRefused
 from podeval.arena.served_battles import Audio, BattleSide, BattleView
 from podeval.arena.service import Arena
-from podeval.arena.settings import ArenaRefused, ArenaSettings
+from podeval.arena.settings import ArenaSettings
 from podeval.arena.voting import Acknowledgement, Ballot
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "public_log",
     "ranking",
     "ratings",
+    "refusal",
     "service",
     "settings",
     "vote_objects",

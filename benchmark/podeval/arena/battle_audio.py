@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from podeval.arena.refusal import UNKNOWN, ArenaRefused
 from podeval.arena.served_battles import Audio
 from podeval.arena.service import Arena
-from podeval.arena.settings import UNKNOWN, ArenaRefused
 from podeval.errors import PodevalError
 from podeval.recording.playback import Changed, Playback, Stretch, match_gains
 from podeval.texts import write_sentence

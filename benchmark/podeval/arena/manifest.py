@@ -23,7 +23,7 @@ from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, CannotScore
 from podeval.runs.run_folder import Output, RunPlan, run_folders
 from podeval.store.database import Database
-from podeval.store.retire_outputs import retire
+from podeval.store.operator_settings import retire
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle
 from podeval.text.yaml_text import describe_place, read_yaml_file
 

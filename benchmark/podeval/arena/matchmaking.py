@@ -23,7 +23,8 @@ from podeval.arena.pairing import (
     choose_next_meeting,
     pick_dimension,
 )
-from podeval.arena.settings import EXCERPTS, NOTHING_LEFT, NOTHING_YET, PROTOCOLS, ArenaRefused, ArenaSettings
+from podeval.arena.refusal import NOTHING_LEFT, NOTHING_YET, ArenaRefused
+from podeval.arena.settings import EXCERPTS, PROTOCOLS, ArenaSettings
 from podeval.errors import PodevalError
 from podeval.stats.battles import rate_quickly
 from podeval.stats.bradley_terry import NEEDED

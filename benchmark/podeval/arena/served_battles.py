@@ -15,7 +15,8 @@ from sqlalchemy import Row, Select, Table, bindparam, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.excerpt_choice import compute_played_seconds, read_spans, round_up_seconds, time_open
-from podeval.arena.settings import EXCERPTS, EXPIRED, FORGED, TOO_MANY, UNKNOWN, ArenaRefused, ArenaSettings
+from podeval.arena.refusal import EXPIRED, FORGED, TOO_MANY, UNKNOWN, ArenaRefused
+from podeval.arena.settings import EXCERPTS, ArenaSettings
 from podeval.store.database import Database
 from podeval.store.secret import Secret
 from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, Battle, Erasure, Vote

@@ -17,6 +17,17 @@ from sqlalchemy.orm import Session
 from podeval.arena import vote_review, voting
 from podeval.arena.matchmaking import Matchmaker, list_open_dimensions
 from podeval.arena.ratings import build_rating_table, list_public_votes
+from podeval.arena.refusal import (
+    CLOSED,
+    EXPIRED,
+    FOREIGN,
+    FORGED,
+    INVALID,
+    NOTHING_LEFT,
+    REPLAYED,
+    UNKNOWN,
+    ArenaRefused,
+)
 from podeval.arena.served_battles import (
     CACHED,
     CACHED_SECONDS,
@@ -27,25 +38,12 @@ from podeval.arena.served_battles import (
     make_view,
     reopen_battle,
 )
-from podeval.arena.settings import (
-    CLOSED,
-    EXPIRED,
-    FOREIGN,
-    FORGED,
-    INVALID,
-    NOTHING_LEFT,
-    PROTOCOLS,
-    REPLAYED,
-    UNKNOWN,
-    ArenaRefused,
-    ArenaSettings,
-)
+from podeval.arena.settings import PROTOCOLS, ArenaSettings
 from podeval.arena.vote_integrity import judge
 from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import CodedSentence
 from podeval.store import operator_settings, pseudonyms
 from podeval.store.database import Database
-from podeval.store.retire_outputs import retire
 from podeval.store.secret import Secret, is_set
 from podeval.store.tables import Battle, Erasure, Flag, Vote
 from podeval.store.vote_counts import count_rated
@@ -281,7 +279,7 @@ class Arena:
     def retire(self, output: str, reason: str) -> None:
         """Retire an output, because the file at its path is not the one that was added; its votes stay."""
         now = self._clock()
-        self.database.write(lambda session: retire(session, [output], reason, now))
+        self.database.write(lambda session: operator_settings.retire(session, [output], reason, now))
         self.changed()
 
     def sweep(self) -> vote_review.VoteReview:

@@ -1,8 +1,8 @@
-"""The settings of an arena: its protocols, its questions to voters, the thresholds of integrity, and its refusals."""
+"""The settings of an arena: its protocols, the questions to voters, and the thresholds of the rules of integrity."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 from podeval.arena.pairing import Rule
 from podeval.errors import BadInput
@@ -112,22 +112,4 @@ class ArenaSettings:
 
     def needed_seconds(self, length_a: float, length_b: float, protocol: str) -> float:
         """Return the shortest time in seconds in which the required parts of both sides can be heard."""
-        seconds = self.asked_seconds(length_a, protocol) + self.asked_seconds(length_b, protocol)
-        return seconds / self.fastest_playback
-
-
-FORGED, FOREIGN, REPLAYED, EXPIRED = "forged", "foreign", "replayed", "expired"
-UNKNOWN, INVALID, NOT_HEARD, TOO_SOON = "unknown", "invalid", "not heard", "too soon"
-NOT_FETCHED = "not fetched"
-NO_COMMENT, TOO_MANY, CLOSED = "no comment", "too many", "closed"
-NOTHING_LEFT, NOTHING_YET = "nothing left", "nothing yet"
-
-
-class ArenaRefused(BadInput):
-    """Nothing was recorded; the message says why, and `reason` gives one word for pages."""
-
-    def __init__(
-        self, reason: str, message: str, *, code: str = "", parameters: Mapping[str, Any] | None = None
-    ) -> None:
-        super().__init__(message, code=code, parameters=parameters)
-        self.reason = reason
+        return (self.asked_seconds(length_a, protocol) + self.asked_seconds(length_b, protocol)) / self.fastest_playback

@@ -112,8 +112,7 @@ def _find_same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
     with_origin = votes[votes["origin"] != ""]
     day = (with_origin["at"] // 86400).astype("int64")
     voters = with_origin.groupby([with_origin["origin"], day])["voter"].transform("nunique")
-    many = voters[voters > limits.origin_voters]
-    return _format_details("{} voters from one place in a day", many)
+    return _format_details("{} voters from one place in a day", voters[voters > limits.origin_voters])
 
 
 def _find_repeated_comments(votes: Votes, limits: IntegrityLimits) -> Seen:
@@ -348,8 +347,7 @@ def _points(signals: pd.DataFrame) -> pd.Series:
 
 def _of_voters(votes: Votes, details: dict[str, str]) -> Seen:
     """Spread sentences about voters to each of their votes."""
-    theirs = votes["voter"].isin(list(details))
-    return votes.loc[theirs, "voter"].map(details)
+    return votes.loc[votes["voter"].isin(list(details)), "voter"].map(details)
 
 
 def _format_details(template: str, *columns: pd.Series) -> Seen:

@@ -65,8 +65,7 @@ class VoteObjects:
         decided = select(Flag.id).where(Flag.vote.in_(list(voters)))
         for record in read_standing_records(session, session.scalars(decided)):
             if record.by == "a person":
-                folder = self._of(voters[record.vote])
-                self._once(folder / f"standing-{record.id}.json", json.loads(to_line(record)))
+                self._once(self._of(voters[record.vote]) / f"standing-{record.id}.json", json.loads(to_line(record)))
 
     def erase(self, pseudonym: str, at: datetime) -> None:
         """Delete a voter's contributions and record the erasure, so that no log restores them."""

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.excerpt_choice import Span, compute_played_seconds, count_heard_seconds, read_spans
-from podeval.arena.settings import (
+from podeval.arena.refusal import (
     EXPIRED,
     FOREIGN,
     INVALID,
@@ -22,8 +22,8 @@ from podeval.arena.settings import (
     TOO_SOON,
     UNKNOWN,
     ArenaRefused,
-    ArenaSettings,
 )
+from podeval.arena.settings import ArenaSettings
 from podeval.store.tables import OUTCOMES, PREFERENCES, ArenaOutput, ArenaSystem, Battle, Vote
 from podeval.store.vote_counts import count_votes
 from podeval.texts import write_sentence
@@ -85,23 +85,25 @@ def validate_ballot(ballot: Ballot) -> Ballot:
     Raises:
         ArenaRefused: a value is impossible; the message names it.
     """
-    if not isinstance(ballot.id, str) or not _VOTE_ID.fullmatch(ballot.id):
-        raise ArenaRefused(INVALID, write_sentence("vote-id-form"))
-    if ballot.outcome not in OUTCOMES:
-        raise ArenaRefused(
-            INVALID,
-            write_sentence("no-such-outcome", value=f"{ballot.outcome!r:.40}", choices=", ".join(OUTCOMES)),
-        )
-    if ballot.preference not in ("", *PREFERENCES) or (ballot.preference and ballot.outcome not in ("a", "b")):
-        raise ArenaRefused(
-            INVALID,
-            write_sentence("no-such-preference", value=f"{ballot.preference!r:.40}", choices=" or ".join(PREFERENCES)),
-        )
-    if not isinstance(ballot.comment, str) or len(ballot.comment) > _LONGEST_COMMENT:
-        raise ArenaRefused(INVALID, write_sentence("comment-unreadable"))
-    for name, seconds in (("A", ballot.seconds_a), ("B", ballot.seconds_b)):
-        if not _is_number(seconds) or not 0 <= seconds <= _LONGEST_PLAYING:
-            raise ArenaRefused(INVALID, write_sentence("cannot-have-played", side=name, seconds=f"{seconds!r:.40}"))
+    outcome, preference, comment = ballot.outcome, ballot.preference, ballot.comment
+    no_preference = preference not in ("", *PREFERENCES) or (preference and outcome not in ("a", "b"))
+    faults: tuple[tuple[object, str, dict[str, str]], ...] = (
+        (not isinstance(ballot.id, str) or not _VOTE_ID.fullmatch(ballot.id), "vote-id-form", {}),
+        (outcome not in OUTCOMES, "no-such-outcome", {"value": f"{outcome!r:.40}", "choices": ", ".join(OUTCOMES)}),
+        (no_preference, "no-such-preference", {"value": f"{preference!r:.40}", "choices": " or ".join(PREFERENCES)}),
+        (not isinstance(comment, str) or len(comment) > _LONGEST_COMMENT, "comment-unreadable", {}),
+        *(
+            (
+                not _is_number(seconds) or not 0 <= seconds <= _LONGEST_PLAYING,
+                "cannot-have-played",
+                {"side": name, "seconds": f"{seconds!r:.40}"},
+            )
+            for name, seconds in (("A", ballot.seconds_a), ("B", ballot.seconds_b))
+        ),
+    )
+    for is_there, code, values in faults:
+        if is_there:
+            raise ArenaRefused(INVALID, write_sentence(code, **values))
     return ballot
 
 
@@ -139,8 +141,7 @@ def record(
     Raises:
         ArenaRefused: the battle is not this voter's, was judged, has expired, or was not fetched or heard.
     """
-    about = {"battle": battle_id, "voter": voter, "now": now}
-    row = session.execute(_BATTLE_AND_TITLES, about).one_or_none()
+    row = session.execute(_BATTLE_AND_TITLES, {"battle": battle_id, "voter": voter, "now": now}).one_or_none()
     if row is None:
         raise ArenaRefused(UNKNOWN, write_sentence("battle-unknown"))
     battle, *titles, judged_before = row
@@ -284,8 +285,7 @@ def _measure_heard(side: str, played: Sequence[Span], length: float, container: 
                 INVALID,
                 write_sentence("stretch-impossible", side=side, length=f"{container:.0f}", stretch=f"{stretch!r:.60}"),
             )
-    spans = [(float(begin), float(end)) for begin, end in played]
-    return count_heard_seconds(spans, length)
+    return count_heard_seconds([(float(begin), float(end)) for begin, end in played], length)
 
 
 def _compute_share(seconds: float, length: float) -> float:

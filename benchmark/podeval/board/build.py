@@ -114,8 +114,7 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
     for run in runs:
         plan, checked = run.summary.plan, run.folder.spot_check()
         for row in run.summary.metrics:
-            metric = run.metrics[row.metric]
-            name_on_board, dimension = place_on_board(metric, run.benchmark.group_of(plan.track))
+            name_on_board, dimension = place_on_board(run.metrics[row.metric], run.benchmark.group_of(plan.track))
             for name, value in row.keys.items():
                 standing = standings[run.comparison_key(row.protocol, row.slice), name, plan.system]
                 yield BoardRow(

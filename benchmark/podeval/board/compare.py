@@ -110,8 +110,7 @@ class SystemComparison:
     @property
     def headlines(self) -> tuple[Column, ...]:
         """Return one column for each dimension, from those with values by item for both."""
-        shared = [pair.column for pair in self.pairs if pair.beside is not None]
-        return tuple(choose_headlines(shared))
+        return tuple(choose_headlines([pair.column for pair in self.pairs if pair.beside is not None]))
 
     def item(self, id: str) -> Shared | None:
         """Return the item with that id; None if there is none."""
@@ -188,8 +187,7 @@ def _protocols(rows: pd.DataFrame, a: str) -> dict[str, str]:
     both = mine & theirs
     keys = list(zip(rows["metric"].astype(str), rows["protocol"].astype(str), strict=True))
     shared = {metric for metric, _ in both}
-    kept = rows[[key in both or key[0] not in shared for key in keys]]
-    return choose_protocols(kept)
+    return choose_protocols(rows[[key in both or key[0] not in shared for key in keys]])
 
 
 def _pairs(

@@ -64,8 +64,7 @@ def make_tidy(settled: ResolvedView) -> pd.DataFrame:
     correction (`column` or `view`), and the largest expected number of columns of the view with a false place.
     """
     ids = {c.id for c in settled.columns}
-    kept = set(settled.keys)
-    rows = settled.sheet.frame(kept.__contains__)
+    rows = settled.sheet.frame(set(settled.keys).__contains__)
     rows = rows[(rows["metric"] + "." + rows["key"]).isin(ids)].reset_index(drop=True)
     facts = [settled.facts.get(system, Facts()) for system in rows["system"]]
     return rows.assign(

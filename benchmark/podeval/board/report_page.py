@@ -206,8 +206,7 @@ def _count(chapter: Chapter, texts: Texts) -> list[Part]:
 def _name_verdicts(chapter: Chapter, texts: Texts) -> list[Part]:
     """Name the dimensions in which the system is surely better or worse than the others and than people."""
     lines = []
-    others = "other" if chapter.others == 1 else "median"
-    for reference, name in (("to_median", others), ("to_person", "people")):
+    for reference, name in (("to_median", "other" if chapter.others == 1 else "median"), ("to_person", "people")):
         for word in ("better", "worse"):
             figures = [
                 figure

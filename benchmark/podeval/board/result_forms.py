@@ -289,8 +289,7 @@ def _read_tables(runs: Path) -> dict[str, pd.DataFrame]:
 
 
 def _protocol_rows(results: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    contents = dict(zip(results["protocol"], results["protocol_json"], strict=True))
-    for protocol, content in sorted(contents.items()):
+    for protocol, content in sorted(dict(zip(results["protocol"], results["protocol_json"], strict=True)).items()):
         facts = json.loads(content)
         yield {
             "id": protocol,

@@ -125,11 +125,6 @@ class Sheet:
         self.kept, self.recent, self.corrected = MadeOnce(), MadeOnce(RECENT), MadeOnce(CORRECTED)
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """Ids of the columns that have rows."""
-        return tuple(self._by_column)
-
-    @property
     def keys(self) -> list[Key]:
         """The rows in the order of the source table; reported rows in the order of the paper."""
         pairs = self._numbers[["system", "provenance"]].drop_duplicates().itertuples(index=False, name=None)

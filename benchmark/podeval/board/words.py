@@ -29,10 +29,6 @@ class Words:
         """A dimension such as `speech.quality`, a group of them, the overview or all columns, in a reader's words."""
         return str(self[name]) if name in (OVERVIEW, EVERYTHING) else write_dimension_title(name, self.language)
 
-    def column(self, column: Column) -> str:
-        """Name and direction of a column, with its unit."""
-        return column.header_in(self.language)
-
     def title(self, column: Column) -> str:
         """Only the name of a column."""
         return column.title_in(self.language)

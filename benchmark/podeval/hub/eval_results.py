@@ -174,8 +174,7 @@ def merge_index(index: Any, added: list[dict[str, Any]]) -> list[dict[str, Any]]
     mine = next((entry for entry in entries if entry.get("name") == ours["name"]), None)
     if mine is None:
         return [*entries, ours]
-    kept = [result for result in mine.get("results") or () if not _is_ours(result)]
-    mine["results"] = [*kept, *ours["results"]]
+    mine["results"] = [each for each in mine.get("results") or () if not _is_ours(each)] + ours["results"]
     return entries
 
 

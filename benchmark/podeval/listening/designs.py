@@ -19,7 +19,7 @@ per clip, or your own `questions`), `rubric` (binary criteria and a rationale pe
 scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (X is one of two: which?). If a
 page has one recording or one pair, with `each: all` every listener rates all of an item. The time of a listener is
 estimated; a test that exceeds `minutes` is refused with the number of items that would fit. `headphone_check` and
-`completion` are described in `podeval.listening.headphones` and `.completion`.
+`completion` are described in `podeval.listening.screening`.
 """
 
 import hashlib
@@ -35,8 +35,7 @@ from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
 from podeval.files import resolve_inside
 from podeval.listening import questionnaire
-from podeval.listening.completion import Completion
-from podeval.listening.headphones import PAGE, SECONDS, TRIALS, HeadphoneCheck
+from podeval.listening.screening import PAGE, SECONDS, TRIALS, Completion, HeadphoneCheck
 from podeval.stats.mushra_scores import HIGH, LOW
 from podeval.stats.questionnaire_scores import ABOUT, SPEAKERS
 from podeval.text.yaml_text import describe_place, read_yaml_file
@@ -306,23 +305,18 @@ class Design(FactSheet):
     def _page_seconds(self, item: DesignItem) -> float:
         durations = sorted((stimulus.duration for stimulus in item.stimuli.values()), reverse=True)
         whole = len(item.prompt.split()) / _WORDS_A_SECOND + (item.prompt_audio.duration if item.prompt_audio else 0)
-        match self.kind:
-            case "mushra":
-                hidden = [anchor.duration for anchor in (item.high, item.low) if anchor]
-                both = [*durations, *hidden]
-                reference = item.reference.duration if item.reference else 0.0
-                return _PAGE_SECONDS + whole + reference + sum(both) + _MARK_SECONDS * len(both)
-            case "questionnaire":
-                questions = _MARK_SECONDS + _MARK_AND_REASON_SECONDS * sum(q.reason for q in self.questionnaire)
-                return sum(_PAGE_SECONDS + whole + duration + questions for duration in durations)
-            case "rubric":
-                return whole + durations[0] + _CRITERION_SECONDS * len(item.criteria) + _RATIONALE_SECONDS
-            case "mos":
-                return _PAGE_SECONDS + whole + durations[0] + _MARK_SECONDS * len(self.scales)
-            case "abx":
-                return self.trials * (_PAGE_SECONDS + whole + 3 * durations[0] + _MARK_SECONDS)
-            case _:
-                return _PAGE_SECONDS + whole + sum(durations[:2]) + _MARK_SECONDS
+        page = _PAGE_SECONDS + whole
+        marked = [*durations, *(anchor.duration for anchor in (item.high, item.low) if anchor)]
+        reference = item.reference.duration if item.reference else 0.0
+        questions = _MARK_SECONDS + _MARK_AND_REASON_SECONDS * sum(q.reason for q in self.questionnaire)
+        by_kind = {
+            "mushra": page + reference + sum(marked) + _MARK_SECONDS * len(marked),
+            "questionnaire": sum(page + duration + questions for duration in durations),
+            "rubric": whole + durations[0] + _CRITERION_SECONDS * len(item.criteria) + _RATIONALE_SECONDS,
+            "mos": page + durations[0] + _MARK_SECONDS * len(self.scales),
+            "abx": self.trials * (page + 3 * durations[0] + _MARK_SECONDS),
+        }
+        return by_kind.get(self.kind, page + sum(durations[:2]) + _MARK_SECONDS)
 
     @property
     def recordings(self) -> list[str]:

@@ -12,8 +12,8 @@ from scipy import optimize, stats
 from podeval.errors import BadInput
 from podeval.listening import session_results
 from podeval.listening.designs import PAIRED, Design
-from podeval.listening.headphones import NEEDED, TRIALS
 from podeval.listening.questionnaire import describe_scales
+from podeval.listening.screening import NEEDED, TRIALS
 from podeval.plots.charts import BoxRow, draw_boxes
 from podeval.plots.svg import WIDTH, Frame
 from podeval.stats.intervals import Interval, mean_ci

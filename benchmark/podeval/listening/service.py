@@ -14,7 +14,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
-from podeval.listening import headphones
+from podeval.listening import screening
 from podeval.listening.designs import Design
 from podeval.listening.listener_pages import (
     find_attention_failures,
@@ -217,7 +217,7 @@ class Listening:
         with self.database.reading() as session:
             row = get_session(session, session_id)
             design, page, count = get_design(session, row.test), get_page(row, number), len(row.pages)
-        if page.id == headphones.PAGE and design.headphone_check:
+        if page.id == screening.PAGE and design.headphone_check:
             return show_check(page, number, count, design.headphone_check.kind)
         if page.id == ABOUT:
             return show_demographics(design, page, number, count)
@@ -287,7 +287,7 @@ class Listening:
                 raise BadInput(write_sentence("session-finished"))
             design, page = get_design(session, row.test), get_page(row, number)
             row.seen_at = now
-            if page.id == headphones.PAGE and design.headphone_check:
+            if page.id == screening.PAGE and design.headphone_check:
                 record_check(session, row, design.headphone_check, answer, now)
                 session.flush()
                 return read_progress(session, row, design)

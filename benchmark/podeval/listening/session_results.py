@@ -9,9 +9,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
-from podeval.listening.completion import Completion
 from podeval.listening.designs import PAIRED, Design, read_design
-from podeval.listening.headphones import count_right
+from podeval.listening.screening import Completion, count_right
 from podeval.stats.mushra_scores import Mark
 from podeval.stats.questionnaire_scores import ABOUT, ClipFacts, QuestionnaireAnswer
 from podeval.store.database import Database

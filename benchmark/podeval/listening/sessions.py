@@ -13,8 +13,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
-from podeval.listening import headphones
-from podeval.listening.completion import Completion
+from podeval.listening import screening
 from podeval.listening.designs import Design
 from podeval.listening.listener_pages import Page, find_stimulus
 from podeval.listening.session_results import ATTENTION, HEADPHONES
@@ -92,7 +91,7 @@ def find_source(design: Design, row: ListeningSession, page: Page, letter: str) 
     Raises:
         BadInput: there is no such sound, or it is a text.
     """
-    if page.id == headphones.PAGE and design.headphone_check:
+    if page.id == screening.PAGE and design.headphone_check:
         trial = page.stimuli.index(page.stimulus(letter))
         return StimulusSource(None, check=(design.headphone_check.kind, row.seed, trial), blind=True)
     item = design.item(page.item)
@@ -112,10 +111,10 @@ def find_longest(design: Design, page: Page) -> float:
 
 def show_check(page: Page, number: int, of: int, kind: str) -> Shown:
     """Return the page of the headphone check."""
-    stimuli = {letter: {"audio": letter, "seconds": headphones.SECONDS} for letter in page.letters}
+    stimuli = {letter: {"audio": letter, "seconds": screening.SECONDS} for letter in page.letters}
     asked_trials = tuple({"name": name, "text": name} for name in page.stimuli)
     return Shown(
-        kind=headphones.PAGE,
+        kind=screening.PAGE,
         number=number,
         of=of,
         page=page.id,
@@ -161,7 +160,7 @@ def read_answered_page(session: Session, row: ListeningSession, page: Page, kind
     shares = {letter[r.stimulus]: r.heard for r in ratings if r.heard is not None}
     # Restore the form in which the page sent the answer.
     answer: dict[str, Any]
-    kind = {headphones.PAGE: headphones.PAGE, ABOUT: "questionnaire"}.get(page.id, kind)
+    kind = {screening.PAGE: screening.PAGE, ABOUT: "questionnaire"}.get(page.id, kind)
     match kind:
         case "mushra":
             answer = {letter[r.stimulus]: r.value for r in ratings}
@@ -173,7 +172,7 @@ def read_answered_page(session: Session, row: ListeningSession, page: Page, kind
             }
         case "rubric":
             answer = {r.scale: r.value for r in ratings} | {"rationale": reasons.get("rationale", "")}
-        case headphones.PAGE:
+        case screening.PAGE:
             answer = {r.stimulus: r.value for r in ratings}
         case "abx":
             right_side = 1 if page.stimuli[1] == page.stimuli[2] else -1
@@ -218,7 +217,7 @@ def read_progress(session: Session, row: ListeningSession, design: Design) -> Se
     numbers = tuple(number for number, page in enumerate(row.pages) if page["id"] in saved)
     if row.completion_code is None:
         return SessionProgress(row.id, len(row.pages), numbers, None)
-    completion = design.completion or Completion()
+    completion = design.completion or screening.Completion()
     code = completion.code_for(row.completion_code, screened_out=len(numbers) < len(row.pages))
     return SessionProgress(row.id, len(row.pages), numbers, code, completion.address_for(code), completion.seconds)
 
@@ -230,21 +229,21 @@ def end_session(row: ListeningSession, now: datetime) -> None:
 
 
 def record_check(
-    session: Session, row: ListeningSession, check: headphones.HeadphoneCheck, answer: Mapping[str, Any], now: datetime
+    session: Session, row: ListeningSession, check: screening.HeadphoneCheck, answer: Mapping[str, Any], now: datetime
 ) -> None:
     """Record the answers to the headphone check, and the effect of failing it; the first answers count.
 
     Raises:
         BadInput: they are not answers to the check.
     """
-    answers = headphones.read_answer(answer)
-    if session.scalar(select(ListeningRating.number).filter_by(session=row.id, page=headphones.PAGE).limit(1)):
+    answers = screening.read_answer(answer)
+    if session.scalar(select(ListeningRating.number).filter_by(session=row.id, page=screening.PAGE).limit(1)):
         return
-    for name, value in zip(headphones.TRIAL_NAMES, answers, strict=True):
+    for name, value in zip(screening.TRIAL_NAMES, answers, strict=True):
         session.add(
             ListeningRating(
                 session=row.id,
-                page=headphones.PAGE,
+                page=screening.PAGE,
                 item="",
                 stimulus=name,
                 scale=HEADPHONES,
@@ -252,10 +251,10 @@ def record_check(
                 saved_at=now,
             )
         )
-    right = headphones.count_right(dict(zip(headphones.TRIAL_NAMES, answers, strict=True)), row.seed)
-    if right >= headphones.NEEDED:
+    right = screening.count_right(dict(zip(screening.TRIAL_NAMES, answers, strict=True)), row.seed)
+    if right >= screening.NEEDED:
         return
-    failure = f"headphone check: {right} of {headphones.TRIALS} right, {headphones.NEEDED} are needed"
+    failure = f"headphone check: {right} of {screening.TRIALS} right, {screening.NEEDED} are needed"
     if check.failed != "flag":
         row.standing, row.standing_reason, row.standing_by = "excluded", failure, "rules"
     if check.failed == "end":

@@ -12,7 +12,7 @@ import numpy as np
 from podeval.audio.decode import hash_file
 from podeval.errors import BadInput, PodevalError
 from podeval.files import write_whole
-from podeval.listening.headphones import synthesise
+from podeval.listening.screening import synthesise
 from podeval.listening.service import Listening
 from podeval.recording.playback import RATE, Playback, Stretch
 

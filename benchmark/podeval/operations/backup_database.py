@@ -75,8 +75,7 @@ def copy_rows(source: Connection, target: Database) -> None:
             # What refers to a row of its own table comes after those that do not.
             refers_to_itself = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
             query = select(table).order_by(*refers_to_itself, *table.primary_key)
-            rows = source.execute(query, execution_options={"yield_per": _ROWS})
-            for part in rows.mappings().partitions():
+            for part in source.execute(query, execution_options={"yield_per": _ROWS}).mappings().partitions():
                 written.execute(insert(table), [dict(row) for row in part])
             # A server's numbers go on after the highest; without a sequence or a number, `setval` does nothing.
             number = table.autoincrement_column

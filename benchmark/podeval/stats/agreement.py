@@ -288,8 +288,7 @@ def _resample_clusters(
         return math.nan if constant else function(one, two)
 
     if count <= MOST_LEFT_OUT:
-        without = np.array([correlate(codes != code) for code in range(count)])
-        return _jackknife_correlation(function(a, b), without)
+        return _jackknife_correlation(function(a, b), np.array([correlate(codes != code) for code in range(count)]))
     # The correlation in each draw of clusters.
     members = [np.flatnonzero(codes == code) for code in range(count)]
     draws = np.random.default_rng(0).integers(0, count, size=(ROUNDS, count))

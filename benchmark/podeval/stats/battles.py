@@ -148,8 +148,7 @@ class Tally:
     @property
     def shares(self) -> NDArray[np.float64]:
         """Win rate of i against j, with a tie counting half; NaN if they never met."""
-        met = self.battles
-        won = self.wins + (self.ties + self.both_bad) / 2
+        met, won = self.battles, self.wins + (self.ties + self.both_bad) / 2
         shares: NDArray[np.float64] = np.divide(won, met, out=np.full(met.shape, np.nan), where=met > 0)
         return shares
 

@@ -71,8 +71,7 @@ def position_bias(first_wins: int, n: int) -> Bias:
         BadInput: there are more wins than battles.
     """
     share = wilson(first_wins, n)
-    p = float(stats.binomtest(first_wins, n, 0.5).pvalue) if n else None
-    return Bias(share, _difference(share), p)
+    return Bias(share, _difference(share), float(stats.binomtest(first_wins, n, 0.5).pvalue) if n else None)
 
 
 def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = None, seed: int = 0) -> Bias:

@@ -362,29 +362,27 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
 
 def _met_another(error: DBAPIError) -> bool:
     """Return whether trying again can help."""
-    state = getattr(error.orig, "sqlstate", None)
-    return state in _MET_ANOTHER or "database is locked" in str(error.orig)
+    return getattr(error.orig, "sqlstate", None) in _MET_ANOTHER or "database is locked" in str(error.orig)
 
 
 def _translate(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
     """Turn an error that the operator can fix into a sentence; return any other unchanged."""
     if isinstance(error, NoConnectionLeft):
         return StoreUnusable(f"the database {name} does not answer (all connections wait for it); try again")
-    message = _first_line(error)
-    if "disk" in message and "full" in message:
-        return StoreUnusable(f"the disk of {name} is full; nothing was recorded, free some space")
-    if "readonly" in message:
-        return StoreUnusable(f"{name} could not be written when this began; nothing was recorded, start again")
-    if "malformed" in message or "not a database" in message or "corrupt" in message:
-        return StoreUnusable(
-            f"the database {name} is damaged ({message}); stop the site, restore the last backup with "
-            "`podeval restore`, then read back the public log"
-        )
-    if getattr(error.orig, "sqlstate", None) == _NO_TABLE:
-        return StoreUnusable(f"the tables of the database {name} are gone; restore a backup with `podeval restore`")
-    if isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated:
-        return StoreUnusable(f"the database {name} does not answer ({message}); nothing was recorded, try again")
-    return error
+    message, start = _first_line(error), f"the database {name}"
+    is_gone = getattr(error.orig, "sqlstate", None) == _NO_TABLE
+    is_damaged = any(word in message for word in ("malformed", "not a database", "corrupt"))
+    is_silent = isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated
+    restore = "stop the site, restore the last backup with `podeval restore`, then read back the public log"
+    sentences = (
+        ("disk" in message and "full" in message, f"the disk of {name} is full; nothing was recorded, free some space"),
+        ("readonly" in message, f"{name} could not be written when this began; nothing was recorded, start again"),
+        (is_damaged, f"{start} is damaged ({message}); {restore}"),
+        (is_gone, f"the tables of {start} are gone; restore a backup with `podeval restore`"),
+        (is_silent, f"{start} does not answer ({message}); nothing was recorded, try again"),
+    )
+    sentence = next((sentence for applies, sentence in sentences if applies), "")
+    return StoreUnusable(sentence) if sentence else error
 
 
 def _first_line(error: DBAPIError) -> str:

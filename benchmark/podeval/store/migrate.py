@@ -87,8 +87,7 @@ def build_configuration(connection: Connection | None = None) -> "Config":
 
 
 def _refuse_newer(revision: str | None, name: str) -> None:
-    revisions = {script.revision for script in _scripts().walk_revisions()}
-    if revision is not None and revision not in revisions:
+    if revision is not None and revision not in {script.revision for script in _scripts().walk_revisions()}:
         raise StoreUnusable(f"the tables of {name} were made by a newer podeval (version {revision}); upgrade podeval")
 
 

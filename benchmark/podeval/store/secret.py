@@ -215,8 +215,7 @@ def explain_loss(session: Session, database: Database, kept: bytes | None) -> st
     """
     if not (people := _count_people(session)):
         return ""
-    check = operator_settings.read_secret_check(session)
-    if kept is not None and check in (None, Secret(kept).mark(_CHECK)):
+    if kept is not None and operator_settings.read_secret_check(session) in (None, Secret(kept).mark(_CHECK)):
         return ""
     location = f"the file {_beside(database.url)}" if database.is_sqlite else f"{VARIABLE} or {FILE_VARIABLE}"
     how = "not there" if kept is None else "not the one that is there"

@@ -370,8 +370,7 @@ class HubRounds:
         """Return the results of a round for some items; nothing is fetched yet."""
         bucket = BucketFolder(self.hub.jobs.bucket, self._results_folder(row), api=self.hub.jobs.client)
         out = self.work / f"job-{row.round}" / "out"
-        outstanding = {item.id: item for item in items}
-        return FetchedResults(bucket, outstanding, out, self.making.limits.output_bytes)
+        return FetchedResults(bucket, {item.id: item for item in items}, out, self.making.limits.output_bytes)
 
 
 def _describe_end(job: JobInfo, end: Mapping[str, Any]) -> ExitInfo:

@@ -32,7 +32,7 @@ from podeval.runs.run_folder import RunFolder, run_folders
 from podeval.store.submission_tables import HubProposal, SubmissionHistory, SubmissionRow
 from podeval.submissions.benchmark_entries import find_runs
 from podeval.submissions.queue import Queue
-from podeval.submissions.states import LEASED, TAKEN_DOWN_IDS
+from podeval.submissions.states import LEASED, TAKEN_DOWN_IDS, note_step
 from podeval.systems.submission import Model, Submission
 
 _ALWAYS = ("id", "owner", "owner_proven", "system", "kind", "digest", "document", "profile", "submitted_at")
@@ -206,11 +206,16 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
     # The row has the state of the last change.
     now, state = datetime.now(UTC), last["change"]["after"]
     names = [name for name in (*_ALWAYS, *_AT_THE_END, "pinned") if name in kept and name != "submitted_at"]
-    row = SubmissionRow(**{name: kept[name] for name in names})
-    row.number = (session.scalar(select(func.max(SubmissionRow.number))) or 0) + 1
-    row.submitted_at = datetime.fromisoformat(kept["submitted_at"])
-    row.state, row.reason, row.attempt = state, last["change"]["reason"], last["change"]["attempt"]
-    row.state_at, row.not_before = datetime.fromisoformat(last["change"]["at"]), now
+    row = SubmissionRow(
+        **{name: kept[name] for name in names},
+        number=(session.scalar(select(func.max(SubmissionRow.number))) or 0) + 1,
+        submitted_at=datetime.fromisoformat(kept["submitted_at"]),
+        state=state,
+        reason=last["change"]["reason"],
+        attempt=last["change"]["attempt"],
+        state_at=datetime.fromisoformat(last["change"]["at"]),
+        not_before=now,
+    )
     session.add(row)
     session.flush()
     for record in records:
@@ -219,10 +224,8 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
     # The worker that held it is elsewhere.
     if state in LEASED:
         row.state, row.reason = "queued", "restored from the Hub; its worker is not known here"
-        step = SubmissionHistory(submission=row.id, step=len(records) + 1, before=state, after="queued")
-        step.attempt, step.made_by, step.reason, step.at = row.attempt, "mirror", row.reason, now
         row.state_at = now
-        session.add(step)
+        note_step(session, row.id, state, "queued", row.attempt, "mirror", row.reason, now)
     return 1
 
 
@@ -284,8 +287,7 @@ class Proposals:
             if waiting.form == "eval_results":
                 url = eval_results.propose(repo, figures, address)
             else:
-                name = repo.partition("/")[2]
-                url = eval_results.propose_model_index(repo, name, figures, address)
+                url = eval_results.propose_model_index(repo, repo.partition("/")[2], figures, address)
         except HubUnavailable as error:
             self._record(waiting, "waiting", reason=str(error))
         except BadInput as error:

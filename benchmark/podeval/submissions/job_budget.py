@@ -70,10 +70,19 @@ class Ledger:
             if gone + cost > self.budget:
                 advice = f"{gone:.2f} of {self.budget:.2f} are spent or set aside; raise the budget"
                 raise BudgetSpent(f"{about}, and {advice}")
-            row = HubJob(submission=submission, run=run, round=len(rounds) + 1)
-            row.namespace, row.image, row.flavour = jobs.namespace, jobs.image, jobs.flavour
-            row.minutes, row.attempts, row.per_minute = jobs.minutes, 1, per_minute
-            row.reserved, row.asked_at = cost, now
+            row = HubJob(
+                submission=submission,
+                run=run,
+                round=len(rounds) + 1,
+                namespace=jobs.namespace,
+                image=jobs.image,
+                flavour=jobs.flavour,
+                minutes=jobs.minutes,
+                attempts=1,
+                per_minute=per_minute,
+                reserved=cost,
+                asked_at=now,
+            )
             session.add(row)
             session.flush()
             return row
@@ -158,8 +167,7 @@ def get_stage(job: "JobInfo") -> str:
 
 
 def _rounds(submission: str, run: str) -> Select[HubJob]:
-    query = select(HubJob).where(HubJob.submission == submission, HubJob.run == run)
-    return query.order_by(HubJob.round)
+    return select(HubJob).where(HubJob.submission == submission, HubJob.run == run).order_by(HubJob.round)
 
 
 def _committed(session: Session) -> float:

@@ -183,9 +183,8 @@ class SubmissionLog:
                 session.execute(delete(SubmissionLogLine).where(of_this, SubmissionLogLine.item == item))
             last = session.scalar(select(func.max(SubmissionLogLine.number)).where(of_this)) or 0
             if last < MOST_LINES:
-                line = SubmissionLogLine(submission=submission.id, number=last + 1, attempt=submission.attempt)
-                line.item, line.text, line.at = item[:200], text[:LONGEST], now
-                session.add(line)
+                line = {"attempt": submission.attempt, "item": item[:200], "text": text[:LONGEST], "at": now}
+                session.add(SubmissionLogLine(submission=submission.id, number=last + 1, **line))
 
         self._database.write(write)
 

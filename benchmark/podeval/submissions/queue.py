@@ -202,9 +202,8 @@ class Queue:
             attempt = row.attempt + 1
             change_state(session, row.id, "queued", "running", self._clock(), by=worker, attempt=attempt, reason="")
             until = now + timedelta(seconds=self.policy.lease_seconds)
-            lease = Lease(submission=row.id, attempt=attempt, worker=worker)
-            lease.taken_at, lease.beat_at, lease.expires_at = now, now, until
-            session.add(lease)
+            times = {"taken_at": now, "beat_at": now, "expires_at": until}
+            session.add(Lease(submission=row.id, attempt=attempt, worker=worker, **times))
             return Claim(row.id, attempt, worker)
 
         return self.database.write(take)
@@ -219,8 +218,7 @@ class Queue:
 
         def renew(session: Session) -> None:
             lease, row = self._require_claim(session, claim)
-            since = (now - lease.beat_at).total_seconds()
-            row.worked_seconds += min(max(0.0, since), self.policy.lease_seconds)
+            row.worked_seconds += min(max(0.0, (now - lease.beat_at).total_seconds()), self.policy.lease_seconds)
             lease.beat_at, lease.expires_at = now, now + timedelta(seconds=self.policy.lease_seconds)
             if total is not None:
                 row.items_total = total

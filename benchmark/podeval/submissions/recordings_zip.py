@@ -110,8 +110,7 @@ def _choose_recordings(
             raise zipfile.BadZipFile(f"{label} begins before the file")
         if entry.flag_bits & _ENCRYPTED:
             raise BadInput(write_sentence("zip-encrypted", file=label))
-        hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)
-        if entry.is_dir() or hidden:
+        if entry.is_dir() or any(part.startswith(".") or part == "__MACOSX" for part in parts):
             continue
         (chosen if name.rpartition(".")[2].lower() in AUDIO_ENDINGS else ignored).append(entry)
     if not chosen:
@@ -199,8 +198,7 @@ def main(job_file: str) -> None:
     job = json.loads(Path(job_file).read_text(encoding="utf-8"))
     out = Path(job["out"])
     try:
-        result = unpack(Path(job["archive"]), out / RECORDINGS, job["runs"])
-        report = {"refused": "", **asdict(result)}
+        report = {"refused": "", **asdict(unpack(Path(job["archive"]), out / RECORDINGS, job["runs"]))}
     except BadInput as error:
         report = {"refused": str(error)[:1_000]}
     except OSError as error:

@@ -82,8 +82,7 @@ class Dispatch:
         except ModuleNotFoundError:
             raise BadInput("dispatching needs procrastinate; run `pip install 'podeval[postgres]'`") from None
         self._queue = queue
-        url = queue.database.url.set(drivername="postgresql")
-        self._conninfo = url.render_as_string(hide_password=False)
+        self._conninfo = queue.database.url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._sender = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=self._conninfo))
         # Of workers that start together one makes the tables, and the others wait for it.
         with queue.database.writing() as session:

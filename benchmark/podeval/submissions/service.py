@@ -5,7 +5,7 @@ It also puts finished runs on the board and takes them off: completely or not at
 
 import logging
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,15 +14,18 @@ from typing import Any
 
 from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
+from sqlalchemy import select
 
+from podeval.audio.decode import hash_file
 from podeval.errors import BadInput, CodedSentence
 from podeval.files import lock_folder
 from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.models import registry
 from podeval.runs.run_folder import SUPERSEDED, RunFolder
 from podeval.store import operator_settings
-from podeval.store.retire_outputs import retire_changed
+from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
+from podeval.store.tables import ArenaOutput
 from podeval.submissions.benchmark_entries import find_runs, list_run_folders
 from podeval.submissions.gate import Gate, PinnedSource
 from podeval.submissions.queue import Also, Queue
@@ -163,8 +166,7 @@ class SubmissionService:
             HubUnavailable: it stays received.
         """
         try:
-            document = Submission.model_validate(row.document)
-            pinned = self.gate.check(document, Path(row.place) if row.place else None)
+            pinned = self.gate.check(Submission.model_validate(row.document), Path(row.place) if row.place else None)
         except SubmissionRefused as refused:
             if self._try_to_move(row.id, "received", "refused", reason=refused.reason, rule=refused.rule):
                 raise
@@ -247,8 +249,7 @@ def withdraw(
     why = (
         write_sentence("withdrawn-by-because", who=by, why=reason) if reason else write_sentence("withdrawn-by", who=by)
     )
-    row = queue.move(id, "published", "withdrawn", by=by, reason=why, also=also)
-    return _take_off_board(queue, [row], board)
+    return _take_off_board(queue, [queue.move(id, "published", "withdrawn", by=by, reason=why, also=also)], board)
 
 
 def settle(queue: Queue, board: Path) -> list[RunFolder]:
@@ -262,6 +263,28 @@ def _take_off_board(queue: Queue, rows: Sequence[SubmissionRow], board: Path) ->
     places = {run.path for row in rows for _, run in list_run_folders(row, board)}
     retire_changed(queue.database, places, "its submission was withdrawn", datetime.now(UTC))
     return moved
+
+
+def retire_changed(database: Database, places: Collection[Path], reason: str, now: datetime) -> None:
+    """Retire the outputs below these folders of runs whose files are missing or changed; their votes stay.
+
+    The arena can no longer play them: the recording that listeners heard is gone, or was replaced.
+    """
+    folders = tuple(f"{folder.resolve()}/" for folder in places)
+    with database.reading(one_state=False) as session:
+        outputs = session.execute(
+            select(ArenaOutput.id, ArenaOutput.audio, ArenaOutput.sha256).where(ArenaOutput.audio != "")
+        ).all()
+    gone = [row.id for row in outputs if str(Path(row.audio).resolve()).startswith(folders) and not _is_there(row)]
+    if gone:
+        database.write(lambda session: operator_settings.retire(session, gone, reason, now))
+
+
+def _is_there(row: Any) -> bool:
+    try:
+        return hash_file(Path(row.audio)) == row.sha256 or not row.sha256
+    except BadInput:
+        return False
 
 
 def publish(run: RunFolder, board: Path) -> Path:

@@ -159,8 +159,7 @@ class SpotCheck:
             base=files[1],
             seed=seed,
         )
-        intake = Intake(folder, self.making.bounds, self.making.trusted)
-        for item in make_outputs(rounds, intake, chosen):
+        for item in make_outputs(rounds, Intake(folder, self.making.bounds, self.making.trusted), chosen):
             self.log(f"{entry.folder}: {item.id} made with seed {seed}")
         return folder
 
@@ -204,8 +203,7 @@ def _p(comparison: KeyComparison, seeds: int, scale: float) -> float:
     if abs(comparison.difference) <= _SAME * scale:
         return 1.0
     error = comparison.spread * math.sqrt((1 + 1 / seeds) / comparison.items)
-    freedom = comparison.items * (seeds - 1)
-    return float(2 * t.sf(abs(comparison.difference) / error, freedom)) if error > 0 else 0.0
+    return float(2 * t.sf(abs(comparison.difference) / error, comparison.items * (seeds - 1))) if error > 0 else 0.0
 
 
 def _measure(

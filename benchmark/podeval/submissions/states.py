@@ -117,9 +117,8 @@ def note_step(
     """Write a change of state into the history of a submission."""
     count = select(func.count()).select_from(SubmissionHistory).where(SubmissionHistory.submission == id)
     step = (session.scalar(count) or 0) + 1
-    entry = SubmissionHistory(submission=id, step=step, before=before, after=after, attempt=attempt, made_by=by)
-    entry.reason, entry.at = reason, now
-    session.add(entry)
+    change = {"before": before, "after": after, "attempt": attempt, "made_by": by, "reason": reason, "at": now}
+    session.add(SubmissionHistory(submission=id, step=step, **change))
     session.flush()
 
 
@@ -214,8 +213,7 @@ def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy)
     under_way = session.scalar(count.where(SubmissionRow.state.in_(OPEN))) or 0
     of_owner = count.where(SubmissionRow.owner == owner)
     busy = session.scalar(of_owner.where(SubmissionRow.state.in_(OPEN))) or 0
-    day = SubmissionRow.submitted_at.between(now - timedelta(hours=24), now)
-    recent = session.scalar(of_owner.where(day)) or 0
+    recent = session.scalar(of_owner.where(SubmissionRow.submitted_at.between(now - timedelta(hours=24), now))) or 0
     refusals = select_refusals(
         (busy >= policy.open_per_owner, "quota", "too-many-under-way", {"owner": owner, "count": busy}),
         (recent >= policy.day_per_owner, "quota", "too-many-today", {"owner": owner, "count": recent}),

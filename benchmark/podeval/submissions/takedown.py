@@ -251,8 +251,7 @@ def list_boards(board: Path) -> list[Path]:
 def list_runs(row: SubmissionRow, board: Path) -> Iterator[RunFolder]:
     """List the runs of a submission's system in its benchmarks, on the board and set aside."""
     for _, run in list_run_folders(row, board):
-        aside = board / SUPERSEDED / run.path.relative_to(board)
-        for path in (run.path, *sorted(aside.glob("*"))):
+        for path in (run.path, *sorted((board / SUPERSEDED / run.path.relative_to(board)).glob("*"))):
             if (path / "run.json").is_file():
                 yield RunFolder(path.parents[2], *path.parts[-3:])
 

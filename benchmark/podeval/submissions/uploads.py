@@ -12,7 +12,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,8 @@ _TURN, _UNPACKING = threading.Condition(), set[str]()
 """The people whose archives are being unpacked, in this process."""
 
 
-@dataclass(frozen=True)
-class Upload:
+@dataclass(frozen=True, kw_only=True)
+class Upload(recordings_zip.UnpackedZip):
     """Recordings that their owner uploaded; see `UnpackedZip`.
 
     Attributes:
@@ -66,9 +66,6 @@ class Upload:
     owner: str
     at: str
     size: int
-    recordings: dict[str, float] = field(default_factory=dict)
-    unreadable: dict[str, str] = field(default_factory=dict)
-    ignored: list[str] = field(default_factory=list)
 
 
 class Uploads:
@@ -168,13 +165,13 @@ class Uploads:
             recordings = {name: float(report["recordings"][name]) for name in sizes}
             _take_ownership(unpacked)
             upload = Upload(
-                token,
-                owner,
-                self._clock().isoformat(),
-                sum(sizes.values()),
-                recordings,
-                {str(name)[:300]: str(why)[:500] for name, why in report["unreadable"].items()},
-                [str(name)[:200] for name in report["ignored"]],
+                token=token,
+                owner=owner,
+                at=self._clock().isoformat(),
+                size=sum(sizes.values()),
+                recordings=recordings,
+                unreadable={str(name)[:300]: str(why)[:500] for name, why in report["unreadable"].items()},
+                ignored=[str(name)[:200] for name in report["ignored"]],
             )
             # Put the folder in its place first: the file next to it says that it is whole.
             if recordings:

@@ -22,7 +22,6 @@ from podeval.files import DiskFull, explain_write_errors, lock_folder
 from podeval.hub.retry import HubUnavailable
 from podeval.runs.run_folder import RunFolder, run_folders
 from podeval.sandbox import NoIsolation
-from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.generation import Unusable
 from podeval.submissions.hub_record import Proposals, list_forms
@@ -30,7 +29,7 @@ from podeval.submissions.job_budget import BudgetSpent, TooExpensive
 from podeval.submissions.public_view import note_life
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.rules import MachineFault, OursFailed, SubmissionRefused
-from podeval.submissions.service import OPERATOR, publish
+from podeval.submissions.service import OPERATOR, publish, retire_changed
 from podeval.submissions.spot_check import SPOT_CHECK
 from podeval.submissions.states import KEPT, OPEN, TAKEN_DOWN_IDS
 from podeval.submissions.submission_runs import Heartbeat, SubmissionRuns, Workplace, keep_alive
@@ -234,8 +233,7 @@ class Worker(Workplace):
                 # Its last worker was taken for dead, but still holds the folder.
                 self.queue.give_back(claim, write_sentence("folder-in-use"), failed=False, pause=30.0)
                 return
-            runs = SubmissionRuns(row, document, pulse, self).make()
-            self._publish(claim, row, document, runs, pulse)
+            self._publish(claim, row, document, SubmissionRuns(row, document, pulse, self).make(), pulse)
         if self.proposals is not None:
             for waiting in self.proposals.of(claim.id):
                 self.proposals.settle(waiting)
@@ -319,8 +317,7 @@ def _is_over(queue: Queue, folder: Path, now: datetime) -> bool:
     if _is_taken_down(queue, folder):
         return True
     if folder.name.startswith(SPOT_CHECK):
-        used = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
-        return row.state != "published" or used < now - KEPT
+        return row.state != "published" or datetime.fromtimestamp(folder.stat().st_mtime, UTC) < now - KEPT
     ended = row.state in ("published", "refused", "withdrawn")
     return ended or (row.state in ("failed", "cancelled") and row.state_at < now - KEPT)
 
