@@ -111,7 +111,9 @@ def pages(checkout: Path) -> dict[Path, str]:
     contents[checkout / "docs" / "metrics.md"] = metrics_page()
     tables = render_validity_tables(checkout) | {
         "adapters": render_adapters_table(),
-        "presets": render_presets_table(),
+        "presets": _write_table(
+            ("preset", "what it sets", "from"), [(f"`{one.name}`", one.about, one.source) for one in PRESETS.values()]
+        ),
         "full size": render_full_size_table(),
         "paper presets": render_paper_presets(),
         "weights": _write_table(("what you need", "for these metrics"), group_by_weights(load_all_metrics())),
@@ -270,8 +272,7 @@ def render_adapters_table() -> str:
 
 def read_full_sizes() -> list[dict[str, Any]]:
     """Read which models of published sizes ran with random weights, and how."""
-    lines: list[dict[str, Any]] = json.loads(FULL_SIZE.read_bytes())
-    return lines
+    return list(json.loads(FULL_SIZE.read_bytes()))
 
 
 def render_full_size_table() -> str:
@@ -304,12 +305,6 @@ def _describe_sizes(task: str, model: ModelClass) -> str:
         if (line["task"], line["type"]) == (task, model.type)
     ]
     return f"at full size on {' and '.join(dict.fromkeys(devices))}" if devices else "only small"
-
-
-def render_presets_table() -> str:
-    """A line for each preset."""
-    rows = [(f"`{preset.name}`", preset.about, preset.source) for preset in PRESETS.values()]
-    return _write_table(("preset", "what it sets", "from"), rows)
 
 
 STUDIES: dict[str, tuple[str, str]] = {

@@ -1,6 +1,23 @@
-"""Metrics: each file of a folder here is one, a pure function next to its declaration; what they share is next to."""
+"""Metrics: each file of a folder here is one, a pure function next to its declaration; what they share is next to.
+
+A metric is written with the names that are imported here: `metric` declares it, and it returns a `Score` or `Unscored`.
+"""
+
+from podeval.metrics.declaration import Key, Metric, metric
+from podeval.metrics.facts import Constraint, JudgeUse, Reach
+from podeval.metrics.score import UNRANKED, Result, Score, Timeline, Unscored
 
 __all__ = [
+    "UNRANKED",
+    "Constraint",
+    "JudgeUse",
+    "Key",
+    "Metric",
+    "Reach",
+    "Result",
+    "Score",
+    "Timeline",
+    "Unscored",
     "aggregate",
     "battle_log",
     "catalogue",
@@ -13,6 +30,7 @@ __all__ = [
     "human_records",
     "judge_use",
     "judged",
+    "metric",
     "pairwise_judge",
     "prompts",
     "protocol",

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 from podeval.audio.samples import BLOCK_FRAMES, SampleBuffer, mix_to_mono, resample
 from podeval.audio.windows import Span, count_seconds_inside
 from podeval.errors import CannotScore
+from podeval.metrics import Key, Reach, Score, Timeline, facts, metric
 from podeval.metrics.audio.smr import measure_stem
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PODEVAL_HARMONY, Reach
-from podeval.metrics.score import Score, Timeline
 from podeval.models import registry
 from podeval.models.interfaces import Harmony, Samples
 from podeval.recording import Recording
@@ -55,7 +53,7 @@ NO_MUSIC = -60.0
             (-1, 1),
             about="how well speech and its accompaniment fit together",
             reach=Reach(
-                PODEVAL_HARMONY,
+                facts.PODEVAL_HARMONY,
                 people=(0.16, 0.16),
                 systems=(0.12, 0.12),
             ),

@@ -42,9 +42,7 @@ from podeval.audio.loops import find_loops
 from podeval.audio.samples import BLOCK_FRAMES
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore, ModelMissing
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import DEMO, Reach
-from podeval.metrics.score import Score
+from podeval.metrics import Key, Reach, Score, facts, metric
 from podeval.recording import Recording
 from podeval.recording.defects import TimedDefect
 from podeval.recording.predicted_windows import predict_windows, score_clips, start_windows
@@ -83,7 +81,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "per hour",
             (0, None),
             title="Faults",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="faults of all kinds",
         ),
         Key(
@@ -92,7 +90,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "per hour",
             (0, None),
             title="Dropouts",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="digital silence that interrupts sound",
         ),
         Key(
@@ -101,7 +99,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "per hour",
             (0, None),
             title="Clicks",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="clicks",
         ),
         Key(
@@ -110,7 +108,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "per hour",
             (0, None),
             title="Loops",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="stretches that are repeated identically",
         ),
         Key(
@@ -119,7 +117,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "per hour",
             (0, None),
             title="Clipping",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="stretches of clipped peaks",
         ),
         Key(
@@ -128,7 +126,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "per hour",
             (0, None),
             title="Unrequested music",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="music where there should be none",
             only_for="recordings that should have no music",
         ),
@@ -138,7 +136,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "MOS",
             (1, 5),
             title="PLCMOS",
-            reach=Reach(DEMO, systems=(4.36, 4.53), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(4.36, 4.53), profile="embedded", version="1.4", n=9),
             about="predicted rating of how free the speech is of dropouts",
         ),
     ),

@@ -18,10 +18,8 @@ range given in the paper, −0.5 to 4.5, is that of narrow-band PESQ, which the 
 from functools import partial
 from typing import Literal
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import LFS, Reach
+from podeval.metrics import Key, Reach, Score, facts, metric
 from podeval.metrics.predicted_opinion import rate_speech
-from podeval.metrics.score import Score
 from podeval.metrics.speech.timbre_consistency import LFS_RATE
 from podeval.recording import Recording
 from podeval.recording.predicted_windows import start_windows
@@ -44,7 +42,7 @@ SHORTEST = 1.0
             "PESQ",
             (1, 4.64),
             about="wide-band PESQ as estimated by SQUIM",
-            reach=Reach(LFS, people=(2.94, 3.62), systems=(3.02, 3.63)),
+            reach=Reach(facts.LFS, people=(2.94, 3.62), systems=(3.02, 3.63)),
         ),
         Key(
             "pesq_estimate_stem",

@@ -20,8 +20,7 @@ from typing import Literal
 import numpy as np
 
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.score import Score
+from podeval.metrics import Key, Score, metric
 from podeval.metrics.speech.pace import PAUSE, describe_speakers, join_speech
 from podeval.recording import Recording, speech_track
 from podeval.recording.speaker_turns import NEEDS, find_overlapping_turns

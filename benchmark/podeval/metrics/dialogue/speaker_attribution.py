@@ -27,9 +27,8 @@ from typing import Any, Literal
 import numpy as np
 
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import DEMO, NEW, Reach
-from podeval.metrics.score import Score, Unscored, compute_share_by_minute
+from podeval.metrics import Key, Reach, Score, Unscored, facts, metric
+from podeval.metrics.score import compute_share_by_minute
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import TimedDefect
 from podeval.recording.reference_voices import ReferenceVoices, match_names
@@ -64,7 +63,7 @@ FEWEST = 3
             (0, 1),
             percent=True,
             title="Words by the right speaker",
-            reach=Reach(DEMO, systems=(1, 1), profile="embedded", version="1.1", n=9),
+            reach=Reach(facts.DEMO, systems=(1, 1), profile="embedded", version="1.1", n=9),
             about="share of words said by the right speaker",
         ),
         Key(
@@ -74,7 +73,7 @@ FEWEST = 3
             (0, None),
             percent=True,
             title="cpWER",
-            reach=Reach(DEMO, systems=(0.013, 0.06), profile="embedded", version="1.1", n=9),
+            reach=Reach(facts.DEMO, systems=(0.013, 0.06), profile="embedded", version="1.1", n=9),
             only_for="a language that puts spaces between words",
             about="word error rate that takes speakers into account",
         ),
@@ -85,7 +84,7 @@ FEWEST = 3
             (0, None),
             percent=True,
             title="cpCER",
-            reach=Reach(DEMO, systems=(0.006, 0.036), profile="embedded", version="1.1", n=9),
+            reach=Reach(facts.DEMO, systems=(0.006, 0.036), profile="embedded", version="1.1", n=9),
             about="character error rate that takes speakers into account",
         ),
         Key(
@@ -94,7 +93,7 @@ FEWEST = 3
             "cosine",
             (-1, 1),
             title="cpSIM",
-            unreached=NEW,
+            unreached=facts.NEW,
             only_for="reference voices of the script's speakers",
             about="similarity of each voice to its reference",
         ),
@@ -104,7 +103,7 @@ FEWEST = 3
             "turns",
             (0, None),
             title="Turns in a wrong voice",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.1", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.1", n=9),
             about="number of turns in a wrong voice",
         ),
     ),

@@ -10,13 +10,8 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field
 
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import AudioClip, HalfStep, JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import LFS_JUDGED, Reach
-from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.score import Result, Score
+from podeval.judges import AudioClip, Conversation, HalfStep, JudgeAnswer, JudgeRequest, Prompt, select_values
+from podeval.metrics import JudgeUse, Key, Reach, Result, Score, facts, metric
 from podeval.recording import Recording
 from podeval.recording.recording import MODEL_RATE
 from podeval.recording.speech_track import NEEDS
@@ -87,7 +82,7 @@ Then give one score, in steps of 0.5:
             "",
             (1, 5),
             about="one rating of the whole recording",
-            reach=Reach(LFS_JUDGED, people=(3.94, 4.17), systems=(2.67, 3.76)),
+            reach=Reach(facts.LFS_JUDGED, people=(3.94, 4.17), systems=(2.67, 3.76)),
         ),
     ),
     needs=NEEDS,

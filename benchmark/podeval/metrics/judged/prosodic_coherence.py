@@ -15,13 +15,8 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import AudioClip, HalfStep, JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import LFS_JUDGED, Constraint, Reach
-from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.score import Result, Score
+from podeval.judges import AudioClip, Conversation, HalfStep, JudgeAnswer, JudgeRequest, Prompt, select_values
+from podeval.metrics import Constraint, JudgeUse, Key, Reach, Result, Score, facts, metric
 from podeval.recording import Recording
 from podeval.recording.recording import MODEL_RATE
 from podeval.recording.speech_track import NEEDS
@@ -98,7 +93,7 @@ Then give one score, in steps of 0.5:
             "",
             (1, 5),
             about="mean over runs",
-            reach=Reach(LFS_JUDGED, people=(3.95, 4.04), systems=(3.41, 3.83)),
+            reach=Reach(facts.LFS_JUDGED, people=(3.95, 4.04), systems=(3.41, 3.83)),
         ),
         Key(
             "spread",

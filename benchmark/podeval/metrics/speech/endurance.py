@@ -34,21 +34,9 @@ from numpy.typing import NDArray
 
 from podeval.audio.windows import Clip, Span, count_seconds_inside, place_windows
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, Metric, metric
+from podeval.metrics import Constraint, Key, Metric, Result, Score, Timeline, Unscored, facts, metric
 from podeval.metrics.dialogue.speaker_attribution import speaker_attribution
-from podeval.metrics.facts import NEW, Constraint
-from podeval.metrics.score import (
-    CENSORED,
-    LEFT_AFTER,
-    LONG,
-    MINUTE,
-    SLOPES,
-    Result,
-    Score,
-    Timeline,
-    Unscored,
-    compute_share_by_minute,
-)
+from podeval.metrics.score import CENSORED, LEFT_AFTER, LONG, MINUTE, SLOPES, compute_share_by_minute
 from podeval.metrics.speech.content_errors import content_errors
 from podeval.metrics.speech.dnsmos import dnsmos
 from podeval.metrics.speech.pace import LANGUAGES, STRIDE, WINDOW, count_rates, join_speech
@@ -100,7 +88,7 @@ _MOMENTARY, _SILENT = 0.4, 1e-10
             title="Lasts",
             about="minutes until something leaves its usual range",
             ranked=False,
-            unreached=NEW,
+            unreached=facts.NEW,
         ),
         Key(
             "lasting_share",
@@ -110,7 +98,7 @@ _MOMENTARY, _SILENT = 0.4, 1e-10
             percent=True,
             title="Lasts for",
             about="share of the recording until something leaves its usual range",
-            unreached=NEW,
+            unreached=facts.NEW,
         ),
         Key(
             "level_slope",

@@ -34,9 +34,7 @@ import numpy as np
 from podeval.audio.prosody import VoiceContour, compute_spread
 from podeval.audio.windows import Clip, Span, place_windows
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import NEW, READERS, Reach
-from podeval.metrics.score import UNRANKED, Score, Timeline
+from podeval.metrics import UNRANKED, Key, Reach, Score, Timeline, facts, metric
 from podeval.models.interfaces import SpeakerTurn, Transcript
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import find_long_pauses, find_pace_changes
@@ -101,7 +99,7 @@ _HIATUS = re.compile(
             "",
             (0, None),
             title="Pace variation",
-            unreached=NEW,
+            unreached=facts.NEW,
             about="how much the speaking rate varies",
         ),
         Key(
@@ -145,7 +143,7 @@ _HIATUS = re.compile(
             (0, None),
             title="Pitch range",
             about="range of a speaker's melody",
-            reach=Reach(READERS, people=(8.5, 12.5)),
+            reach=Reach(facts.READERS, people=(8.5, 12.5)),
         ),
         Key(
             "energy_range",
