@@ -22,7 +22,7 @@ from podeval.cli.judge_limits import (
 from podeval.cli.measure import Wordings
 from podeval.cli.output import emit, say, show_progress
 from podeval.errors import BadInput, PodevalError
-from podeval.files import write_json
+from podeval.files import locate_hub_source, write_json
 
 if TYPE_CHECKING:
     from podeval.judges.rounds import Conversation
@@ -64,7 +64,6 @@ def dialogues(
     Example: podeval judge dialogues sample.json --to dialogues --system GPT-4o
     """
     from podeval.datasets.mtalk_turns import Taxonomy, read_answers
-    from podeval.hub_sources import locate_hub_source
 
     read = read_answers(answers)
     scenarios = Taxonomy(locate_hub_source("dataset_builders") / "mtalk_bench" / "taxonomy.json").scenarios

@@ -11,7 +11,7 @@ from typing import Any
 
 from podeval import benchmarks
 from podeval.errors import ModelMissing
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.metrics.declaration import INPUTS, Key, Metric
 from podeval.metrics.facts import Parameter
 from podeval.metrics.judge_use import ARGUMENTS

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.metrics import Score, catalogue
 from podeval.metrics.description import read_table
 from podeval.stats.agreement import srcc
