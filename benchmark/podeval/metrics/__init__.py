@@ -5,9 +5,10 @@ A metric is written with the names that are imported here: `metric` declares it,
 
 from podeval.metrics.declaration import Key, Metric, metric
 from podeval.metrics.facts import Constraint, JudgeUse, Reach
-from podeval.metrics.score import UNRANKED, Result, Score, Timeline, Unscored
+from podeval.metrics.score import LOW_RATE, UNRANKED, Result, Score, Timeline, Unscored, compute_share_by_minute
 
 __all__ = [
+    "LOW_RATE",
     "UNRANKED",
     "Constraint",
     "JudgeUse",
@@ -22,6 +23,7 @@ __all__ = [
     "battle_log",
     "catalogue",
     "checklists",
+    "compute_share_by_minute",
     "declaration",
     "defects",
     "description",

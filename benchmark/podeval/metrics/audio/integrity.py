@@ -43,11 +43,10 @@ from podeval.audio.samples import BLOCK_FRAMES
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics import Key, Reach, Score, facts, metric
-from podeval.recording import Recording
+from podeval.recording import Recording, speech_track
 from podeval.recording.defects import TimedDefect
 from podeval.recording.predicted_windows import predict_windows, score_clips, start_windows
 from podeval.recording.recording import MODEL_RATE
-from podeval.recording.speech_track import NEEDS, find_lasting_music
 from podeval.recording.spoken_script import align_recording
 from podeval.text.script import Script
 
@@ -140,7 +139,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             about="predicted rating of how free the speech is of dropouts",
         ),
     ),
-    needs=(*NEEDS, "transcriber", "loss_quality"),
+    needs=(*speech_track.NEEDS, "transcriber", "loss_quality"),
     where_available=("aligner",),
     paper="ours",
     intended_use="Finding dropouts, clicks, loops, clipping and unrequested music.",
@@ -165,7 +164,7 @@ def integrity(
     sounding = levels.measure_sounding(recording.mono(recording.rate), recording.rate)
     per_fault = HOUR / sounding
     counts = {key: sum(defect.kind == kind for defect in defects) * per_fault for kind, key in _KEYS.items()}
-    heard_music = find_lasting_music(recording)
+    heard_music = speech_track.find_lasting_music(recording)
     return Score(
         values={
             "faults_per_hour": len(defects) * per_fault,
@@ -219,7 +218,7 @@ def list_faults(
         *_list_loops(recording, script),
         *(
             TimedDefect("music", *_edges(span), heard=f"{span.duration:.1f} s of music", severity="high")
-            for span in (() if music_asked else find_lasting_music(recording))
+            for span in (() if music_asked else speech_track.find_lasting_music(recording))
         ),
     ]
     return sorted(defects, key=lambda defect: (defect.start, defect.end)), len(silences) - len(holes)

@@ -37,7 +37,6 @@ from podeval.metrics.speech.timbre_consistency import LFS_RATE
 from podeval.recording import Recording, speech_track
 from podeval.recording.predicted_windows import SpokenPart, cut_to_speech
 from podeval.recording.recording import MODEL_RATE
-from podeval.recording.speech_track import find_sounding
 
 WINDOW, STRIDE = 3.0, 2.0
 """Length and stride of windows in seconds."""
@@ -140,7 +139,7 @@ def reverb_consistency(
     srmr = partial(compute_srmr_windows, part.samples, MODEL_RATE, window, stride, fast=mode == "fast")
     starts, values = srmr(norm=norm)
     starts += part.begin
-    kept = find_sounding([(Span(start, start + window),) for start in starts.tolist()], speech)
+    kept = speech_track.find_sounding([(Span(start, start + window),) for start in starts.tolist()], speech)
     if kept.sum() < 2:
         few = "no window" if not kept.any() else "only one window"
         raise CannotScore(

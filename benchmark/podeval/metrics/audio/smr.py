@@ -29,8 +29,7 @@ from podeval.audio.faults import join_spans
 from podeval.audio.samples import mix_to_mono, resample
 from podeval.audio.windows import Span, count_seconds_inside
 from podeval.errors import CannotScore
-from podeval.metrics import UNRANKED, Key, Reach, Score, Timeline, facts, metric
-from podeval.metrics.score import LOW_RATE
+from podeval.metrics import LOW_RATE, UNRANKED, Key, Reach, Score, Timeline, facts, metric
 from podeval.models import registry
 from podeval.recording import Recording, speech_track
 

@@ -21,9 +21,8 @@ from typing import Literal
 from podeval.metrics import Key, Reach, Score, facts, metric
 from podeval.metrics.predicted_opinion import rate_speech
 from podeval.metrics.speech.timbre_consistency import LFS_RATE
-from podeval.recording import Recording
+from podeval.recording import Recording, speech_track
 from podeval.recording.predicted_windows import start_windows
-from podeval.recording.speech_track import NEEDS
 
 RATE = 16_000
 WINDOW, STRIDE = 5.0, 2.5
@@ -52,7 +51,7 @@ SHORTEST = 1.0
             about="the same for the speech once music is separated from it",
         ),
     ),
-    needs=("pesq_estimator", *NEEDS),
+    needs=("pesq_estimator", *speech_track.NEEDS),
     paper="LFS-Bench",
     intended_use="Screening for distortion without a clean reference.",
     limitations=(

@@ -27,12 +27,10 @@ from typing import Any, Literal
 import numpy as np
 
 from podeval.errors import CannotScore
-from podeval.metrics import Key, Reach, Score, Unscored, facts, metric
-from podeval.metrics.score import compute_share_by_minute
+from podeval.metrics import Key, Reach, Score, Unscored, compute_share_by_minute, facts, metric
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import TimedDefect
 from podeval.recording.reference_voices import ReferenceVoices, match_names
-from podeval.recording.speech_track import SHORTEST_VOICE
 from podeval.recording.spoken_script import align_recording, require_spoken
 from podeval.recording.voices_by_word import VoicedStretch, VoicedWords, count_words_by, find_voices
 from podeval.text.comparison.alignment import ScriptAlignment, join_words
@@ -138,7 +136,7 @@ def speaker_attribution(
         reference_voices: a recording of each speaker's voice, by which the voices are told apart.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
     """
-    recording.require_sound(SHORTEST_VOICE)
+    recording.require_sound(speech_track.SHORTEST_VOICE)
     if len(script.speakers) < 2:
         raise CannotScore("the script has one speaker; attribution needs at least two")
     track = recording.speech_track(source)

@@ -15,9 +15,8 @@ from pydantic import AliasChoices, Field
 
 from podeval.judges import AudioClip, Conversation, HalfStep, JudgeAnswer, JudgeRequest, Prompt, select_values
 from podeval.metrics import Constraint, JudgeUse, Key, Reach, Result, Score, Timeline, facts, metric
-from podeval.recording import Recording
+from podeval.recording import Recording, speech_track
 from podeval.recording.recording import MODEL_RATE
-from podeval.recording.speech_track import NEEDS
 
 PROTOCOL = """\
 How expressive a short stretch of speech is, heard by a judge (LFS-Bench, figure 14).
@@ -85,7 +84,7 @@ STRETCH, SHORTEST = 10.0, 3.0
             reach=Reach(facts.LFS_JUDGED, people=(4.35, 4.42), systems=(3.03, 3.51)),
         ),
     ),
-    needs=NEEDS,
+    needs=speech_track.NEEDS,
     paper="LFS-Bench",
     asks=JudgeUse(prompts=lambda _: (HEAR,)),
     intended_use="Comparing the expressiveness of systems over many texts, using one judge that listens.",

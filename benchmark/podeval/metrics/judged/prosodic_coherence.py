@@ -17,9 +17,8 @@ from pydantic import AliasChoices, Field
 
 from podeval.judges import AudioClip, Conversation, HalfStep, JudgeAnswer, JudgeRequest, Prompt, select_values
 from podeval.metrics import Constraint, JudgeUse, Key, Reach, Result, Score, facts, metric
-from podeval.recording import Recording
+from podeval.recording import Recording, speech_track
 from podeval.recording.recording import MODEL_RATE
-from podeval.recording.speech_track import NEEDS
 
 PROTOCOL = """\
 How coherent the prosody of long speech is, heard by a judge (LFS-Bench, section 3 and figure 12).
@@ -103,7 +102,7 @@ Then give one score, in steps of 0.5:
             about="standard deviation over runs",
         ),
     ),
-    needs=NEEDS,
+    needs=speech_track.NEEDS,
     paper="LFS-Bench",
     asks=JudgeUse(
         prompts=lambda _: (HEAR,), sampling=lambda chosen: {"temperature": chosen["temperature"], "top_p": None}

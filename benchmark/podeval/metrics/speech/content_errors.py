@@ -32,8 +32,7 @@ Differs from WER in discounting the recogniser's errors, and in saying what happ
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from podeval.metrics import Key, Reach, Score, facts, metric
-from podeval.metrics.score import compute_share_by_minute
+from podeval.metrics import Key, Reach, Score, compute_share_by_minute, facts, metric
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import Severity, TimedDefect
 from podeval.recording.spoken_script import confirm_differences, find_span, hear_script

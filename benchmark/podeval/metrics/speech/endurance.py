@@ -43,7 +43,6 @@ from podeval.metrics.speech.pace import LANGUAGES, STRIDE, WINDOW, count_rates, 
 from podeval.metrics.speech.timbre_consistency import find_turns
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording, speech_track
-from podeval.recording.speech_track import find_sounding, require_speech
 from podeval.stats.drift import Drift, drift, find_departure
 from podeval.text.script import Script
 
@@ -188,7 +187,7 @@ def endurance(
     """
     recording.require_sound(LONG)
     track = recording.speech_track(source)
-    require_speech(track, SHORTEST_SPEECH)
+    speech_track.require_speech(track, SHORTEST_SPEECH)
     turns = find_turns(track, script, speakers)[0] if script or speakers else ()
     # What other metrics have by minute, or by window.
     inputs = {"recording": track, **({"script": script} if script else {})}
@@ -250,7 +249,7 @@ def measure_distances(track: Recording, turns: Sequence[SpeakerTurn]) -> tuple[l
     clips: list[Clip] = []
     distances: list[Floats] = []
     for voice in track.voices(turns):
-        sounding = find_sounding(voice.clips, track.speech())
+        sounding = speech_track.find_sounding(voice.clips, track.speech())
         if sounding.sum() > FEWEST:
             audible = [clip for clip, sounds in zip(voice.clips, sounding, strict=True) if sounds]
             clips += audible

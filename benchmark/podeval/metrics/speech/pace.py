@@ -39,7 +39,6 @@ from podeval.models.interfaces import SpeakerTurn, Transcript
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import find_long_pauses, find_pace_changes
 from podeval.recording.speaker_turns import find_speaker_turns
-from podeval.recording.speech_track import require_speech
 from podeval.stats.drift import drift
 from podeval.text.characters import fold_letters
 from podeval.text.numerals import say_number
@@ -173,7 +172,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
     """
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)
-    require_speech(track, SHORTEST)
+    speech_track.require_speech(track, SHORTEST)
     speech = join_speech(track.speech())
     transcript = track.transcript()
     if transcript.language not in LANGUAGES:

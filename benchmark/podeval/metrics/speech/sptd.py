@@ -27,7 +27,6 @@ from podeval.errors import BadInput, CannotScore
 from podeval.metrics import Constraint, Key, Reach, Score, facts, metric
 from podeval.recording import Recording, speech_track
 from podeval.recording.speaker_turns import find_speaker_turns
-from podeval.recording.speech_track import embed_segments, select_spoken_voices
 from podeval.text.script import Script
 
 
@@ -91,7 +90,11 @@ def sptd(
     recording.require_sound()
     track = recording.speech_track(source)
     turns, who = find_speaker_turns(track, script, speaker_count)
-    voices = embed_segments(track, turns) if embeddings == "segments" else select_spoken_voices(track, turns)
+    voices = (
+        speech_track.embed_segments(track, turns)
+        if embeddings == "segments"
+        else speech_track.select_spoken_voices(track, turns)
+    )
     if len(voices) < 2:
         too_few = "no speaker" if not voices else "one speaker"
         raise CannotScore(
