@@ -188,8 +188,7 @@ def metrics_page() -> str:
 
 def _section(metric: Metric) -> str:
     lines = [f"## {metric.title} (`{metric.name}`)\n", metric.documentation, ""]
-    if metric.caution:
-        lines += [f"**Caution.** {metric.caution}", ""]
+    lines += [f"**Caution.** {metric.caution}", ""] if metric.caution else []
     picture_of_bias = f"studies/bias-{metric.name}.svg"
     if (DOCS / picture_of_bias).exists():
         lines += [f"![What moves {metric.title} besides quality: effects with intervals]({picture_of_bias})", ""]
