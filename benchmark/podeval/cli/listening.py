@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database
-from podeval.cli.listening_designs import add, check, count_of, new, open_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, open_database, require_database
+from podeval.cli.listening_designs import add, check, count_of, new
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 from podeval.files import write_whole
