@@ -25,7 +25,7 @@ from gradio_events import has_left
 from podeval import sandbox
 from podeval.audio import transcode
 from podeval.errors import BadInput, PodevalError
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.measuring.isolated import HEARTBEAT, ScoreJob, ScoreSession, run_job
 from podeval.texts import write_sentence
 

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and appended lines that survive a killed process."""
+"""Files that are written whole or not at all, lines that survive a killed process, and podeval's own folders."""
 
 import contextlib
 import errno
@@ -292,3 +292,16 @@ def find_user_folder() -> Path:
     import platformdirs
 
     return Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval"))
+
+
+def locate_hub_source(name: str) -> Path:
+    """Return the folder of that name which is a Hub repo in source form, for wheels and editable installs alike.
+
+    Raises:
+        PodevalError: the installation lacks it.
+    """
+    package = Path(__file__).parent
+    for candidate in (package / "_hub" / name, package.parents[1] / name):
+        if candidate.is_dir():
+            return candidate
+    raise PodevalError(f"this installation of podeval lacks {name}/; reinstall it")

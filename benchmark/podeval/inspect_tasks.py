@@ -22,10 +22,9 @@ from podeval.benchmarks.benchmark import Item
 from podeval.datasets.items import load_items
 from podeval.errors import PodevalError
 from podeval.measuring.compute import score_items
-from podeval.metrics import catalogue
+from podeval.metrics import Result, Unscored, catalogue
+from podeval.metrics import Score as Measured
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.score import Result, Unscored
-from podeval.metrics.score import Score as Measured
 from podeval.runs.item_inputs import gather_inputs, write_prompt
 from podeval.runs.measure import CONDITIONS, make_protocols
 from podeval.runs.run_folder import Output, RunPlan

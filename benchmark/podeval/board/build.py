@@ -18,8 +18,7 @@ from podeval.board.columns import JUDGED
 from podeval.board.runs_folder import Sheet
 from podeval.board.standings import Run, find_standings
 from podeval.errors import BadInput
-from podeval.files import lock_folder
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source, lock_folder
 from podeval.metrics import catalogue
 from podeval.metrics.battle_log import JudgedLog, read_judged_logs
 from podeval.metrics.protocol import Protocol

@@ -22,8 +22,7 @@ from podeval.board.system_info import Facts, read_links
 from podeval.board.view import EVERYTHING, BoardView, ResolvedView, resolve_view
 from podeval.board.words import Words, write_board_name
 from podeval.errors import BadInput, PodevalError
-from podeval.files import write_whole
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source, write_whole
 from podeval.models.profiles import PAPER
 from podeval.plots.svg import draw_badge
 from podeval.recording.playback import Playback, Stretch

@@ -20,8 +20,7 @@ from podeval import __version__, benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.board import system_info
 from podeval.errors import BadInput
-from podeval.files import write_whole
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source, write_whole
 from podeval.metrics.declaration import Key
 from podeval.metrics.prompts import list_all_prompts
 from podeval.metrics.score import Score

@@ -23,10 +23,10 @@ from podeval.board.build import write_tables
 from podeval.board.reported_elsewhere import list_rows
 from podeval.board.view import FALSE_COLUMNS
 from podeval.errors import BadInput
-from podeval.files import write_whole
+from podeval.files import locate_hub_source, write_whole
 from podeval.hub import eval_results
 from podeval.hub.commits import HUB_PARQUET
-from podeval.hub_sources import locate_hub_source
+from podeval.hub.eval_results import HubFigure
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS, read_table
 from podeval.runs.hub_figures import list_hub_figures, list_summaries
 from podeval.runs.run_folder import RunFolder, RunSummary, run_folders

@@ -13,7 +13,7 @@ import typer
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs
 from podeval.cli.output import say
 from podeval.errors import BadInput
-from podeval.files import DiskFull
+from podeval.files import DiskFull, locate_hub_source
 from podeval.text.terminal_safe import make_console, make_printable
 
 if TYPE_CHECKING:
@@ -141,7 +141,6 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
     import runpy
 
     from podeval.board.build import build
-    from podeval.hub_sources import locate_hub_source
     from podeval.runs.run_folder import run_folders
 
     require_board(host, port)

@@ -13,6 +13,7 @@ import typer
 
 from podeval.cli.completion import complete_metric_or_key, complete_profile
 from podeval.errors import BadInput
+from podeval.files import write_whole
 from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
@@ -212,8 +213,6 @@ def _list_sentences(comparison: "RunComparison") -> Iterator[str]:
 
 def _write_markdown(comparison: "RunComparison", path: Path) -> None:
     """Write a heading with the outcome, the table, and the sentences as a list."""
-    from podeval.files import write_whole
-
     watched = [column for column in comparison.columns if column.verdict]
     outcome = "worse" if comparison.failed else "not shown to be worse" if watched else "compared"
     plan = comparison.first
@@ -289,8 +288,6 @@ def _to_json(comparison: "RunComparison") -> dict[str, Any]:
 
 def _write_junit(comparison: "RunComparison", path: Path) -> None:
     """Write a test case for each watched column, and one for the comparison itself if nothing is watched."""
-    from podeval.files import write_whole
-
     watched = [column for column in comparison.columns if column.verdict]
     name = f"podeval compare {comparison.first.benchmark}/{comparison.first.split}"
     counts = {

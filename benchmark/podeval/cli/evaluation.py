@@ -15,6 +15,7 @@ import typer
 from podeval.cli import judge_limits
 from podeval.cli.output import Steps, say
 from podeval.errors import BadInput
+from podeval.files import locate_hub_source
 from podeval.systems.servers import SERVERS, find_server
 from podeval.systems.servers.kinds import KINDS, recognise_kind
 from podeval.text.terminal_safe import make_printable
@@ -32,7 +33,6 @@ def load_system(name: str) -> tuple["SpeakingSystem", str]:
     Raises:
         BadInput: there is no such system, or it does not come with podeval.
     """
-    from podeval.hub_sources import locate_hub_source
     from podeval.systems import registry
     from podeval.systems.submission import BuiltIn
     from podeval.systems.submission_reading import load
@@ -298,7 +298,6 @@ def require_name(name: str) -> str:
     Raises:
         BadInput: it has other characters, or a system that comes with podeval has it.
     """
-    from podeval.hub_sources import locate_hub_source
     from podeval.systems.submission import PATTERNS_IN_WORDS, SLUG
 
     if not re.fullmatch(SLUG, name):

@@ -111,7 +111,9 @@ def pages(checkout: Path) -> dict[Path, str]:
     contents[checkout / "docs" / "metrics.md"] = metrics_page()
     tables = render_validity_tables(checkout) | {
         "adapters": render_adapters_table(),
-        "presets": render_presets_table(),
+        "presets": _write_table(
+            ("preset", "what it sets", "from"), [(f"`{one.name}`", one.about, one.source) for one in PRESETS.values()]
+        ),
         "full size": render_full_size_table(),
         "paper presets": render_paper_presets(),
         "weights": _write_table(("what you need", "for these metrics"), group_by_weights(load_all_metrics())),
@@ -186,8 +188,7 @@ def metrics_page() -> str:
 
 def _section(metric: Metric) -> str:
     lines = [f"## {metric.title} (`{metric.name}`)\n", metric.documentation, ""]
-    if metric.caution:
-        lines += [f"**Caution.** {metric.caution}", ""]
+    lines += [f"**Caution.** {metric.caution}", ""] if metric.caution else []
     picture_of_bias = f"studies/bias-{metric.name}.svg"
     if (DOCS / picture_of_bias).exists():
         lines += [f"![What moves {metric.title} besides quality: effects with intervals]({picture_of_bias})", ""]
@@ -272,8 +273,7 @@ def render_adapters_table() -> str:
 
 def read_full_sizes() -> list[dict[str, Any]]:
     """Read which models of published sizes ran with random weights, and how."""
-    lines: list[dict[str, Any]] = json.loads(FULL_SIZE.read_bytes())
-    return lines
+    return list(json.loads(FULL_SIZE.read_bytes()))
 
 
 def render_full_size_table() -> str:
@@ -306,12 +306,6 @@ def _describe_sizes(task: str, model: ModelClass) -> str:
         if (line["task"], line["type"]) == (task, model.type)
     ]
     return f"at full size on {' and '.join(dict.fromkeys(devices))}" if devices else "only small"
-
-
-def render_presets_table() -> str:
-    """A line for each preset."""
-    rows = [(f"`{preset.name}`", preset.about, preset.source) for preset in PRESETS.values()]
-    return _write_table(("preset", "what it sets", "from"), rows)
 
 
 STUDIES: dict[str, tuple[str, str]] = {

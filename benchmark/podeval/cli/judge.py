@@ -24,11 +24,12 @@ from podeval.cli.judge_limits import (
 from podeval.cli.measure import Wordings
 from podeval.cli.output import emit, say, show_progress
 from podeval.errors import BadInput, PodevalError
-from podeval.files import write_json
+from podeval.files import locate_hub_source, write_json
 
 if TYPE_CHECKING:
     from podeval.judges.rounds import Conversation
-    from podeval.metrics.judge_use import JudgeConfig, JudgeUse
+    from podeval.metrics import JudgeUse
+    from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.pairwise_judge import JudgedBattle
     from podeval.metrics.spoken_dialogue import SpokenDialogue
 
@@ -65,7 +66,6 @@ def dialogues(
     Example: podeval judge dialogues sample.json --to dialogues --system GPT-4o
     """
     from podeval.datasets.mtalk_turns import Taxonomy, read_answers
-    from podeval.hub_sources import locate_hub_source
 
     read = read_answers(answers)
     scenarios = Taxonomy(locate_hub_source("dataset_builders") / "mtalk_bench" / "taxonomy.json").scenarios
@@ -112,7 +112,7 @@ def rubrics(
 
     Example: podeval judge rubrics dialogues/*.json --judge judge.yaml --to review.yaml --turns
     """
-    from podeval.metrics.judge_use import JudgeUse
+    from podeval.metrics import JudgeUse
     from podeval.metrics.rubric_writing import WRITE, write_criteria
     from podeval.metrics.spoken_dialogue import read_dialogue
 
@@ -131,8 +131,8 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None, pr
 
     Example: podeval judge checklists request.json --judge judge.yaml --to review.yaml
     """
+    from podeval.metrics import JudgeUse
     from podeval.metrics.checklists import DERIVE
-    from podeval.metrics.judge_use import JudgeUse
     from podeval.metrics.rubric_writing import write_checklist
     from podeval.text.podcast_request import PodcastRequest
     from podeval.text.text_file import read_text
@@ -241,7 +241,7 @@ def battles(
     """
     from podeval.arena.judged_battles import hold_battles, read_sides
     from podeval.judges.rounds import hold
-    from podeval.metrics.judge_use import JudgeUse
+    from podeval.metrics import JudgeUse
     from podeval.metrics.pairwise_judge import SAMPLING, judge_battle, list_prompts
     from podeval.stats.sequential import select_items
 
@@ -309,9 +309,9 @@ def reasons(
 
     Example: podeval judge reasons answers.jsonl --judge judge.yaml >> answers.jsonl
     """
+    from podeval.metrics import JudgeUse
     from podeval.metrics.human.mos import QUESTIONS, SUMMARISE, group_reasons, judge_justifications
     from podeval.metrics.human_records import read_answers
-    from podeval.metrics.judge_use import JudgeUse
 
     read = read_answers(answers)
     questions = group_reasons(read.answers, read.clips)

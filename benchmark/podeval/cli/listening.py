@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database
-from podeval.cli.listening_designs import add, check, count_of, new, open_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, open_database, require_database
+from podeval.cli.listening_designs import add, check, count_of, new
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
+from podeval.files import write_whole
 from podeval.plots.svg import stack_pictures
 
 if TYPE_CHECKING:
@@ -68,7 +69,6 @@ def print_results(
 
     Example: podeval listening results naturalness --plots listeners.svg
     """
-    from podeval.files import write_whole
     from podeval.listening import results, session_results
 
     with open_database(require_database(database, runs)) as opened:
@@ -242,8 +242,6 @@ def _write_table(rows: list[dict[str, Any]], form: str, out: Path | None) -> Non
 
 def _put(content: bytes, out: Path | None) -> None:
     """Write to a file, or print."""
-    from podeval.files import write_whole
-
     if out is None:
         print(content.decode(), end="")
     else:

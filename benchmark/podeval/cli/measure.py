@@ -24,8 +24,7 @@ from podeval.errors import BadInput, PodevalError
 from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
-    from podeval.metrics.declaration import Key, Metric
-    from podeval.metrics.score import Result
+    from podeval.metrics import Key, Metric, Result
     from podeval.stats.intervals import Interval
 
 
@@ -138,9 +137,8 @@ def measure(
     """
     from podeval.measuring.compute import open_inputs, score_item
     from podeval.measuring.inputs import MetricInputs
-    from podeval.metrics import catalogue
+    from podeval.metrics import Unscored, catalogue
     from podeval.metrics.protocol import describe_protocol
-    from podeval.metrics.score import Unscored
     from podeval.models import registry
 
     metric = catalogue.get(name)

@@ -40,9 +40,7 @@ from podeval.construction.workshop import (
 )
 from podeval.errors import BadInput, require_known
 from podeval.files import write_json
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, JudgeAnswer, JudgeRequest, Prompt
 from podeval.text.language import read_as
 
 WRITTEN, TAKEN, REFINED, TABLE = "written.jsonl", "taken.jsonl", "refined.jsonl", "review.csv"

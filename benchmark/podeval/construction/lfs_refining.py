@@ -19,9 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.construction.lfs_cases import Case, CaseTurn, clean
 from podeval.construction.workshop import Sifted, StagedRow, ask_each
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, JudgeAnswer, JudgeRequest, Prompt
 from podeval.text.characters import HAN
 
 DULL, UNSAFE = "quality", "privacy and safety"

@@ -41,9 +41,7 @@ from podeval.construction.workshop import (
     write_ordered,
 )
 from podeval.errors import BadInput, require_known
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, JudgeAnswer, JudgeRequest, Prompt
 
 RAW, LABELLED, CANDIDATES = "raw.jsonl", "labelled.jsonl", "candidates.jsonl"
 TABLE, INDEPENDENT, REVIEW = "candidates.csv", "independence", "review of candidates"

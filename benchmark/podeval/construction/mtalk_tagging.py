@@ -14,9 +14,7 @@ from pydantic import Field
 from podeval.construction.review import ReviewRow
 from podeval.construction.workshop import StagedRow, WaitingRow, ask_each
 from podeval.datasets.mtalk_turns import split_tags
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, JudgeAnswer, JudgeRequest, Prompt
 
 Kind = Literal["sem", "para", "amb"]
 

@@ -14,9 +14,7 @@ from itertools import product
 from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.construction.workshop import Order, Suggestions, WaitingRow, suggest
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, JudgeAnswer, JudgeRequest, Prompt
 from podeval.text.language import read_as
 
 TURNS = (2, 4)

@@ -24,9 +24,7 @@ from podeval.construction.workshop import Encode, Sifted, StagedRow, ask_each, n
 from podeval.datasets import podbench_meta
 from podeval.datasets.data_files import read_object_lines
 from podeval.errors import BadInput
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, JudgeAnswer, JudgeRequest, Prompt
 from podeval.text.language import identify_language, read_as
 from podeval.text.text_file import read_text
 from podeval.text.tokens import detect_language

@@ -19,8 +19,7 @@ from podeval.construction.workshop import Names, StagedRow, Step, Suggestions, W
 from podeval.datasets.feeds import Read, ask_apple
 from podeval.errors import BadInput, require_known
 from podeval.files import append_line, read_lines, write_json, write_whole
-from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, Prompt
 
 TOPICS, TOPIC_TABLE = "topics.jsonl", "topics.csv"
 CANDIDATES, EPISODE_TABLE = "candidates.jsonl", "candidates.csv"

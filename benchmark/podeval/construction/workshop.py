@@ -24,9 +24,7 @@ from podeval.datasets import catalogue
 from podeval.datasets.dataset_record import BrokenRules, RowProblem
 from podeval.errors import BadInput, describe_validation_error
 from podeval.files import explain_write_errors, read_lines, write_whole
-from podeval.judges.client import JudgeRequest, UsableAnswer
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, JudgeAnswer, JudgeRequest, Prompt, UsableAnswer
 
 LEFT_OUT = "left_out.jsonl"
 

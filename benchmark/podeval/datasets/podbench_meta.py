@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.text.tokens import detect_language
 
 Facts = Mapping[str, Any]

@@ -16,8 +16,7 @@ from lighteval.models.model_output import ModelResponse
 from lighteval.tasks.requests import Doc, SamplingMethod
 
 import podeval
-from podeval.metrics import catalogue
-from podeval.metrics.score import Score
+from podeval.metrics import Score, catalogue
 
 
 class WeightedValue(float):

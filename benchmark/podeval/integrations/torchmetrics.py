@@ -11,8 +11,7 @@ import torch
 from torchmetrics import Metric
 
 import podeval
-from podeval.metrics import catalogue
-from podeval.metrics.score import Result, Score, Unscored
+from podeval.metrics import Result, Score, Unscored, catalogue
 
 
 class PodevalMetric(Metric):  # type: ignore[misc]

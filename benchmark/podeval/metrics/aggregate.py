@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from podeval.metrics.declaration import Key, Metric
-from podeval.metrics.score import Result, Score, Unscored
+from podeval.metrics import Key, Metric, Result, Score, Unscored
 from podeval.stats.intervals import Interval, mean_ci
 
 COMPLETE = 0.95

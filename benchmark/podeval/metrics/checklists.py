@@ -16,9 +16,7 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Grade, JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
+from podeval.judges import Conversation, Grade, JudgeAnswer, JudgeRequest, Prompt, select_values
 from podeval.text.characters import HAN, keep_letters
 from podeval.text.podcast_request import PodcastRequest
 from podeval.text.script import Script

@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.errors import BadInput, CannotScore, ModelMissing, NoWords, PodevalError, require_fields
-from podeval.metrics.facts import MISREADINGS, UNWARNED, Parameter, Reach, describe_parameter, read_arguments
+from podeval.metrics.facts import MISREADINGS, UNWARNED, JudgeUse, Parameter, Reach, describe_parameter, read_arguments
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.recording.recording import MODEL_RATE
 
 if TYPE_CHECKING:
     from podeval.judges.rounds import Asked, Conversation
-    from podeval.metrics.judge_use import JudgeUse
 
 Better = Literal["higher", "lower", "in range", "informative"]
 DIMENSION_GROUPS = {

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from podeval.errors import CannotScore, ModelMissing, PodevalError
-from podeval.metrics import catalogue
+from podeval.metrics import Metric, Result, Score, Unscored, catalogue
 from podeval.metrics.audio.integrity import SHORTEST, list_faults
-from podeval.metrics.declaration import Metric
-from podeval.metrics.score import Result, Score, Unscored
 from podeval.recording import Recording
 from podeval.recording.defects import TimedDefect, find_long_pauses, find_pace_changes
 from podeval.recording.spoken_script import hear_script

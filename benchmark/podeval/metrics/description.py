@@ -11,7 +11,7 @@ from typing import Any
 
 from podeval import benchmarks
 from podeval.errors import ModelMissing
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.metrics.declaration import INPUTS, Key, Metric
 from podeval.metrics.facts import Parameter
 from podeval.metrics.judge_use import ARGUMENTS
@@ -44,42 +44,33 @@ def describe_metric(metric: Metric) -> dict[str, Any]:
 
 def list_arguments(metric: Metric) -> tuple[Argument, ...]:
     """Return the arguments of `compute` of the metric's module, inputs first."""
-    # Inputs.
-    first = metric.inputs[0]
-    rows = [
-        Argument(
-            "predictions",
-            "required",
-            f"{INPUTS[first]}; a list with one entry per item (None: missing), {_FORMS[first]}",
-        )
-    ]
-    if compared := metric.reference:
-        about = f"{INPUTS[compared]}; one entry per item (None: missing), {_FORMS[compared]}"
-        rows.append(Argument("references", "required", about))
-    if "script" in metric.optional_inputs:
-        rows.append(Argument("scripts", "optional", f"{INPUTS['script']}; one entry per item"))
-    if "readings" in metric.optional_inputs:
-        form = "a list of lines, each `{'text', 'readings': [{'text', 'accepted'}]}`"
-        rows.append(Argument("readings", "optional", f"{INPUTS['readings']}; one entry per item, {form}"))
-    # Parameters, and the arguments that all modules share.
-    rows += [Argument(p.name, _choices(p), p.about) for p in metric.parameters]
-    rows.append(
-        Argument("groups", "optional", "what each item belongs to, such as its episode; intervals are clustered by it")
-    )
-    rows.append(
-        Argument("timelines", _list_values((False, True)), "whether each item has its values over time, which are long")
-    )
-    if metric.asks:
-        rows += [Argument(name, "optional", about) for name, about in ARGUMENTS.items()]
-    if metric.needs:
-        rows.append(Argument("profile", _list_values(MEASURING), "whose models to use"))
-    if metric.needs and first == "recording":
-        rows.append(
+    first, compared, more = metric.inputs[0], metric.reference or "", metric.optional_inputs
+    each, switch = "one entry per item (None: missing)", _list_values((False, True))
+    form = "a list of lines, each `{'text', 'readings': [{'text', 'accepted'}]}`"
+    candidates: list[tuple[object, Argument]] = [
+        (True, Argument("predictions", "required", f"{INPUTS[first]}; a list with {each}, {_FORMS[first]}")),
+        (
+            compared,
+            Argument("references", "required", f"{INPUTS.get(compared)}; {each}, {_FORMS.get(compared)}"),
+        ),
+        ("script" in more, Argument("scripts", "optional", f"{INPUTS['script']}; one entry per item")),
+        ("readings" in more, Argument("readings", "optional", f"{INPUTS['readings']}; one entry per item, {form}")),
+        *((True, Argument(p.name, _choices(p), p.about)) for p in metric.parameters),
+        (
+            True,
             Argument(
-                "allow_upsampling", _list_values((False, True)), "score recordings below a model's rate all the same"
-            )
-        )
-    return tuple(rows)
+                "groups", "optional", "what each item belongs to, such as its episode; intervals are clustered by it"
+            ),
+        ),
+        (True, Argument("timelines", switch, "whether each item has its values over time, which are long")),
+        *((metric.asks, Argument(name, "optional", about)) for name, about in ARGUMENTS.items()),
+        (metric.needs, Argument("profile", _list_values(MEASURING), "whose models to use")),
+        (
+            metric.needs and first == "recording",
+            Argument("allow_upsampling", switch, "score recordings below a model's rate all the same"),
+        ),
+    ]
+    return tuple(argument for is_taken, argument in candidates if is_taken)
 
 
 def collect_metric_facts(metric: Metric) -> dict[str, Any]:

@@ -4,11 +4,14 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.judges import Prompt
 
 # What people and good systems reach on a metric: the values that a reader sets a score against, each with its source.
 #
@@ -50,6 +53,19 @@ RELATIVE = "Relative to the other systems in one listening test; meaningless out
 ZERO = "Relative to a reference script, which counts as 0, so there is no typical value"
 LENGTH = "Grows with the length of the text, so values of texts of other lengths are no guide"
 HARDWARE = "Depends on the machine; no paper reports it for the same one"
+
+
+@dataclass(frozen=True)
+class JudgeUse:
+    """The requirements of a metric for a judge, under given parameters.
+
+    Attributes:
+        prompts: the prompts it may use.
+        sampling: changes to how answers are drawn, such as the temperature of a paper.
+    """
+
+    prompts: "Callable[[Mapping[str, Any]], Sequence[Prompt]]"
+    sampling: Callable[[Mapping[str, Any]], Mapping[str, Any]] = field(default=lambda _: {})
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ reports a podcast about prompt injection. A sign is therefore a reason to read t
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import repeat
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.errors import BadInput, PodevalError
+from podeval.metrics.facts import JudgeUse
 from podeval.metrics.score import Result, Score, Unscored
 
 NOTE = "the material spoke to the judge"
@@ -99,11 +100,9 @@ def note(texts: Mapping[str, str]) -> dict[str, object]:
 
 
 if TYPE_CHECKING:
+    from podeval.judges import Asked, Conversation, JudgeClient, Prompt
     from podeval.judges.budget import Budget
-    from podeval.judges.client import JudgeClient
     from podeval.judges.judge import Judge
-    from podeval.judges.prompt import Prompt
-    from podeval.judges.rounds import Asked, Conversation
 
 JUDGE, RECORDS, PROMPTS = "judge", "records", "prompts"
 """Keywords of `compute` for a judged metric."""
@@ -121,19 +120,6 @@ NO_JUDGE = (
     "no judge is named: add judge='MODEL@https://host/v1' (command line: --judge) with its key in the environment as "
     "PODEVAL_JUDGE_KEY, or gguf:/path/model.gguf, transformers:REPO@COMMIT, records:FOLDER, or a judge's YAML file"
 )
-
-
-@dataclass(frozen=True)
-class JudgeUse:
-    """The requirements of a metric for a judge, under given parameters.
-
-    Attributes:
-        prompts: the prompts it may use.
-        sampling: changes to how answers are drawn, such as the temperature of a paper.
-    """
-
-    prompts: "Callable[[Mapping[str, Any]], Sequence[Prompt]]"
-    sampling: Callable[[Mapping[str, Any]], Mapping[str, Any]] = field(default=lambda _: {})
 
 
 @dataclass(frozen=True)

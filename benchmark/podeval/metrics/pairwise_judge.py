@@ -19,9 +19,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from podeval.errors import BadInput
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
+from podeval.judges import Conversation, JudgeAnswer, JudgeRequest, Prompt, select_values
 from podeval.metrics.spoken_dialogue import BRACKETS, Modality, SpokenDialogue, Transcripts
 
 Variant = Literal["default", "mtalk"]

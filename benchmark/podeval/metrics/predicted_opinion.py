@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.models import registry
 from podeval.models.interfaces import RateAwareScorer, Samples
-from podeval.recording import Recording
+from podeval.recording import Recording, speech_track
 from podeval.recording.predicted_windows import (
     PredictedWindows,
     Source,
@@ -19,7 +19,6 @@ from podeval.recording.predicted_windows import (
     score_clips,
     start_windows,
 )
-from podeval.recording.speech_track import require_speech
 
 MOST = 0.05
 """Largest share of a recording in which channels may cancel each other."""
@@ -76,7 +75,7 @@ def rate_speech(
     # Nothing is separated if there is no model for what follows.
     card = registry.get_card(job, recording.profile)
     track, stem, notes = choose_tracks(recording, source)
-    require_speech(track, speech)
+    speech_track.require_speech(track, speech)
 
     def predict(audio: Recording) -> PredictedWindows:
         audio = audio.through(through) if through else audio

@@ -17,9 +17,7 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.errors import BadInput
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
+from podeval.judges import Conversation, JudgeAnswer, JudgeRequest, Prompt, select_values
 from podeval.metrics.checklists import derive
 from podeval.metrics.spoken_dialogue import CAPABILITIES, DIMENSION, GENERAL, SpokenDialogue
 from podeval.text.characters import keep_letters

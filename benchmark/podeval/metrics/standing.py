@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.text.message_catalogue import FIRST, read_messages
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from podeval.errors import BadInput
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.text.message_catalogue import read_texts
 from podeval.version import __version__
 

@@ -25,8 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
-from podeval.metrics import catalogue
-from podeval.metrics.declaration import Key
+from podeval.metrics import Key, catalogue
 from podeval.metrics.description import read_table
 from podeval.stats.agreement import Estimate, krcc, plcc, srcc
 from podeval.stats.intervals import number_clusters

@@ -21,8 +21,7 @@ from podeval.audio.levels import measure_bandwidth
 from podeval.errors import BadInput, PodevalError
 from podeval.measuring.engine import score_source
 from podeval.measuring.inputs import ScoreRequest
-from podeval.metrics import catalogue
-from podeval.metrics.declaration import Key
+from podeval.metrics import Key, catalogue
 from podeval.metrics.human_records import list_records
 from podeval.recording.source import AudioSource, list_recordings, read_source
 from podeval.validation.agreement import KeyValues, has_direction

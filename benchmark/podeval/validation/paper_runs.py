@@ -15,9 +15,8 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.benchmarks.presets import PRESETS, PaperPreset
 from podeval.errors import BadInput
-from podeval.metrics import catalogue
+from podeval.metrics import Metric, catalogue
 from podeval.metrics.aggregate import Aggregate, aggregate
-from podeval.metrics.declaration import Metric
 from podeval.metrics.description import read_table
 from podeval.models.registry import list_cards
 from podeval.runs.aggregate import NOT_MEASURED

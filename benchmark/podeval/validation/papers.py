@@ -16,10 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
-from podeval.hub_sources import locate_hub_source
-from podeval.metrics import catalogue
+from podeval.files import locate_hub_source
+from podeval.metrics import Score, catalogue
 from podeval.metrics.description import read_table
-from podeval.metrics.score import Score
 from podeval.stats.agreement import srcc
 from podeval.stats.bias import wilson
 from podeval.stats.mushra_scores import MushraRules, screen_by_shares

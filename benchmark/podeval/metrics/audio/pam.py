@@ -29,9 +29,7 @@ from numpy.typing import NDArray
 
 from podeval.audio.samples import resample
 from podeval.errors import BadInput
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PAM_READERS, VARIANT, Reach
-from podeval.metrics.score import Score, Timeline
+from podeval.metrics import Key, Reach, Score, Timeline, facts, metric
 from podeval.models.interfaces import Samples
 from podeval.recording import Recording
 from podeval.recording.predicted_windows import cut_to_sound, start_windows
@@ -63,13 +61,13 @@ Floats = NDArray[np.float64]
             "higher",
             bounds=(0, 1),
             about="quality according to one pair of opposite prompts",
-            reach=Reach(PAM_READERS, systems=(0.81, 0.9)),
+            reach=Reach(facts.PAM_READERS, systems=(0.81, 0.9)),
         ),
         Key(
             "pam_avg",
             "higher",
             bounds=(0, 1),
-            unreached=VARIANT,
+            unreached=facts.VARIANT,
             only_for="the paper's prompts",
             about="mean of the scores from two pairs of prompts",
         ),
@@ -77,7 +75,7 @@ Floats = NDArray[np.float64]
             "pam_avgsim",
             "higher",
             bounds=(0, 1),
-            unreached=VARIANT,
+            unreached=facts.VARIANT,
             only_for="the paper's prompts",
             about="score from the mean similarities of two pairs of prompts",
         ),

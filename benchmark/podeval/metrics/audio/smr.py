@@ -29,9 +29,7 @@ from podeval.audio.faults import join_spans
 from podeval.audio.samples import mix_to_mono, resample
 from podeval.audio.windows import Span, count_seconds_inside
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PODEVAL_AUDIO, VARIANT, Reach
-from podeval.metrics.score import LOW_RATE, UNRANKED, Score, Timeline
+from podeval.metrics import LOW_RATE, UNRANKED, Key, Reach, Score, Timeline, facts, metric
 from podeval.models import registry
 from podeval.recording import Recording, speech_track
 
@@ -61,7 +59,7 @@ Meter = Callable[[Span], float]
             "in range",
             "LU",
             ideal=(5, 30),
-            unreached=VARIANT,
+            unreached=facts.VARIANT,
             about="how much louder speech is than the music under it, mean over segments",
         ),
         Key(
@@ -70,14 +68,14 @@ Meter = Callable[[Span], float]
             "",
             (0, 1),
             about="share of segments in which speech is louder",
-            reach=Reach(PODEVAL_AUDIO, people=(0.99, 0.99), systems=(1.0, 1.0)),
+            reach=Reach(facts.PODEVAL_AUDIO, people=(0.99, 0.99), systems=(1.0, 1.0)),
         ),
         Key(
             "smr_reference",
             "higher",
             "",
             (0, 1),
-            unreached=VARIANT,
+            unreached=facts.VARIANT,
             about="PodEval's reference score, mean over segments",
         ),
         Key(

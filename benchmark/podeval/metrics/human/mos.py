@@ -20,13 +20,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from podeval.errors import CannotScore
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PART, PODEVAL_QUESTIONS, Reach
+from podeval.judges import Conversation, JudgeAnswer, JudgeRequest, Prompt, select_values
+from podeval.metrics import Key, Reach, Score, facts, metric
 from podeval.metrics.human_records import QuestionnaireAnswers
-from podeval.metrics.score import Score
 from podeval.stats.questionnaire_scores import (
     MUSIC,
     RATED,
@@ -194,7 +190,7 @@ _ABOUT = {
             (1, 5),
             about="mean over the six questions that apply to every clip, without music",
             reach=Reach(
-                PODEVAL_QUESTIONS,
+                facts.PODEVAL_QUESTIONS,
                 people=(3.6, 3.6),
                 systems=(3.5, 3.5),
             ),
@@ -205,7 +201,7 @@ _ABOUT = {
                 "higher",
                 "",
                 (1, 5),
-                unreached=PART,
+                unreached=facts.PART,
                 only_for="listeners who were asked this",
                 about=_ABOUT[name],
             )

@@ -18,15 +18,10 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
+from podeval.judges import Conversation, JudgeAnswer, JudgeRequest, Prompt, select_values
+from podeval.metrics import JudgeUse, Key, Reach, Result, Score, facts, metric
 from podeval.metrics.checklists import require_found
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PODBENCH, Reach
-from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.judged.instruction_following import Variant, cut_script, get_sampling
-from podeval.metrics.score import Result, Score
 from podeval.text.script import Script
 
 PROTOCOL = """\
@@ -291,7 +286,7 @@ def _require_evidence(answer: Any, script: Script) -> None:
             "points",
             (0, 100),
             about="sum of the three dimensions",
-            reach=Reach(PODBENCH, systems=(63.3, 69.6)),
+            reach=Reach(facts.PODBENCH, systems=(63.3, 69.6)),
         ),
         Key(
             "substance",
@@ -299,7 +294,7 @@ def _require_evidence(answer: Any, script: Script) -> None:
             "points",
             (0, 45),
             about="content, argument, information, views, warmth",
-            reach=Reach(PODBENCH, systems=(25.4, 28.6)),
+            reach=Reach(facts.PODBENCH, systems=(25.4, 28.6)),
         ),
         Key(
             "narrative",
@@ -307,7 +302,7 @@ def _require_evidence(answer: Any, script: Script) -> None:
             "points",
             (0, 30),
             about="opening, structure, rhythm, ending",
-            reach=Reach(PODBENCH, systems=(19.4, 21.5)),
+            reach=Reach(facts.PODBENCH, systems=(19.4, 21.5)),
         ),
         Key(
             "naturalness",
@@ -315,7 +310,7 @@ def _require_evidence(answer: Any, script: Script) -> None:
             "points",
             (0, 25),
             about="spoken language, vividness",
-            reach=Reach(PODBENCH, systems=(18.4, 19.6)),
+            reach=Reach(facts.PODBENCH, systems=(18.4, 19.6)),
         ),
     ),
     paper="PodBench",

@@ -32,9 +32,7 @@ Differs from WER in discounting the recogniser's errors, and in saying what happ
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import DEMO, NEW, Reach
-from podeval.metrics.score import Score, compute_share_by_minute
+from podeval.metrics import Key, Reach, Score, compute_share_by_minute, facts, metric
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import Severity, TimedDefect
 from podeval.recording.spoken_script import confirm_differences, find_span, hear_script
@@ -74,7 +72,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             _UNIT,
             (0, None),
             title="Content errors",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words omitted, repeated or inserted",
         ),
         Key(
@@ -83,7 +81,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             _UNIT,
             (0, None),
             title="Words left out",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words of the script that are not said",
         ),
         Key(
@@ -92,7 +90,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             _UNIT,
             (0, None),
             title="Words repeated",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words said more often than in the script",
         ),
         Key(
@@ -101,7 +99,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             _UNIT,
             (0, None),
             title="Words added",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words that the script does not have",
         ),
         Key(
@@ -110,7 +108,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             "words",
             (0, None),
             title="Longest faulty stretch",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="longest stretch that differs from the script",
         ),
         Key(
@@ -119,7 +117,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             "",
             (0, 1),
             title="Entities heard right",
-            unreached=NEW,
+            unreached=facts.NEW,
             percent=True,
             only_for=_ENTITIES,
             about="share of the script's names, numbers, amounts and codes that are transcribed",

@@ -28,10 +28,8 @@ from typing import Literal
 
 import numpy as np
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import CLIPS, Reach
+from podeval.metrics import Key, Reach, Score, facts, metric
 from podeval.metrics.predicted_opinion import rate_speech
-from podeval.metrics.score import Score
 from podeval.recording import Recording, speech_track
 
 RATE = 16_000
@@ -65,7 +63,9 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
             "MOS",
             (1, 5),
             about="naturalness and quality of the speech",
-            reach=Reach(CLIPS, people=(3.51, 4.35), systems=(4.46, 4.67), profile="embedded", version="1.5", n=85),
+            reach=Reach(
+                facts.CLIPS, people=(3.51, 4.35), systems=(4.46, 4.67), profile="embedded", version="1.5", n=85
+            ),
         ),
         Key(
             "distillmos_stem",

@@ -26,10 +26,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import CLIPS, Reach
+from podeval.metrics import Key, Reach, Score, Timeline, facts, metric
 from podeval.metrics.predicted_opinion import note_cancelled
-from podeval.metrics.score import Score, Timeline
 from podeval.models.interfaces import Samples
 from podeval.recording import Recording, speech_track
 from podeval.recording.predicted_windows import choose_tracks, choose_windows, cut_to_speech
@@ -59,7 +57,9 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS OVRL",
             about="overall quality (P.835)",
-            reach=Reach(CLIPS, people=(2.94, 3.39), systems=(3.39, 3.49), profile="embedded", version="1.3", n=85),
+            reach=Reach(
+                facts.CLIPS, people=(2.94, 3.39), systems=(3.39, 3.49), profile="embedded", version="1.3", n=85
+            ),
         ),
         Key(
             "sig",
@@ -68,7 +68,9 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS SIG",
             about="quality of the speech (P.835)",
-            reach=Reach(CLIPS, people=(3.44, 3.63), systems=(3.62, 3.71), profile="embedded", version="1.3", n=85),
+            reach=Reach(
+                facts.CLIPS, people=(3.44, 3.63), systems=(3.62, 3.71), profile="embedded", version="1.3", n=85
+            ),
         ),
         Key(
             "bak",
@@ -77,7 +79,7 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS BAK",
             about="absence of background noise (P.835)",
-            reach=Reach(CLIPS, people=(3.64, 4.13), systems=(4.13, 4.2), profile="embedded", version="1.3", n=85),
+            reach=Reach(facts.CLIPS, people=(3.64, 4.13), systems=(4.13, 4.2), profile="embedded", version="1.3", n=85),
         ),
         Key(
             "p808",
@@ -86,7 +88,7 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS P.808",
             about="overall quality (P.808)",
-            reach=Reach(CLIPS, people=(3.71, 4.1), systems=(3.95, 4.15), profile="embedded", version="1.3", n=85),
+            reach=Reach(facts.CLIPS, people=(3.71, 4.1), systems=(3.95, 4.15), profile="embedded", version="1.3", n=85),
         ),
         Key(
             "ovrl_stem",

@@ -34,28 +34,15 @@ from numpy.typing import NDArray
 
 from podeval.audio.windows import Clip, Span, count_seconds_inside, place_windows
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, Metric, metric
+from podeval.metrics import Constraint, Key, Metric, Result, Score, Timeline, Unscored, facts, metric
 from podeval.metrics.dialogue.speaker_attribution import speaker_attribution
-from podeval.metrics.facts import NEW, Constraint
-from podeval.metrics.score import (
-    CENSORED,
-    LEFT_AFTER,
-    LONG,
-    MINUTE,
-    SLOPES,
-    Result,
-    Score,
-    Timeline,
-    Unscored,
-    compute_share_by_minute,
-)
+from podeval.metrics.score import CENSORED, LEFT_AFTER, LONG, MINUTE, SLOPES, compute_share_by_minute
 from podeval.metrics.speech.content_errors import content_errors
 from podeval.metrics.speech.dnsmos import dnsmos
 from podeval.metrics.speech.pace import LANGUAGES, STRIDE, WINDOW, count_rates, join_speech
 from podeval.metrics.speech.timbre_consistency import find_turns
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording, speech_track
-from podeval.recording.speech_track import find_sounding, require_speech
 from podeval.stats.drift import Drift, drift, find_departure
 from podeval.text.script import Script
 
@@ -100,7 +87,7 @@ _MOMENTARY, _SILENT = 0.4, 1e-10
             title="Lasts",
             about="minutes until something leaves its usual range",
             ranked=False,
-            unreached=NEW,
+            unreached=facts.NEW,
         ),
         Key(
             "lasting_share",
@@ -110,7 +97,7 @@ _MOMENTARY, _SILENT = 0.4, 1e-10
             percent=True,
             title="Lasts for",
             about="share of the recording until something leaves its usual range",
-            unreached=NEW,
+            unreached=facts.NEW,
         ),
         Key(
             "level_slope",
@@ -200,7 +187,7 @@ def endurance(
     """
     recording.require_sound(LONG)
     track = recording.speech_track(source)
-    require_speech(track, SHORTEST_SPEECH)
+    speech_track.require_speech(track, SHORTEST_SPEECH)
     turns = find_turns(track, script, speakers)[0] if script or speakers else ()
     # What other metrics have by minute, or by window.
     inputs = {"recording": track, **({"script": script} if script else {})}
@@ -262,7 +249,7 @@ def measure_distances(track: Recording, turns: Sequence[SpeakerTurn]) -> tuple[l
     clips: list[Clip] = []
     distances: list[Floats] = []
     for voice in track.voices(turns):
-        sounding = find_sounding(voice.clips, track.speech())
+        sounding = speech_track.find_sounding(voice.clips, track.speech())
         if sounding.sum() > FEWEST:
             audible = [clip for clip, sounds in zip(voice.clips, sounding, strict=True) if sounds]
             clips += audible

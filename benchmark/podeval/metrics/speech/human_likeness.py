@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import BadInput, CannotScore, ModelMissing
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.score import Score
+from podeval.metrics import Key, Score, metric
 from podeval.models import registry
 from podeval.recording import Recording, speech_track
 from podeval.recording.likeness_windows import DAMAGES, METHOD, Features, describe_windows

@@ -34,14 +34,11 @@ import numpy as np
 from podeval.audio.prosody import VoiceContour, compute_spread
 from podeval.audio.windows import Clip, Span, place_windows
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import NEW, READERS, Reach
-from podeval.metrics.score import UNRANKED, Score, Timeline
+from podeval.metrics import UNRANKED, Key, Reach, Score, Timeline, facts, metric
 from podeval.models.interfaces import SpeakerTurn, Transcript
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import find_long_pauses, find_pace_changes
 from podeval.recording.speaker_turns import find_speaker_turns
-from podeval.recording.speech_track import require_speech
 from podeval.stats.drift import drift
 from podeval.text.characters import fold_letters
 from podeval.text.numerals import say_number
@@ -101,7 +98,7 @@ _HIATUS = re.compile(
             "",
             (0, None),
             title="Pace variation",
-            unreached=NEW,
+            unreached=facts.NEW,
             about="how much the speaking rate varies",
         ),
         Key(
@@ -145,7 +142,7 @@ _HIATUS = re.compile(
             (0, None),
             title="Pitch range",
             about="range of a speaker's melody",
-            reach=Reach(READERS, people=(8.5, 12.5)),
+            reach=Reach(facts.READERS, people=(8.5, 12.5)),
         ),
         Key(
             "energy_range",
@@ -175,7 +172,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
     """
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)
-    require_speech(track, SHORTEST)
+    speech_track.require_speech(track, SHORTEST)
     speech = join_speech(track.speech())
     transcript = track.transcript()
     if transcript.language not in LANGUAGES:

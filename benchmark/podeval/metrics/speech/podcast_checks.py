@@ -14,9 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import NEW
-from podeval.metrics.score import Score, Unscored
+from podeval.metrics import Key, Score, Unscored, facts, metric
 from podeval.models.interfaces import Word
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import TimedDefect
@@ -61,7 +59,7 @@ class Repetition:
             about="whether all four checks hold",
             ranked=False,
             percent=True,
-            unreached=NEW,
+            unreached=facts.NEW,
         ),
         Key(
             "speech_share",
@@ -70,7 +68,7 @@ class Repetition:
             (0, 1),
             about="share of the time that is speech",
             percent=True,
-            unreached=NEW,
+            unreached=facts.NEW,
         ),
         Key(
             "language_share",
@@ -79,7 +77,7 @@ class Repetition:
             (0, 1),
             about="share of the words in the language that was asked for",
             percent=True,
-            unreached=NEW,
+            unreached=facts.NEW,
             only_for="a request for a language",
         ),
         Key(
@@ -89,9 +87,9 @@ class Repetition:
             (0, 1),
             about="share of the words that are said again",
             percent=True,
-            unreached=NEW,
+            unreached=facts.NEW,
         ),
-        Key("minutes", "informative", "min", (0, None), about="how long it lasts", unreached=NEW),
+        Key("minutes", "informative", "min", (0, None), about="how long it lasts", unreached=facts.NEW),
     ),
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="ours",

@@ -19,9 +19,7 @@ from typing import Any
 import numpy as np
 
 from podeval.errors import BadInput, CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import HARDWARE, LFS_SPEED, Reach
-from podeval.metrics.score import Score, Unscored
+from podeval.metrics import Key, Reach, Score, Unscored, facts, metric
 
 UNSTATED = "unstated"
 
@@ -143,7 +141,7 @@ def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple
             "s/s",
             (0, None),
             about="seconds of computation per second of audio",
-            reach=Reach(LFS_SPEED, systems=(0.17, 3.8)),
+            reach=Reach(facts.LFS_SPEED, systems=(0.17, 3.8)),
         ),
         Key(
             "speech_rtf",
@@ -151,7 +149,7 @@ def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple
             "s/s",
             (0, None),
             title="RTF of speech",
-            unreached=HARDWARE,
+            unreached=facts.HARDWARE,
             about="the same per second of speech",
         ),
         Key(
@@ -160,7 +158,7 @@ def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple
             "s/s",
             (0, None),
             title="RTF, median",
-            unreached=HARDWARE,
+            unreached=facts.HARDWARE,
             about="median over the pieces",
         ),
         Key(
@@ -169,7 +167,7 @@ def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple
             "s/s",
             (0, None),
             title="RTF, 95th percentile",
-            unreached=HARDWARE,
+            unreached=facts.HARDWARE,
             about="95th percentile over the pieces",
         ),
         Key(
@@ -178,7 +176,7 @@ def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple
             "s",
             (0, None),
             title="Time to first audio",
-            unreached=HARDWARE,
+            unreached=facts.HARDWARE,
             about="time until a stream can begin to play",
         ),
         Key(
@@ -187,7 +185,7 @@ def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple
             "s",
             (0, None),
             title="Longest stall",
-            unreached=HARDWARE,
+            unreached=facts.HARDWARE,
             about="the longest stall of a stream",
         ),
     ),

@@ -27,9 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput, CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PART, STUDY, Constraint, Reach
-from podeval.metrics.score import Result, Score, Timeline, Unscored
+from podeval.metrics import Constraint, Key, Reach, Result, Score, Timeline, Unscored, facts, metric
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording, speech_track
 from podeval.recording.speaker_turns import find_speaker_turns
@@ -60,14 +58,14 @@ UNTOLD = (
             "cosine",
             (-1, 1),
             about="similarity of a voice to itself over time",
-            reach=Reach(STUDY, people=(0.83, 0.89), systems=(0.85, 0.86), profile="embedded"),
+            reach=Reach(facts.STUDY, people=(0.83, 0.89), systems=(0.85, 0.86), profile="embedded"),
         ),
         Key(
             "worst_window",
             "higher",
             "cosine",
             (-1, 1),
-            unreached=PART,
+            unreached=facts.PART,
             about="similarity of the least similar 3 s",
         ),
     ),

@@ -38,9 +38,7 @@ too), and from LFS-Bench, which cleans texts as F5-TTS does (`variant="lfs"`) an
 from typing import Any, Literal
 
 from podeval.errors import BadInput
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import DEMO, RAW, Reach
-from podeval.metrics.score import Score
+from podeval.metrics import Key, Reach, Score, facts, metric
 from podeval.recording import Recording, speech_track
 from podeval.text.comparison.accepted_readings import AcceptedReadings, ReadText
 from podeval.text.comparison.normalise import compute_bracketed_share
@@ -66,7 +64,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             percent=True,
             only_for="a language that puts spaces between words",
             about="word error rate, normalised",
-            reach=Reach(DEMO, systems=(0.013, 0.052), profile="embedded", version="1.6", n=9),
+            reach=Reach(facts.DEMO, systems=(0.013, 0.052), profile="embedded", version="1.6", n=9),
         ),
         Key(
             "cer",
@@ -76,7 +74,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             percent=True,
             title="CER",
             about="character error rate, normalised",
-            reach=Reach(DEMO, systems=(0.006, 0.020), profile="embedded", version="1.6", n=9),
+            reach=Reach(facts.DEMO, systems=(0.006, 0.020), profile="embedded", version="1.6", n=9),
         ),
         Key(
             "wer_raw",
@@ -85,7 +83,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             (0, None),
             percent=True,
             title="WER, raw text",
-            unreached=RAW,
+            unreached=facts.RAW,
             only_for="a language that puts spaces between words",
             about="word error rate of the unmodified texts",
         ),
@@ -96,7 +94,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             (0, None),
             percent=True,
             title="CER, raw text",
-            unreached=RAW,
+            unreached=facts.RAW,
             about="character error rate of the unmodified texts",
         ),
     ),
