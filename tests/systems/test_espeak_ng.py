@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.systems import espeak_ng, worker_process
+from podeval.systems import engines, espeak_ng
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.speech import Speech, SpeechFailed
 from podeval.text.script import Script
@@ -95,7 +95,7 @@ def test_a_crash_of_the_library_is_an_error_with_its_signal(
 ) -> None:
     crashing = ["import ctypes; ctypes.string_at(0)"]
     run: Callable[..., Any] = subprocess.run
-    monkeypatch.setattr(worker_process.subprocess, "run", lambda command, **k: run([command[0], "-c", *crashing], **k))
+    monkeypatch.setattr(engines.subprocess, "run", lambda command, **k: run([command[0], "-c", *crashing], **k))
     with pytest.raises(SpeechFailed, match="ended with signal 11"):
         espeak.speak(dialogue)
 

@@ -154,7 +154,7 @@ def _show_podcasts(runs: "_Runs", request: "RunRequest") -> None:
     """
     from podeval.benchmarks.benchmark import keep_metrics
     from podeval.runs.own_system import OwnSystem
-    from podeval.systems.planted_podcast import PlantedPodcast
+    from podeval.systems.registry import PlantedPodcast
 
     chosen = keep_metrics(request.benchmark, list(PODCAST_METRICS), "podcast")
     finished = replace(request, benchmark=chosen, track="podcast", only=(PODCAST_ITEM,))

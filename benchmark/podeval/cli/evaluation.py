@@ -21,10 +21,10 @@ from podeval.systems.servers.kinds import KINDS, recognise_kind
 from podeval.text.terminal_safe import make_printable
 
 if TYPE_CHECKING:
-    from podeval.runs.own_system import OwnMaker, OwnSystem
+    from podeval.runs.own_system import OwnSystem
     from podeval.runs.run import RunProgress, RunRequest
     from podeval.runs.run_folder import RunSummary
-    from podeval.systems.speech import SpeakingSystem
+    from podeval.systems.speech import OwnMaker, Product, SpeakingSystem
 
 
 def load_system(name: str) -> tuple["SpeakingSystem", str]:
@@ -307,7 +307,7 @@ def require_name(name: str) -> str:
     return name
 
 
-def _open(options: OwnOptions, track: str) -> tuple["OwnMaker", str]:
+def _open(options: OwnOptions, track: str) -> tuple["OwnMaker[Product]", str]:
     """Open the maker of the outputs; return it with its name."""
     if options.outputs is not None:
         from podeval.systems.adapters.outputs import OwnOutputs
@@ -321,7 +321,7 @@ def _open(options: OwnOptions, track: str) -> tuple["OwnMaker", str]:
     return _open_server(options, track), options.model.rpartition("/")[2] + load
 
 
-def _open_server(options: OwnOptions, track: str) -> "OwnMaker":
+def _open_server(options: OwnOptions, track: str) -> "OwnMaker[Product]":
     from podeval.systems.servers.connection import ServerConnection
     from podeval.systems.servers.speech_endpoint import SpeechEndpoint
     from podeval.systems.servers.streaming import RequestPace

@@ -52,7 +52,7 @@ from podeval.models.profiles import CHOICES
 if TYPE_CHECKING:
     from podeval.runs.executor import Executor
     from podeval.runs.multi_gpu import ProcessGroup
-    from podeval.runs.run import RunRequest, Speaking
+    from podeval.runs.run import RunRequest, Voicing
 
 
 Where = Literal["local", "ray"]
@@ -68,7 +68,7 @@ def spread(
     gpus: float,
     together: "ProcessGroup | None" = None,
     profile: str = "embedded",
-) -> Iterator[tuple["Executor", "Speaking"]]:
+) -> Iterator[tuple["Executor", "Voicing"]]:
     """The executors that measure and that make built-in systems speak, while the block runs.
 
     Args:
@@ -100,7 +100,7 @@ def spread(
     if address or gpus or cpus != 1:
         raise BadInput("--address, --cpus-per-worker and --gpus-per-worker are for --executor ray")
     with Workers(workers or count_workers(profile)) as processes:
-        yield processes, Shares(together) if together else Voicing()
+        yield processes, Shares(group=together) if together else Voicing()
 
 
 RUNS = Path("runs")

@@ -36,12 +36,13 @@ Network = tuple[Callable[[Any], Any], Any]
 """A torch module, or a function of torch's operations, and its only input."""
 
 
-def open_session(network: bytes | str) -> Any:
-    """Open a network in ONNX Runtime, or the file of one; each call uses one thread, because several run at once."""
+def open_session(network: bytes | str, threads: int = 1) -> Any:
+    """Open a network in ONNX Runtime, or the file of one; usually by one thread, because several run at once."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3  # no warnings
     return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
 
 

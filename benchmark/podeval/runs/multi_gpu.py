@@ -68,15 +68,11 @@ def group() -> ProcessGroup | None:
     return ProcessGroup(state.process_index, state.num_processes, meet)
 
 
-@dataclass(frozen=True)
-class Shares:
+@dataclass(frozen=True, kw_only=True)
+class Shares(Voicing):
     """Speaking in the first process: its own share here, the other shares in their processes."""
 
     group: ProcessGroup
-
-    def require(self, system: SpeakingSystem, seed: int) -> None:
-        """Refuse to start if the system cannot speak: see `SpeakingSystem.require`."""
-        Voicing().require(system, seed)
 
     def speak(
         self, system: SpeakingSystem, items: tuple[Item, ...], folder: RunFolder, seed: int, done: Callable[[int], None]

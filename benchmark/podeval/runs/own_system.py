@@ -1,4 +1,4 @@
-"""Run a system of the user's own: any `OutputMaker`, in this process, without a queue, a document or a sandbox.
+"""Run a system of the user's own: any `OwnMaker`, in this process, without a queue, a document or a sandbox.
 
 It is for the user's own machine: anyone who runs it trusts it. Outputs are stored as in every other run, so the same
 call resumes where the last one stopped.
@@ -7,7 +7,7 @@ call resumes where the last one stopped.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from podeval.systems.servers.connection import RequestRefused, ServerBusy, Serve
 from podeval.systems.servers.streaming import RequestPace
 from podeval.systems.speech import (
     Ask,
-    OutputMaker,
+    OwnMaker,
     Product,
     Speech,
     SpeechFailed,
@@ -35,14 +35,6 @@ from podeval.text.script_format import read_any_script
 
 FINGERPRINT = "sha256"
 """Key in an output's details: the files from which it was read."""
-
-
-class OwnMaker(OutputMaker, Protocol):
-    """An `OutputMaker` that can describe itself."""
-
-    @property
-    def generation(self) -> dict[str, Any]:
-        """Everything that changes its outputs, as plain JSON data."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +49,7 @@ class OwnSystem:
         say: function that gets a sentence about items left for a later run.
     """
 
-    maker: OwnMaker
+    maker: OwnMaker[Product]
     name: str
     title: str
     supplied: bool = False
@@ -86,12 +78,11 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
     if not 0 <= request.seed < 2**31:
         raise BadInput(f"the seed {request.seed} is out of range; give a whole number from 0 to {2**31 - 1}")
     items = read_items(request).items
-    if (require_some := getattr(system.maker, "require_some", None)) is not None:
-        try:
-            require_some([ask_of(request.track, item) for item in items], request.seed)
-        except BadInput as refusal:
-            command = f"podeval data items {request.benchmark.name} --split {request.split} --track {request.track}"
-            raise BadInput(f"{refusal}; `{command}` prints what they must contain") from None
+    try:
+        system.maker.require_some([ask_of(request.track, item) for item in items], request.seed)
+    except BadInput as refusal:
+        command = f"podeval data items {request.benchmark.name} --split {request.split} --track {request.track}"
+        raise BadInput(f"{refusal}; `{command}` prints what they must contain") from None
 
     def make(folder: RunFolder, items: tuple[Item, ...]) -> Iterable[Item]:
         return _make_missing(system, request, folder, items, lambda done: progress("making", done, len(items)))
@@ -180,7 +171,7 @@ def _make_one(system: OwnSystem, request: RunRequest, folder: RunFolder, item: I
     ask = ask_of(request.track, item)
     try:
         (product,) = system.maker.make([ask], request.seed)
-        keep_product(folder, item, product, _fingerprint(system.maker, ask, request.seed))
+        keep_product(folder, item, product, system.maker.fingerprint(ask, request.seed))
     except ServerBusy as busy:
         return busy
     except ServerRefused:
@@ -197,7 +188,7 @@ def _make_one(system: OwnSystem, request: RunRequest, folder: RunFolder, item: I
     return None
 
 
-def _is_made(maker: OutputMaker, folder: RunFolder, ask: Ask, seed: int) -> bool:
+def _is_made(maker: OwnMaker[Product], folder: RunFolder, ask: Ask, seed: int) -> bool:
     """Return whether an item's output is final.
 
     Raises:
@@ -206,20 +197,13 @@ def _is_made(maker: OutputMaker, folder: RunFolder, ask: Ask, seed: int) -> bool
     output = folder.output(ask.id)
     if output is None or output.failed_by == "ours":
         return False
-    if not hasattr(maker, "fingerprint"):
-        return True
-    before, now = output.details.get(FINGERPRINT), _fingerprint(maker, ask, seed)
+    before, now = output.details.get(FINGERPRINT), maker.fingerprint(ask, seed)
     if before is not None and now is not None and before != now:
         raise BadInput(
             f"the file of {ask.id} has changed since it was measured; choose another --name for the new outputs, or "
             f"delete {folder.path} to start afresh"
         )
     return before is not None or now is None
-
-
-def _fingerprint(maker: OutputMaker, ask: Ask, seed: int) -> str | None:
-    compute = getattr(maker, "fingerprint", None)
-    return compute(ask, seed) if compute is not None else None
 
 
 def describe_streaming(folder: RunFolder) -> str | None:

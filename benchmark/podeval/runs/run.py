@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.datasets.items import Items, load_items
@@ -23,19 +22,6 @@ from podeval.runs.measure import measure
 from podeval.runs.run_folder import Output, RunFolder, RunPlan, RunSummary
 from podeval.stats.sequential import select_items
 from podeval.systems.speech import Ask, Samples, SpeakingSystem, SpeechFailed
-
-
-class Speaking(Protocol):
-    """Makes a system speak."""
-
-    def require(self, system: SpeakingSystem, seed: int) -> None:
-        """Refuse to start if the system cannot speak: see `SpeakingSystem.require`."""
-
-    def speak(
-        self, system: SpeakingSystem, items: tuple[Item, ...], folder: RunFolder, seed: int, done: Callable[[int], None]
-    ) -> Iterator[Item]:
-        """Put missing outputs into the folder, and pass on each item whose output exists."""
-
 
 Spoken = tuple[Output, Samples | None, int]
 """One item's output on its way into the folder, with its samples and their rate; none if the system failed on it."""
@@ -141,7 +127,7 @@ class RunRequest:
     profile: str = "embedded"
     seed: int = 0
     executor: Executor = field(default_factory=InProcess)
-    speaking: Speaking = field(default_factory=Voicing)
+    speaking: Voicing = field(default_factory=Voicing)
     """Place where built-in systems speak."""
     data: Path | None = None
     """The folder of the dataset whose rows are the items; where `podeval data build` puts it by default."""

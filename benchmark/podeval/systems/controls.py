@@ -100,7 +100,6 @@ class RepeatedSentence(ReaderControl):
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
         """Say the first sentence once and repeat that recording until the script's time is full."""
-        self.require(seed)
         first = self._reader.lines(script)[0]
         line = SpokenLine(first.turn, 0, split_sentences(first.text)[0])
         once = self._reader.read(script, [line], seed=seed)
@@ -129,7 +128,6 @@ class ShuffledVoices(ReaderControl):
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
         """Read the script with exactly half of the sentences, chosen by the seed, in another voice."""
-        self.require(seed)
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         people = max(2, len(script.speakers))
         if (count := len(self._reader.voices)) < people:
@@ -177,7 +175,6 @@ class UnevenPace(ReaderControl):
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
         """Read the script sentence by sentence, each at the speed of the wave at its beginning."""
-        self.require(seed)
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         return self._reader.read(script, list(_wave(lines)), seed=seed)
 
@@ -194,7 +191,6 @@ class ContentFaults(ReaderControl):
         Raises:
             BadInput: the script is too short for them, or has one speaker, or more than there are voices.
         """
-        self.require(seed)
         if len(script.speakers) < 2:
             raise BadInput(f"{self.name} needs a script with two speakers, to give one the other's words")
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]

@@ -14,8 +14,9 @@ import numpy as np
 
 from podeval.audio.samples import resample
 from podeval.models import weights
+from podeval.models.exported import open_session
 from podeval.systems.dialogue_reader import INSTALL_PACKAGES, SpokenLine, cut_silence, describe_chunks
-from podeval.systems.onnx_reader import OnnxReader, name_broken_line, open_session
+from podeval.systems.engines import OnnxReader, name_broken_line
 from podeval.systems.speech import Samples
 
 # Piper with two voices of its own: kristin (female) and joe (male).
@@ -44,7 +45,7 @@ def load_voice(voice: str, threads: int) -> Any:
     folder = weights.locate_weights(voice)
     model = next(folder / file.to for file in weights.lock()[voice].files if file.to.endswith(".onnx"))
     config = PiperConfig.from_dict(json.loads(model.with_name(f"{model.name}.json").read_text("utf-8")))
-    return PiperVoice(session=open_session(model, threads), config=config)
+    return PiperVoice(session=open_session(str(model), threads), config=config)
 
 
 def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:

@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from podeval.models import weights
+from podeval.models.exported import open_session
 from podeval.systems.dialogue_reader import SpokenLine, cut_silence, describe_chunks
-from podeval.systems.onnx_reader import OnnxReader, name_broken_line, open_session
+from podeval.systems.engines import OnnxReader, name_broken_line
 from podeval.systems.speech import Samples
 
 WEIGHTS = "kokoro"
@@ -65,7 +66,7 @@ class _Network:
         from piper.phonemize_espeak import EspeakPhonemizer
 
         folder = weights.locate_weights(WEIGHTS)
-        self._session = open_session(folder / _MODEL, threads)
+        self._session = open_session(str(folder / _MODEL), threads)
         self._numbers: dict[str, int] = json.loads((folder / _VOCABULARY).read_bytes())["vocab"]
         with np.load(folder / _VOICES, allow_pickle=False) as voices:
             self._voices = {name: np.asarray(voices[name], np.float32) for name in _NAMES}

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from podeval.systems import pico_worker
 from podeval.systems.dialogue_reader import SpokenLine, describe_chunks
-from podeval.systems.worker_process import WorkerReader
+from podeval.systems.engines import WorkerReader
+from podeval.systems.speech_worker import PICO_RATE
 
 _VOLUME = 0.7
 """Volume; at the default level of 1 it clips."""
@@ -27,7 +27,6 @@ class Pico(WorkerReader):
     longest_line: ClassVar[int | None] = 300
     engine: ClassVar[str] = "SVOX Pico"
     packages: ClassVar[Mapping[str, str]] = {"py_nanotts": "py-nanotts"}
-    worker: ClassVar[str] = pico_worker.__file__
 
     @property
     def generation(self) -> dict[str, Any]:
@@ -37,7 +36,7 @@ class Pico(WorkerReader):
             "engine": self.engine,
             "voices": list(self.voices),
             "volume": _VOLUME,
-            "rate": pico_worker.RATE,
+            "rate": PICO_RATE,
             **describe_chunks(self.longest_line),
         }
 

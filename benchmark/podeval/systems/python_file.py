@@ -30,7 +30,7 @@ from podeval.files import import_file
 from podeval.systems.adapters.loading import set_seed
 from podeval.systems.speech import (
     Ask,
-    OneByOne,
+    OwnMaker,
     Product,
     Samples,
     Speech,
@@ -59,7 +59,7 @@ class HeardTurn:
     audio: str | None = None
 
 
-class PythonSystem(OneByOne[Product]):
+class PythonSystem(OwnMaker[Product]):
     """A system that calls a function of a file.
 
     Args:

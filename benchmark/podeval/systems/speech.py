@@ -242,7 +242,27 @@ class OneByOne(ABC, Generic[P]):
         """Make something of an item; it raises what `OutputMaker.make` raises."""
 
 
-class SpeakingSystem(OneByOne[Speech]):
+class OwnMaker(OneByOne[P]):
+    """A maker that says how it makes its outputs: a built-in voice, a server, a function, a folder of outputs."""
+
+    @property
+    @abstractmethod
+    def generation(self) -> dict[str, Any]:
+        """Every parameter that changes what it makes, as plain JSON data; the seed is given with each call."""
+
+    def require_some(self, asks: Sequence[Ask], seed: int) -> None:
+        """Refuse, before the first item, what can do none of them.
+
+        Raises:
+            BadInput: it says what is missing.
+        """
+
+    def fingerprint(self, ask: Ask, seed: int) -> str | None:
+        """Return the hash of what an item's output is read from; None if it is not read from files."""
+        return None
+
+
+class SpeakingSystem(OwnMaker[Speech]):
     """A system that reads scripts aloud.
 
     Attributes:
@@ -252,11 +272,6 @@ class SpeakingSystem(OneByOne[Speech]):
 
     name: ClassVar[str]
     kind: ClassVar[Kind]
-
-    @property
-    @abstractmethod
-    def generation(self) -> dict[str, Any]:
-        """Every parameter that changes its speech, as plain JSON data; the seed is given with each call."""
 
     @abstractmethod
     def available(self) -> str | None:

@@ -36,6 +36,7 @@ from podeval.systems.speech import (
     Ask,
     JobPart,
     OneByOne,
+    OwnMaker,
     Product,
     Samples,
     Speech,
@@ -252,7 +253,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
     return lines
 
 
-class OwnOutputs(Supplied):
+class OwnOutputs(Supplied, OwnMaker[Product]):
     """A reader of a folder of the user's own."""
 
     def __init__(self, folder: Path) -> None:

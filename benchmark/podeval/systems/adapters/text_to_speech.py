@@ -32,10 +32,10 @@ LINE_CLASSES = (
     ModelClass("bark", "Bark", "the voice presets of its repo, by language", "line_models:Bark"),
     ModelClass("csm", "CSM", "English; voices by reference recording, else its first line's", "dialogue_models:Csm"),
     ModelClass(
-        "pocket_tts", "Pocket TTS", "voices by reference recording, else its first line's", "pocket_tts:PocketTts"
+        "pocket_tts", "Pocket TTS", "voices by reference recording, else its first line's", "line_models:PocketTts"
     ),
     ModelClass(
-        "gradium_phonon_tts", "Gradium Phonon", "the voices that its repo ships as latents", "pocket_tts:GradiumPhonon"
+        "gradium_phonon_tts", "Gradium Phonon", "the voices that its repo ships as latents", "line_models:GradiumPhonon"
     ),
     ModelClass(
         "higgs_audio_v2",

@@ -30,7 +30,7 @@ from podeval.systems.servers.server_errors import (
     explain_error,
 )
 from podeval.systems.servers.streaming import MOST_AT_ONCE, RequestPace
-from podeval.systems.speech import OneByOne, Product, SpeechFailed
+from podeval.systems.speech import OwnMaker, Product, SpeechFailed
 from podeval.text.json_text import parse_json
 
 __all__ = [
@@ -324,7 +324,7 @@ class ServerConnection:
 
 
 @dataclass
-class ServerSystem(OneByOne[Product]):
+class ServerSystem(OwnMaker[Product]):
     """A system behind a server, opened by `podeval run --server`.
 
     Attributes:
@@ -351,11 +351,6 @@ class ServerSystem(OneByOne[Product]):
         Raises:
             BadInput: an option does not fit the server.
         """
-
-    @property
-    @abstractmethod
-    def generation(self) -> dict[str, Any]:
-        """Everything that changes its outputs, as far as a client knows it."""
 
 
 def require_no_error(response: ServerResponse) -> Any:
