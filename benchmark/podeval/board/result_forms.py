@@ -26,7 +26,6 @@ from podeval.errors import BadInput
 from podeval.files import locate_hub_source, write_whole
 from podeval.hub import eval_results
 from podeval.hub.commits import HUB_PARQUET
-from podeval.hub.eval_results import HubFigure
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS, read_table
 from podeval.runs.hub_figures import list_hub_figures, list_summaries
 from podeval.runs.run_folder import RunFolder, RunSummary, run_folders

@@ -13,14 +13,14 @@ one.
 At the end a listener is given a completion code, and the way back to the panel that sent them.
 
     completion:
-      code: C1A2B3C4            # of the study; left out, every listener gets a code of their own
+      code: C1A2B3C4            # of the study; without it, every listener gets an individual code
       screened_out: C9Z8Y7X6    # for listeners whom the headphone check turns away
       panel: prolific           # or an address of another panel, on a host that the design names:
       # address: https://panel.example/end?token={code}
       # hosts: [panel.example]
       seconds: 10
 
-The address is made from the design alone, never from a request, so that no link leads anywhere else.
+The address is made from the design alone, never from a request, so links cannot lead anywhere else.
 """
 
 import io
@@ -58,7 +58,7 @@ _PITCH, _BAND = 600.0, 0.06
 Samples = NDArray[np.float64]
 
 PANELS = {"prolific": "https://app.prolific.com/submissions/complete?cc={code}"}
-"""Address of each panel to which its listeners return."""
+"""Address of each panel for returning listeners."""
 
 _ADDRESS = r"^https://[!-\[\]-~]+$"
 
@@ -180,10 +180,10 @@ class Completion(FactSheet):
         )
 
     def code_for(self, own: str, screened_out: bool) -> str:
-        """Return the code that a listener is shown: that of the study, or their own if it has none."""
+        """Return the code for a listener: that of the study, or their own if it has none."""
         return (self.screened_out if screened_out else self.code) or own
 
     def address_for(self, code: str) -> str | None:
-        """Return where the listener goes back to with this code; None if the design names no panel."""
+        """Return the address to which the listener returns with this code; None if the design names no panel."""
         template = PANELS[self.panel] if self.panel else self.address
         return template.replace("{code}", code) if template else None

@@ -261,8 +261,8 @@ class ResultsTable:
     """The scores of many recordings as data.
 
     Attributes:
-        scores: scores of the recordings that could be read, in their order.
-        errors: errors of the recordings that could not be read, by name.
+        scores: scores of the readable recordings, in their order.
+        errors: errors of the unreadable recordings, by name.
     """
 
     scores: tuple[RecordingResults, ...]

@@ -31,12 +31,12 @@ class OnnxReader(DialogueReader):
     """Hz of what it says."""
 
     def __init__(self) -> None:
-        """Choose how many threads onnxruntime uses: PODEVAL_THREADS, else one; nothing is loaded yet."""
+        """Choose the number of threads for onnxruntime: PODEVAL_THREADS, else one; nothing is loaded yet."""
         self.threads = count_threads(1)
         self._networks: dict[int, Any] = {}
 
     def available(self) -> str | None:
-        """Return None if the packages and the weights are there, else what is missing and its command."""
+        """Return None if the packages and the weights exist, else the missing part and its command."""
         if (missing := super().available()) is not None:
             return missing
         try:
@@ -81,7 +81,7 @@ def name_broken_line(engine: str, line: SpokenLine) -> Iterator[None]:
     """Turn whatever an engine raises over a line into a sentence that names both.
 
     Raises:
-        SpeechFailed: it raised anything; what makes sounds of words is of third parties.
+        SpeechFailed: it raised any error, because third-party code converts words to sounds.
     """
     try:
         yield
@@ -93,7 +93,7 @@ def name_broken_line(engine: str, line: SpokenLine) -> Iterator[None]:
 
 
 class WorkerReader(DialogueReader):
-    """A reader whose engine comes in a package and says the lines of each script in a child process.
+    """A reader with an engine from a package that says the lines of each script in a child process.
 
     Attributes:
         engine: its name in messages, and in `speech_worker`.
@@ -135,8 +135,8 @@ def run_worker(engine: str, arguments: Sequence[str], job: dict[str, Any], chara
     Args:
         engine: the engine that speaks.
         arguments: the worker's arguments after the engine's name.
-        job: given on its standard input as JSON.
-        characters: number of characters that it says, for the time limit.
+        job: job for its standard input, as JSON.
+        characters: number of spoken characters, for the time limit.
 
     Raises:
         SpeechFailed: it took too long, or broke; the message has its last line.

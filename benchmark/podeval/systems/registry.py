@@ -66,10 +66,10 @@ CHORDS = ((220.0, 277.2, 329.6), (174.6, 220.0, 261.6), (196.0, 246.9, 293.7), (
 """Frequencies of the notes of each chord, Hz."""
 
 RATE = 44_100
-"""Sampling rate of a mix, Hz: that of the separator by which music is measured."""
+"""Sampling rate of a mix, Hz: that of the separator that measures music."""
 
 CHORD_SECONDS, BELOW = 2.0, 15.0
-"""Length of a chord, and dB by which the music is quieter than the speech."""
+"""Length of a chord, and the level of the music below the speech in dB."""
 
 
 class PlantedPodcast(OwnMaker[Speech]):
@@ -94,7 +94,7 @@ class PlantedPodcast(OwnMaker[Speech]):
         """Read the podcast of a topic, its turn again at the end.
 
         Raises:
-            SpeechFailed: there is none on this topic, or the voice broke.
+            SpeechFailed: there is no podcast on this topic, or the voice failed.
             ModelMissing: the voice is not installed.
         """
         podcasts = {one["id"]: one for one in json.loads(locate_data(WORDS).read_bytes())["items"]}

@@ -330,10 +330,10 @@ class PocketTts(SpeechModel):
         return samples
 
     def _generate(self, text: str, prompt: dict[str, Any], seed: int) -> Samples:
-        """Generate a line; `prompt` is a voice, as the processor takes it.
+        """Generate a line; `prompt` is a voice in the processor's form.
 
         Raises:
-            SpeechFailed: the model's template fails, or nothing that can be decoded came back.
+            SpeechFailed: the model's template fails, or the result cannot be decoded.
         """
         content = [*([{"type": "audio"}] if prompt else []), {"type": "text", "text": text}]
         with loading.draw_sound(text, seed):
@@ -358,7 +358,7 @@ class GradiumPhonon(PocketTts):
         self._voices = _read_voices(job.model_folder, int(self._model.config.audio_prompt_dim))
 
     def voices(self, language: str) -> int | None:
-        """Return how many voices its repo ships; one, which is drawn again, if there is none."""
+        """Return the number of voices in its repo; one, which is drawn anew, if there is none."""
         return max(1, len(self._voices))
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
