@@ -359,7 +359,7 @@ class Recording:
         Args:
             job: the job whose model is loaded if the result is not cached.
             ask: function that takes the model and returns the array.
-            **parameters: everything except the recording and the model that can change the result.
+            parameters: everything except the recording and the model that can change the result.
         """
         return self._ask(job, ask, load_array, dump_array, parameters)
 

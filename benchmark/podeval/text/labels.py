@@ -15,7 +15,7 @@ def format_audacity_labels(labels: Labels) -> str:
 
 
 def format_webvtt_cues(labels: Labels) -> str:
-    """Format labels as cues, each at least a millisecond long; what would be read as markup is written out."""
+    """Format labels as cues, each at least a millisecond long; characters of markup are escaped."""
     cues = []
     for start, end, text in labels:
         plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

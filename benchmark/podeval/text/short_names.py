@@ -1,4 +1,4 @@
-"""Names of files as short as they can be told apart."""
+"""File names, as short as possible while they remain distinct."""
 
 import os
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def shorten_names(names: Sequence[str]) -> list[str]:
-    """Paths without the folders that all of them share; the names as they are where two would become one."""
+    """Return paths without their common folders; unchanged names if two would become equal."""
     if len(names) < 2:
         return [Path(name).name or name for name in names]
     try:

@@ -1,7 +1,7 @@
 """The words of subtitles: SubRip (SRT) and WebVTT, without numbers, times, settings, styles and comments.
 
-A WebVTT voice tag, `<v Ann>`, names the speaker of what follows. Text of other formats that is not a script, such as
-ASS subtitles or a web page, is refused by name.
+A WebVTT voice tag, `<v Ann>`, names the speaker of the following text. Text of other formats that is not a script, such
+as ASS subtitles or a web page, is refused by name.
 """
 
 import re

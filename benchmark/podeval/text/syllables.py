@@ -1,7 +1,7 @@
 """How many syllables a text has when it is said: by vowel groups in words of Latin letters, by characters in Chinese.
 
 An English word has one syllable for each group of vowels, a silent e, ed or es at its end not counted, and at least
-one. A rule and no dictionary: tests hold it to a list of words. Numbers count as they are said.
+one. This is a rule without a dictionary: tests compare it with a list of words. Numbers count as spoken.
 """
 
 import re
