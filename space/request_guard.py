@@ -138,8 +138,7 @@ class Guard:
         measures: whether visitors may upload recordings to measure.
         hosts: further names under which a local site is reached.
         files: uploaded files, with a share for each sender.
-        senders: function that returns the sender of a request if they may upload recordings for a submission, else an
-            empty text.
+        senders: function that returns a sender who may upload recordings for a submission, else an empty text.
         counts: the counts of answers.
     """
 
@@ -224,9 +223,7 @@ class Guard:
         return self._refused_post(scope, path, headers, most, sender) if method == "POST" else None
 
     def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """The reason for refusing input: the page accepts none, another site's page sent it, or its body has no
-        limit.
-        """
+        """The reason for refusing input: the page accepts none, another site sent it, or its body has no limit."""
         if path.startswith(gradio_addresses.UPLOADS) and (no_upload := self._no_upload(scope, headers, sender)):
             return no_upload
         by_page = not _is_program(path) and not gradio_addresses.is_for_events(path)
@@ -392,8 +389,7 @@ def _is_address(name: str) -> bool:
 
 
 def _from_a_page_elsewhere(headers: Headers) -> bool:
-    """Whether one of our pages, according to a browser, has another name than this machine, which means that a silent
-    proxy is in between.
+    """Whether one of our pages has another name than this machine: a silent proxy is in between.
 
     A link on another site also leads here; a browser reports that case, because this machine's pages count as safe.
     """

@@ -174,8 +174,8 @@ class Recording:
         """
         if self.rate < rate and not self.allow_upsampling:
             raise CannotScore(
-                f"the recording has {self.rate} Hz, below the necessary {rate} Hz; frequencies that were not "
-                f"recorded cannot be measured (--allow-upsampling, in Python allow_upsampling=True, scores it anyway)"
+                f"the recording has {self.rate} Hz, below the {rate} Hz this needs; what was not recorded cannot be "
+                f"measured (--allow-upsampling, in Python allow_upsampling=True, scores it anyway)"
             )
 
     def speech(self) -> tuple[Span, ...]:

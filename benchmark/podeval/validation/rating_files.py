@@ -49,9 +49,7 @@ _OUTCOMES = {"a": 1, "b": -1, "tie": 0, "both_bad": 0}
 
 @dataclass(frozen=True)
 class Preference:
-    """A choice between two systems on an item: 1 for the first, -1 for the second, 0 for neither; no item means all
-    items.
-    """
+    """A choice between two systems on an item, or on all without one: 1 for the first, -1 for the second, else 0."""
 
     rater: str
     item: str
