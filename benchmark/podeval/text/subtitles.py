@@ -1,7 +1,7 @@
 """Subtitles and labels of a recording: the words of SubRip (SRT) and WebVTT are read; labels and WebVTT are written.
 
 Words are read without numbers, times, settings, styles and comments. A WebVTT voice tag, `<v Ann>`, names the speaker
-of what follows. Text of other formats that is not a script, such as ASS subtitles or a web page, is refused by name.
+of the following text. Text of other formats that is not a script, such as ASS subtitles or a web page, is refused by name.
 
 Labels are a label track for Audacity (lines of start, end and text with tabs between them), or cues in WebVTT, for
 players.
