@@ -169,8 +169,7 @@ def _measure_level(powers: NDArray[np.float64]) -> float:
 def measure_powers(samples: Samples, rate: int) -> NDArray[np.float64]:
     """Measure the power of every frame of 20 ms, (frames,)."""
     frame = max(1, round(FRAME * rate))
-    powers: NDArray[np.float64] = _sum_frames("ij,ij->i", samples, frame) / frame
-    return powers
+    return np.asarray(_sum_frames("ij,ij->i", samples, frame) / frame)
 
 
 def _sum_frames(of: str, samples: Samples, frame: int) -> NDArray[np.float64]:

@@ -68,10 +68,9 @@ def find_speech(silero: Any, samples: Samples, **rule: Any) -> list[dict[str, in
         progress.report("finding speech", done / _RATE, len(samples) / _RATE)
         let_go(samples)
     probabilities = np.concatenate(blocks).reshape(-1) if blocks else np.zeros(0, dtype=np.float32)
-    spans: list[dict[str, int]] = get_speech_timestamps_from_probs(
-        probabilities, sampling_rate=_RATE, audio_length_samples=len(samples), **rule
+    return list(
+        get_speech_timestamps_from_probs(probabilities, sampling_rate=_RATE, audio_length_samples=len(samples), **rule)
     )
-    return spans
 
 
 _NUMBA_CACHE = "NUMBA_CACHE_DIR"
@@ -300,14 +299,12 @@ def _is_repetition(runs: NDArray[Any], best: Labels, rows: Labels) -> NDArray[np
         beside[inside] = np.maximum(beside[inside], runs[places[inside], column[inside]])
     beside[np.isinf(beside)] = np.inf
     alike = runs[places, best]
-    again: NDArray[np.bool_] = (alike >= COPY) | (alike >= RUN) & (alike - beside >= STANDS_OUT)
-    return again
+    return np.asarray((alike >= COPY) | (alike >= RUN) & (alike - beside >= STANDS_OUT))
 
 
 def _to_units(vectors: Vectors) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units: Vectors = (vectors / np.maximum(lengths, 1e-9)).astype(np.float32)
-    return units
+    return np.asarray(vectors / np.maximum(lengths, 1e-9), dtype=np.float32)
 
 
 def cluster_once(embeddings: Vectors, first: Labels, cluster: Cluster, shorter: Cluster) -> Labels:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+from faster_whisper.vad import VadOptions, get_speech_timestamps
 
 from podeval import progress
 from podeval.audio.windows import Span
@@ -17,18 +18,14 @@ class SileroVoiceActivity(VoiceActivity):
     """A voice activity detector that reads half an hour at a time and joins spans that touch a cut."""
 
     def __init__(self, files: dict[str, Path], **options: float) -> None:
-        from faster_whisper.vad import VadOptions
-
         self._options = VadOptions(**options)
 
     def speech(self, samples: Samples) -> tuple[Span, ...]:
         """Return the spans that contain speech, in order."""
-        from faster_whisper.vad import get_speech_timestamps
 
         def find_in_piece(start: int) -> list[dict[str, int]]:
             piece = np.ascontiguousarray(samples[start : start + _PIECE], dtype=np.float32)
-            timestamps: list[dict[str, int]] = get_speech_timestamps(piece, self._options)
-            return timestamps
+            return list(get_speech_timestamps(piece, self._options))
 
         spans: list[Span] = []
         starts = range(0, len(samples), _PIECE)

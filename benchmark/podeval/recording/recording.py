@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -300,14 +300,11 @@ class Recording:
         upsampled = self.rate < MODEL_RATE
         key = Cache.key(self.content, "prosody", method=_PROSODY_METHOD, librosa=librosa, upsampled=upsampled)
 
-        def read(payload: bytes) -> VoiceContour:
-            pitch, level = load_array(payload)
-            return VoiceContour(pitch, level)
+        def make() -> NDArray[np.float64]:
+            contour = measure_prosody(self.mono())
+            return np.stack([contour.pitch, contour.level])
 
-        def write(contour: VoiceContour) -> bytes:
-            return dump_array(np.stack([contour.pitch, contour.level]))
-
-        return self._load_or_make(key, read, write, lambda: measure_prosody(self.mono()))
+        return VoiceContour(*self._load_or_make(key, load_array, dump_array, make))
 
     def diarization(self) -> tuple[SpeakerTurn, ...]:
         """Return who speaks when, judged by similarity of voices alone."""
@@ -339,8 +336,7 @@ class Recording:
         with self._locks.setdefault(name, RLock()):
             if name not in self._facts:
                 self._facts[name] = make()
-            fact: T = self._facts[name]
-            return fact
+            return cast("T", self._facts[name])
 
     def fact_from(self, job: str, form: type[T], ask: Callable[[Any], T], **parameters: Any) -> T:
         """Return a fact that a job's model tells of this recording, as `array_from` does an array; stored as JSON."""

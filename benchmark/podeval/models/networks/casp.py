@@ -161,8 +161,7 @@ def _make_mel_filters() -> NDArray[np.float32]:
     bins = np.array([[_hertz_to_mel(number * RATE / _FFT)] for number in range(_FFT // 2 + 1)])
     rising = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])
     falling = (edges[2:] - bins) / (edges[2:] - edges[1:-1])
-    filters: NDArray[np.float32] = np.maximum(0.0, np.minimum(rising, falling)).astype(np.float32)
-    return filters
+    return np.asarray(np.maximum(0.0, np.minimum(rising, falling)), dtype=np.float32)
 
 
 def _hertz_to_mel(hertz: float) -> float:

@@ -194,5 +194,4 @@ def _average_over_time(values: NDArray[np.float32], width: int) -> NDArray[np.fl
     total = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     index = np.arange(len(values))
     low, high = np.maximum(index - width // 2, 0), np.minimum(index - width // 2 + width, len(values))
-    mean: NDArray[np.float64] = (total[high] - total[low]) / (high - low)
-    return mean
+    return np.asarray((total[high] - total[low]) / (high - low))
