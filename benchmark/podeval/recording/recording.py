@@ -300,11 +300,14 @@ class Recording:
         upsampled = self.rate < MODEL_RATE
         key = Cache.key(self.content, "prosody", method=_PROSODY_METHOD, librosa=librosa, upsampled=upsampled)
 
-        def make() -> NDArray[np.float64]:
-            contour = measure_prosody(self.mono())
-            return np.stack([contour.pitch, contour.level])
+        def read(payload: bytes) -> VoiceContour:
+            pitch, level = load_array(payload)
+            return VoiceContour(pitch, level)
 
-        return VoiceContour(*self._load_or_make(key, load_array, dump_array, make))
+        def write(contour: VoiceContour) -> bytes:
+            return dump_array(np.stack([contour.pitch, contour.level]))
+
+        return self._load_or_make(key, read, write, lambda: measure_prosody(self.mono()))
 
     def diarization(self) -> tuple[SpeakerTurn, ...]:
         """Return who speaks when, judged by similarity of voices alone."""
