@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
-from podeval.audio.faults import join_spans
-from podeval.audio.windows import Span, count_seconds_inside
+from podeval.audio.windows import Span, count_seconds_inside, join_spans
 from podeval.errors import CannotScore
 from podeval.models import registry
 from podeval.models.interfaces import Aligner, Transcriber, Transcript, Word
