@@ -8,9 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.samples import SampleBuffer
-
-Samples = NDArray[np.float32]
+from podeval.audio.samples import SampleBuffer, Samples
 
 OFFSET, SLIGHT_OFFSET, OFFSET_CHANGE, OFFSET_FRAMES = 0.1, 0.01, 0.02, 101
 """Constant offset by the recording's level: what is a fault, what is left as it is, and which change of it means that

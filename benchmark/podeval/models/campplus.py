@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.errors import ModelMissing
 from podeval.files import import_file
-from podeval.models.chunking import RATE, batch_equal_lengths
+from podeval.models.chunking import batch_equal_lengths
 from podeval.models.exported import ExportedNetwork, Network
-from podeval.models.interfaces import Samples, SpeakerEncoder
+from podeval.models.interfaces import RATE, Samples, SpeakerEncoder
 
 WEIGHTS = "campplus_cn_en_common.pt"
 

@@ -25,9 +25,8 @@ from threadpoolctl import threadpool_limits
 from podeval import progress
 from podeval.models.device import count_threads, run_ahead
 from podeval.models.exported import ExportedNetwork, Network, open_session
-from podeval.models.interfaces import Samples, WindowScorer
+from podeval.models.interfaces import RATE, Samples, WindowScorer
 
-RATE = 16_000
 WINDOW_SECONDS = 9.01
 WINDOW = 144_160
 HOP = 160

@@ -27,9 +27,9 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from podeval import progress
 from podeval.errors import CannotScore
-from podeval.models.chunking import RATE, cut_sounding
+from podeval.models.chunking import cut_sounding
 from podeval.models.device import free_memory, is_out_of_memory
-from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
+from podeval.models.interfaces import RATE, Samples, Transcriber, Transcript, Word
 from podeval.models.pretrained import load_from_folder, load_pretrained, silence_transformers
 
 _GPU_BATCH, _CPU_BATCH = 32, 2

@@ -17,10 +17,9 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
-from numpy.typing import NDArray
 
 from podeval.audio.decode import decode, hash_file
-from podeval.audio.samples import resample
+from podeval.audio.samples import Samples, resample
 from podeval.errors import BadInput, CannotScore, PodevalError
 from podeval.recording.cache import Cache, open_default_cache
 
@@ -52,8 +51,6 @@ _OPUS_BITS = 128_000
 _BLOCK_HEADER = 4
 _LARGEST_BLOCK = 2**24 - 1
 _PADDING, _LAST = 1, 0x80
-
-Samples = NDArray[np.float32]
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from podeval.audio import faults, levels
-from podeval.audio.samples import BLOCK_FRAMES
+from podeval.audio.samples import BLOCK_FRAMES, Samples
 from podeval.audio.windows import Span, join_spans
 from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics.declaration import Key, metric
@@ -226,7 +226,7 @@ def list_faults(
     return sorted(defects, key=lambda defect: (defect.start, defect.end)), len(silences) - len(holes)
 
 
-def _find_in_channels(recording: Recording, find: Callable[[levels.Samples, int], list[Span]]) -> list[Span]:
+def _find_in_channels(recording: Recording, find: Callable[[Samples, int], list[Span]]) -> list[Span]:
     """Find spans in every channel; those that overlap are one."""
     first, *others = recording.samples.T
     channels = [first, *(channel for channel in others if not _is_same(channel, first))]
@@ -234,7 +234,7 @@ def _find_in_channels(recording: Recording, find: Callable[[levels.Samples, int]
     return join_spans(sorted(spans, key=lambda span: span.start), 0.0)
 
 
-def _is_same(channel: levels.Samples, other: levels.Samples) -> bool:
+def _is_same(channel: Samples, other: Samples) -> bool:
     return all(
         np.array_equal(channel[at : at + BLOCK_FRAMES], other[at : at + BLOCK_FRAMES])
         for at in range(0, len(channel), BLOCK_FRAMES)

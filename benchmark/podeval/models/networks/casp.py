@@ -22,10 +22,9 @@ from torch import Tensor
 
 from podeval import progress
 from podeval.models.device import choose_device
-from podeval.models.interfaces import Harmony, Samples
+from podeval.models.interfaces import RATE, Harmony, Samples
 from podeval.models.pretrained import Weights, read_tensors, select_part
 
-RATE = 16_000
 """Sample rate of the input, Hz."""
 
 BANDS = 128

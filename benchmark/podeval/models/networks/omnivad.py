@@ -25,12 +25,11 @@ from podeval import progress
 from podeval.audio.windows import Span
 from podeval.models.campplus import compute_filter_banks
 from podeval.models.exported import ExportedNetwork, Network
-from podeval.models.interfaces import MusicDetector, Samples
+from podeval.models.interfaces import RATE, MusicDetector, Samples
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-RATE = 16_000
 FRAME = 400
 HOP = 160
 BANDS = 80
