@@ -9,21 +9,19 @@ with other prompts, is not added to it. Lines without a protocol are of an earli
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from podeval.files import append_lines, read_lines
 from podeval.judges.budget import Account
+from podeval.judges.client import JudgeClient
 from podeval.metrics.protocol import Protocol
 from podeval.runs.run_folder import RunFolder
-
-if TYPE_CHECKING:
-    from podeval.judges.client import JudgeClient
 
 FILE = "judge_usage.jsonl"
 
 
 @contextmanager
-def log_usage(folder: RunFolder, profile: str, protocol: Protocol, client: "JudgeClient") -> Iterator[None]:
+def log_usage(folder: RunFolder, profile: str, protocol: Protocol, client: JudgeClient) -> Iterator[None]:
     """Keep what a client uses under a metric's protocol inside the block, and how many answers the records saved."""
     path, lock, saved = folder.path / profile / FILE, threading.Lock(), client.account.from_records
 
