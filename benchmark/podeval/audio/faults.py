@@ -13,7 +13,6 @@ from podeval.audio.levels import (
     FRAME,
     OFFSET,
     OFFSET_FRAMES,
-    Samples,
     find_runs,
     find_runs_by_block,
     find_sound,
@@ -22,6 +21,7 @@ from podeval.audio.levels import (
     measure_powers,
     remove_offset,
 )
+from podeval.audio.samples import Samples
 from podeval.audio.windows import Span, join_spans
 
 HOLE_SECONDS = 0.02

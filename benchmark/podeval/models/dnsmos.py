@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from podeval import progress
+from podeval.audio.samples import read_stretch
 from podeval.models.device import count_threads, run_ahead
 from podeval.models.exported import ExportedNetwork, Network, open_session
 from podeval.models.interfaces import RATE, Samples, WindowScorer
@@ -110,7 +111,8 @@ class Dnsmos:
 
     def _compute_features(self, signal: NDArray[np.floating], first: int) -> tuple[_Parts, _Parts]:
         """Compute what windows share of both networks over the block of seconds that starts at `first`."""
-        block = _read_block(signal, first)
+        start, stop = first * RATE - MARGIN * HOP, (first + BLOCK_SECONDS) * RATE + (MARGIN + 1) * HOP
+        block = read_stretch(signal, start, stop)
         seconds, heads, tails = self._shared.run_for_all(block)
         return (seconds, heads, tails), self._compute_mel_power(block)
 
@@ -214,15 +216,6 @@ def _repeat_to_window(samples: NDArray[np.floating]) -> NDArray[np.floating]:
     while len(samples) < WINDOW:
         samples = np.concatenate([samples, samples])
     return samples
-
-
-def _read_block(signal: NDArray[np.floating], first: int) -> NDArray[np.float32]:
-    """Return the samples of a block of seconds with the margin on both sides; zeros outside the recording."""
-    start = first * RATE - MARGIN * HOP
-    stop = (first + BLOCK_SECONDS) * RATE + (MARGIN + 1) * HOP
-    present = np.asarray(signal[max(start, 0) : stop], dtype=np.float32)
-    before = max(-start, 0)
-    return np.pad(present, (before, stop - start - before - len(present)))
 
 
 def _to_decibels(power: Features) -> Features:
