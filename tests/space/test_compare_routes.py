@@ -14,6 +14,7 @@ import pytest
 from pages.compare import MOST_EACH
 from starlette.testclient import TestClient
 
+from podeval.audio.samples import Samples
 from podeval.recording import playback
 from tests.fakes.loopback_server import serve_app
 from tests.fakes.waiting import wait_until
@@ -98,7 +99,7 @@ def test_who_asks_for_many_sounds_at_once_holds_up_nobody(
     monkeypatch.setattr(playback.Playback, "default", lambda: empty)
     made, going_on = playback.decode_standard, threading.Event()
 
-    def slowly(stretch: playback.Stretch) -> playback.Samples:
+    def slowly(stretch: playback.Stretch) -> Samples:
         going_on.wait(90)
         return made(stretch)
 
