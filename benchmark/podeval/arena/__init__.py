@@ -23,7 +23,6 @@ __all__ = [
     "import_votes",
     "judged_battles",
     "manifest",
-    "moderation",
     "public_log",
     "ranking",
     "ratings",
