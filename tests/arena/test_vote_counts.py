@@ -7,8 +7,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from podeval.arena.import_votes import take_in
+from podeval.arena.moderation import ArenaModeration
 from podeval.arena.vote_records import read_erasure_records, read_standing_records, read_vote_records
-from podeval.operations.moderation import ArenaModeration
 from podeval.store.tables import Vote
 from podeval.store.vote_counts import COUNTS, PAIR_COUNTS, RATED_VOTES, recount
 from tests.fakes.databases import ON_SQLITE, Make

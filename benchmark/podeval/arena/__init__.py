@@ -23,6 +23,7 @@ __all__ = [
     "import_votes",
     "judged_battles",
     "manifest",
+    "moderation",
     "public_log",
     "ranking",
     "ratings",
