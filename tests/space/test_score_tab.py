@@ -65,7 +65,7 @@ def test_a_recording_is_measured_apart_beside_what_people_reach_and_saved_as_a_r
     assert steps[0][0] == "<p>reading the recording …</p>"
     assert 'value="1.000" aria-label="Progress"></progress> writing the report …</p>' in steps[-2][0]
     # Amplitude 0.1 is an RMS of -23.01 dB a channel; two channels add 3.01, and 997 Hz passes with 0.691 - 0.691.
-    assert re.search(r"−(19\.9|20\.[01])\d? LUFS", page)
+    assert re.search(r"−(19\.9|20\.[01])\d?\sLUFS", page)
     assert "Quiet for a podcast (" in page, "the verdict"
     assert "best −18 – −14" in page
     assert ">poor<" in page, "in a word and not in a colour"
