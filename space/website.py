@@ -56,7 +56,7 @@ MEASURING_RATE = "20/hour"
 HOURS_FROM = 1.5
 """Up to so many hours minutes are said."""
 _BEFORE_UNIT = re.compile(
-    r"(?<=\d) (?=(?:%|pp|s|ms|min|h|[kMG]B|k?Hz|dB(?:TP)?|LUF?S?|USD|(?:vote|second|minute|hour|day)s?"
+    r" (?<=\d )(?=(?:%|pp|s|ms|min|h|[kMG]B|k?Hz|dB(?:TP)?|LUF?S?|USD|(?:vote|second|minute|hour|day)s?"
     r"|[秒票天]|分钟|小时)(?![A-Za-z])[^<>{}]*<)"
 )
 """The space between a number and its unit in a text between tags, at which no line may end; `page.js` has it too."""
