@@ -3,7 +3,7 @@
 export const byId = (id) => document.getElementById(id);
 
 // A number and its unit are one word, at whose space no line ends; website.py has the same for what the server writes.
-const BEFORE_UNIT = /(?<=\d) (?=(?:%|pp|s|ms|min|h|[kMG]B|dB(?:TP)?|LUF?S?|(?:vote|minute)s?|[秒票]|分钟)(?![A-Za-z]))/g;
+const BEFORE_UNIT = /(?<=\d) (?=(?:%|pp|s|min|h|MB|dB(?:TP)?|LUF?S?|(?:vote|minute)s?|[秒票]|分钟)(?![A-Za-z]))/g;
 const joinUnits = (text) => text.replace(BEFORE_UNIT, "\u00a0");
 
 /** An element with attributes and children; what others wrote is only ever text. */

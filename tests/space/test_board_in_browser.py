@@ -56,6 +56,7 @@ def test_board_is_there_with_intervals_rank_ranges_and_controls(page: Any, visit
     assert page.locator("figure.plot svg").count() == 1
     assert page.locator("figure.plot svg a[href^='/system?system=hibari']").count() == 1
     assert page.locator("#early, h1").count() == 1, "what the page came with has moved into the tab"
+    assert "Rank range by MATTR" in page.inner_text("#board-status"), "a reader need not guess what the rank is by"
     assert visit.errors == []
     assert visit.abroad == []
     assert visit.refused == []
