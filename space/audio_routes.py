@@ -24,15 +24,15 @@ from podeval.recording.playback import find_sound
 routes = APIRouter(include_in_schema=False)
 
 AT_ONCE = 8
-"""Threads that look for copies. They are not those of votes and pages: making one takes a while, and a day that begins
-makes many."""
+"""Threads that look for copies. They differ from those of votes and pages: making a sound takes a while, and the start
+of a day makes many."""
 in_turn = ThreadPool(AT_ONCE)
 
 KEEP_BYTES = 2**23
-"""Bytes of a long sound after which it is kept how much was sent, so that another process can take the vote."""
+"""Bytes of a long sound after which the sent part is recorded, so that another process can accept the vote."""
 
 _KEEP = {"Cache-Control": "private, max-age=86400"}
-"""A name means one sound for good; it is nobody's but the listener's."""
+"""A name always means the same sound; it belongs only to the listener."""
 
 
 class _Sound(FileResponse):

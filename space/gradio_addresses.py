@@ -32,20 +32,20 @@ TABS_ID = "tabs"
 """The element id of the tabs in Gradio's configuration."""
 LARGEST_UPLOAD = 20 * 2**20
 LARGEST_ARCHIVE = 2**30
-"""Bytes of a zip of recordings, which only people send whose submissions are taken."""
+"""Bytes of a zip of recordings, which only people may send whose submissions are accepted."""
 LARGEST_CALL = 2**20
 UPLOAD_SECONDS = 180.0
 """Seconds from the head of an upload to its last byte."""
 ARCHIVE_SECONDS = 3600.0
 BROKEN_OFF_SECONDS = 600.0
-"""Seconds without another byte after which an upload has broken off."""
+"""Seconds without another byte after which an upload counts as broken off."""
 UPLOAD_RATE, ARCHIVE_RATE = "20/minute", "10/hour"
 LEAST_FREE = 2**30
 """Bytes of the disk that uploads leave free."""
 MOST_HELD = 2 * 2**30
-"""Bytes of uploads that lie here at a time; they are deleted within the hour."""
+"""Bytes of uploads that are stored here; they are deleted within the hour."""
 OF_VISITORS = 0.75
-"""The part of it for visitors; the rest is kept for people who submit."""
+"""The part of it for visitors; the rest is reserved for people who submit."""
 MOST_EACH, MOST_FILES = 100 * 2**20, 20
 """Bytes of one visitor's uploads, and their number."""
 KEEP_SECONDS, UNUSED_SECONDS = 3600, 600
@@ -191,9 +191,9 @@ class IssuedFiles:
             held += sum(size for who, size, _ in self._broken_off if who == sender)
             others = self._coming.total()
         if held > (LARGEST_ARCHIVE if submits else MOST_EACH) or len(paths) >= MOST_FILES:
-            return "you have sent as much as is kept of one sender; try again in ten minutes"
+            return "you have reached the storage limit for one sender; try again in ten minutes"
         if is_full(coming, MOST_HELD if submits else int(MOST_HELD * OF_VISITORS) - others):
-            return "this board holds as many files as it can; try again in an hour"
+            return "this board cannot store more files; try again in an hour"
         return ""
 
     @contextlib.contextmanager

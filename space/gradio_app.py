@@ -138,7 +138,7 @@ class LanguageApps:
         for route in alone.routes:
             if isinstance(route, Mount) and getattr(route.app, "blocks", None) is blocks:
                 return route.app
-        raise RuntimeError("this release of gradio mounts its app in a way that podeval does not know how to guard")
+        raise RuntimeError("this release of gradio mounts its app in a way that podeval cannot protect")
 
 
 def mount(app: FastAPI, site: Site) -> FastAPI:

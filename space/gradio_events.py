@@ -38,20 +38,21 @@ _Name = Annotated[str, Field(pattern=f"^{NAME}$")]
 WAITING, MOST_WAITING = 8, 40
 """Events that wait for one function, and for all."""
 MOST_VALUES = 10_000
-"""Values of an event, of which pages send some hundred."""
+"""Number of values of an event; pages send about a hundred."""
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 EACH_WAITS = 3
 EVENT_RATE, READ_RATE = "120/minute", "300/minute"
 MOST_CALLS, EACH_CALLS = 32, 8
-"""Requests at work at once, of the 40 threads that there are; and as many of each whose bodies are on their way."""
+"""Number of requests at work, out of the 40 threads; and the same number of each whose bodies are on their way."""
 MOST_STREAMS, EACH_STREAMS = 200, 8
 STREAM_SECONDS = 600.0
 UNHEARD_SECONDS = 60.0
-"""Seconds after which an event ends to whose answer nobody has ever listened."""
+"""Seconds after which an event ends if nobody has ever listened to its answer."""
 MOST_SESSIONS, MOST_MESSAGES = 100, 200
-"""Sessions of an app of which Gradio keeps the components (0.4 MB each), and those of which it keeps messages."""
+"""Number of sessions of an app for which Gradio keeps the components (0.4 MB each), and of those for which it keeps
+messages."""
 MOST_UPLOADS = 1_000
-"""Uploads of which Gradio keeps the progress, of all apps together."""
+"""Number of uploads for which Gradio keeps the progress, of all apps together."""
 
 
 class EventSent(BaseModel):

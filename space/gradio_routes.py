@@ -86,11 +86,11 @@ _PAGES = {"/": TABS[0], **{f"/{name}": name for name in TABS}, "/queue": "submit
 
 MOST_NAMED = 10
 _NOWHERE = "http://podeval.invalid"
-"""Stands for the place of a site that has no address of its own, in Gradio's page until it is dressed."""
+"""Placeholder for the address of a site that has none, in Gradio's page until it is filled in."""
 PAGE_RATE = "300/minute"
 _CONFIG, _CONFIG_END = "window.gradio_config = ", ";</script>"
 _ROOT = "<script>gradio_config.root = new URL(gradio_config.root, location.origin).href.replace(/\\/$/, '')</script>"
-"""Gradio's client wants a whole address, which the reader's browser knows best."""
+"""Gradio's client needs a complete address, which the reader's browser knows best."""
 
 
 class GradioGate:

@@ -34,14 +34,14 @@ from podeval.submissions.worker import Worker
 _LOG = logging.getLogger("podeval.site")
 
 EXECUTOR, HERE, ELSEWHERE = "PODEVAL_EXECUTOR", "hf-jobs", "elsewhere"
-"""The setting that says who works on submissions, and what it may say."""
+"""The setting that names the worker of submissions, and its possible values."""
 MIRROR_SECONDS = 300.0
 PAUSE = 10.0
 """Seconds between two looks at the queue."""
 JOB_PAUSE = 15.0
 """Seconds between two looks at a job."""
 JOBS = {"IMAGE": "", "FLAVOR": "a10g-large", "NAMESPACE": "", "TIMEOUT": "2h", "BUDGET": "0"}
-"""Settings `PODEVAL_JOBS_…` of the machines of the Hub, with what holds where one is not set."""
+"""Settings `PODEVAL_JOBS_…` of the machines of the Hub, with their defaults."""
 
 
 class Evaluation:

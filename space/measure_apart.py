@@ -25,7 +25,7 @@ from gradio_events import has_left
 from podeval import sandbox
 from podeval.audio import transcode
 from podeval.errors import BadInput, PodevalError
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.measuring.isolated import HEARTBEAT, ScoreJob, ScoreSession, run_job
 from podeval.texts import write_sentence
 
@@ -46,7 +46,7 @@ SCORING = sandbox.SandboxLimits(
 )
 """Limits of the process that scores; its memory is counted in addresses, of which models take more than they use."""
 GPU_SECONDS = 120
-"""Seconds of a shared GPU that one recording is given."""
+"""Seconds of a shared GPU for one recording."""
 SCRIPTS = replace(SCORING, wall_seconds=120.0)
 _OF_REPORT = tuple(locate_hub_source("space") / name for name in ("locale", "static"))
 """Texts and styles of the report, which the process reads."""
@@ -63,7 +63,7 @@ class MeasuringTurn:
     _lines: Mapping[str, list[MeasuringTurn]] = {"recording": [], "script": []}
     _changed = threading.Condition()  # Bound to no thread, because Gradio's change.
     _most = SCORING.wall_seconds + 2 * DECODING.wall_seconds
-    """Seconds after which the first in a line holds nobody up any more."""
+    """Seconds after which the first in a line no longer delays others."""
 
     def __init__(self, kind: str) -> None:
         self._line, self._seen = self._lines[kind], time.monotonic()
@@ -153,7 +153,7 @@ def _copy(out: Path, name: str, failure: str | None) -> Path:
         with (out / transcode.REPORT).open("rb") as report:
             report_data = transcode.Transcoded(**json.loads(report.readline(2**16)))
     except (OSError, ValueError, TypeError):
-        raise BadInput(f"{name} cannot be decoded here ({failure or 'it said nothing'}); export it again") from None
+        raise BadInput(f"{name} cannot be decoded here ({failure or 'no reason given'}); export it again") from None
     if report_data.seconds > SECONDS:
         raise BadInput(write_sentence("recording-too-long", most=SECONDS))
     if report_data.refused:

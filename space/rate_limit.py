@@ -23,7 +23,7 @@ Answer = TypeVar("Answer")
 _SWEEP = 60.0
 """Seconds between two looks for those who are gone."""
 MOST_NAMES = 20_000
-"""Names whose requests are remembered; a name of each network of an attacker would be more than memory holds."""
+"""Number of names whose requests are remembered; the names of all networks of an attacker would not fit into memory."""
 
 
 class RateLimit:

@@ -52,7 +52,7 @@ EVERYWHERE = {
     "Referrer-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
-"""Headers of every answer that has none of its own."""
+"""Headers of every answer without its own."""
 
 
 def write_header_value(policy: str) -> str:
@@ -122,7 +122,7 @@ BODY_SECONDS = 20.0
 """Seconds from the head of a request to the last byte of its body."""
 
 _PROGRAMS = "/mcp"
-"""Read-only, for programs that are no browsers; with what is below it."""
+"""Read-only addresses, for programs that are not browsers; includes everything below them."""
 
 _FORWARDED = ("forwarded", "via", "x-real-ip")
 _FORWARDED_BEGIN = ("x-forwarded-", "cf-")
@@ -292,7 +292,7 @@ class BodyLimit:
         return message
 
 
-_SIGN_IN = "have people sign in (docs/operating.md), or name it in PODEVAL_HOSTS where it is only you"
+_SIGN_IN = "have people sign in (docs/operating.md), or name it in PODEVAL_HOSTS if only you use it"
 
 
 def read_own_hosts() -> frozenset[str]:

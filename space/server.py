@@ -18,9 +18,10 @@ HEAD_SECONDS = 10.0
 """Seconds from the first byte of a request to the end of its head; also from connecting to the first byte."""
 
 MOST_CONNECTIONS, EACH_CONNECTS = 1_000, 100
-"""Most connections of all, and of one address; behind a proxy there is one address alone."""
+"""Highest number of connections in total, and of one address; behind a proxy there is only one address."""
 SPARE, SPARE_EACH = 200, 20
-"""Further ones, which are told that there is no place; they can ask for `/health`, which says that the site lives."""
+"""Further connections, which get the answer that there is no place; they can request `/health`, which says that the
+site is alive."""
 OPEN_FILES = 4_096
 LARGEST_HEAD = 32 * 1024
 

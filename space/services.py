@@ -67,9 +67,9 @@ class ScoreReports:
 _LOG = logging.getLogger("podeval.site")
 
 EVERY = 10.0
-"""Seconds for which an answer holds: who asks more often costs nothing."""
+"""Seconds for which an answer is valid: more frequent requests cost nothing."""
 PATIENCE = 3.0
-"""Seconds after which a write that waits counts as one that is not taken."""
+"""Seconds after which a waiting write counts as refused."""
 NOT_TAKEN = "nothing can be recorded at present: the database takes no writes, its disk may be full"
 
 
@@ -118,7 +118,7 @@ class WriteProbe:
 
 
 SWEEP = "PODEVAL_SWEEP"
-"""The setting that says every how many hours the rules of integrity are applied; 0 for never."""
+"""The setting for the number of hours between applications of the rules of integrity; 0 for never."""
 LOOK_SECONDS = 600.0
 """Seconds between two looks whether they must be."""
 
@@ -172,7 +172,7 @@ class FetchKeeper:
         try:
             self._tokens.keep_fetched()
         except PodevalError as error:
-            _LOG.warning("what was fetched of battles is not kept with them yet: %s", error)
+            _LOG.warning("the fetched parts of battles are not saved with them yet: %s", error)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from podeval.systems.submission import PARAGRAPH, PATTERNS_IN_WORDS, build_json_
 FOLDED = ("organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
 """Fields of a system that most leave empty."""
 _NOT_HERE = ("kind", "folder")
-"""The kind is chosen by which part of the form is filled in; a folder next to the document does not exist here."""
+"""The filled-in part of the form decides the kind; a folder next to the document does not exist here."""
 
 
 @dataclass(frozen=True)

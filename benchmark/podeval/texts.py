@@ -367,7 +367,7 @@ REASONS: Mapping[str, str] = {
 """Reasons why an item is unscored or a system unranked, by code; `{0}`, `{1}` … are places."""
 
 LONGEST = 4_000
-"""Characters of a text in which a sentence is looked for."""
+"""Number of characters of a text that are searched for a sentence."""
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
@@ -410,7 +410,7 @@ def translate_reason(reason: str, words: Mapping[str, Any]) -> str:
 
 
 _VARYING = re.compile(r"\d+(?:[.,:]\d+)*|'[^']*'|\"[^\"]*\"")
-"""Parts of a sentence that differ between two of one kind: numbers, and what is quoted."""
+"""Parts of a sentence that differ between two of one kind: numbers and quotations."""
 
 
 def find_kinds(sentences: Iterable[str]) -> dict[str, str]:

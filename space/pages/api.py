@@ -40,12 +40,12 @@ RATE = "120/minute"
 MOST_ROWS = 5_000
 MOST_NUMBER = 2**53
 MOST_SKIPPED = 100_000
-"""Votes that an offset leaves out, because the database counts them; `after` finds its place at once."""
+"""Number of votes that an offset skips, because the database counts them; `after` finds its place at once."""
 Families = dict[str, tuple[str, Mapping[str, float]]]
 """Counts by their name, each with its kind and its samples by their labels."""
 _DONE = {"backup": operator_settings.BACKED_UP, "sweep": operator_settings.SWEPT}
 MOST_NAMED = 20
-"""Names in the sentence that says which there are."""
+"""Number of names in the sentence that lists the choices."""
 
 
 class RowsPage(BaseModel):
@@ -111,7 +111,7 @@ def items(
 def votes(
     site: CurrentSite,
     dimension: str | None = None,
-    after: Annotated[int, Query(ge=0, le=MOST_NUMBER, description="votes with a higher number alone")] = 0,
+    after: Annotated[int, Query(ge=0, le=MOST_NUMBER, description="only votes with a higher number")] = 0,
     offset: Annotated[int, Query(ge=0, le=MOST_SKIPPED, description="go on by `after` beyond")] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
 ) -> RowsPage:

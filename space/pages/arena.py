@@ -33,7 +33,7 @@ in_turn = ThreadPool(AT_ONCE)
 routes = APIRouter(tags=["arena"])
 routes.include_router(audio_routes.routes)
 LONGEST_QUESTION = 160
-"""Letters of a question that is shown as a heading; a longer one is a page of rules."""
+"""Number of letters of a question that is shown as a heading; a longer one is a page of rules."""
 
 
 class Wish(FromPage):

@@ -18,7 +18,7 @@ from fastapi.responses import Response, StreamingResponse
 from website import CurrentSite, Site, limit, write_system_address
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.board import pictures, reported_elsewhere
+from podeval.board import reported_elsewhere, scene
 from podeval.board.board_json import SCRIPT_TEXTS, Addresses, describe_board, describe_picture
 from podeval.board.downloads import make_tidy, render_badge
 from podeval.board.runs_folder import RunsFolder
@@ -36,7 +36,7 @@ RATE = "120/minute"
 PAGE_RATE = "300/minute"
 SMALLEST_PACKED = 4_096
 CSV_ROWS, CSV_PACKED = 1_000, 20
-"""Rows that are written at once, and rows from which they are packed."""
+"""Number of rows that are written at once, and of rows from which they are packed."""
 GZIP_BITS = 31
 """The form of gzip, as zlib numbers it."""
 
@@ -109,7 +109,7 @@ def describe_view(site: Site, request: Request, part: str = "") -> tuple[dict[st
             return {"texts": texts, "nothing": [words["empty"], words["empty_how"], "podeval demo", where]}, True
         wish = _view(request)
         if part == "picture":
-            size = pictures.NARROW if request.query_params.get("width") == "narrow" else pictures.PAGE
+            size = scene.NARROW if request.query_params.get("width") == "narrow" else scene.PAGE
             return describe_picture(resolve_view(wish, index), folder, words, ADDRESSES, size), True
         return describe_board(wish, index, folder, words, ADDRESSES), True
     except BadInput as error:

@@ -44,7 +44,7 @@ AT_ONCE = 12
 """Threads that look for copies, most of which wait for one to be made; pages, votes and `/health` have others."""
 
 MOST, MOST_EACH = 36, 6
-"""Sounds and peaks that wait or are looked for, of all and of one address; a page asks for four at once."""
+"""Sounds and peaks that wait or are searched, in total and for one address; a page requests four at once."""
 
 _KEEP = {"Cache-Control": "private, max-age=600"}
 _WAITING = WaitingRoom(MOST, MOST_EACH)

@@ -30,7 +30,7 @@ routes = APIRouter(tags=["board"])
 
 SCORES, HUMAN = "scores.jsonl", "human.csv"
 MOST_OPEN = 2
-"""Folders of records whose judges are shown open; those of more are folded."""
+"""Number of folders of records whose judges are shown open; if there are more, they are folded."""
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from pages.board import attach
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput
 from podeval.listening import session_results, webmushra
-from podeval.listening.completion import Completion
 from podeval.listening.results import ListeningResults, draw_listeners, summarise
+from podeval.listening.screening import Completion
 from podeval.text.table_files import make_csv_safe
 from podeval.texts import write_sentence
 

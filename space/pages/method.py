@@ -30,7 +30,7 @@ from podeval.validation.paper_runs import list_printed_agreements, recompute_agr
 routes = APIRouter(include_in_schema=False)
 
 NEWEST = 100
-"""Number of changes in the list of what changed."""
+"""Number of changes in the change list."""
 
 
 compute_published = cache(recompute_agreement)

@@ -22,7 +22,7 @@ from podeval.texts import write_sentence
 routes = APIRouter(include_in_schema=False)
 
 EXAMPLES = ("reader", "readers", "faults")
-"""The examples; what each is, is said in the texts of the tab."""
+"""The examples; the texts of the tab describe each of them."""
 _VOICES = "real_pod_voices.json"
 _PAUSE = 0.35
 _GAIN, _HOLE = 3.0, (0.30, 0.33)

@@ -23,7 +23,7 @@ from podeval.board.item_results import MOST_KEYS, draw_timeline
 from podeval.board.report import About, Chapter, SystemReport, UnknownReport, describe_system, list_places, read_chapter
 from podeval.metrics.score import Timeline
 from podeval.recording.defects import TimedDefect
-from podeval.text.labels import format_moment
+from podeval.text.subtitles import format_moment
 
 routes = APIRouter(include_in_schema=False)
 routes.get("/report/{name:path}")(lambda name: RedirectResponse(write_system_address(name)))
@@ -39,7 +39,7 @@ LONGEST = 15.0
 
 _SEVERITIES = ("high", "medium", "low")
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
-"""Phrases around the words or the name in a metric's report of what is heard."""
+"""Phrases around the words or the name in a metric's report of recognised words."""
 
 
 @routes.get("/system", dependencies=[limit("120/minute")])

@@ -26,7 +26,7 @@ from podeval.texts import write_sentence
 EVENT: dict[str, Any] = {"api_visibility": "private", "preprocess": False, "show_progress": "minimal"}
 RATE, SHOW_RATE = "20/hour", "60/minute"
 MOST_NAMED = 12
-"""Missing or needless recordings that are named; the others are counted."""
+"""Number of missing or needless recordings that are named; the others are counted."""
 
 
 class RecordingsUpload(TabPart):

@@ -50,9 +50,9 @@ _FIELD_OF_RULE = {
     "base": "source.base.repo",
     **dict.fromkeys(("exists", "readable", "card", "size", "safetensors", "remote_code", "code"), "source.repo"),
 }
-"""Rules of the gate that are about what one field names."""
+"""Rules of the gate that concern the content of one field."""
 WRONG = "wrong"
-"""The class of a field whose help says what is wrong with it."""
+"""The class of a field whose help describes its mistake."""
 _MARK = f"""() => {{
   for (const each of document.querySelectorAll("#tab-submit :is(input, textarea)"))
     each.setAttribute("aria-invalid", String(each.closest(".{WRONG}") !== null));
@@ -64,9 +64,9 @@ _RESTORE = (
     " return kept.length === values.length ? kept : values; }"
 )
 _FORGET = f"""(answer) => {{ if (answer?.includes('href="/submissions/')) sessionStorage.removeItem('{DRAFT}'); }}"""
-"""Only the answer to a submission that was taken has its address in it."""
+"""Only the answer to an accepted submission contains its address."""
 _IN_BROWSER: dict[str, Any] = {"fn": None, "queue": False, "show_progress": "hidden", "api_visibility": "private"}
-"""Settings of events without a function on the server, by which the typed text never leaves the browser."""
+"""Settings of events without a function on the server, so the typed text never leaves the browser."""
 
 
 class SubmitTab(TabPart):

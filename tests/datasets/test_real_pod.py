@@ -16,8 +16,8 @@ from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES  # noqa: E402
 from podeval.benchmarks.real_pod_splits import SPLITS  # noqa: E402
 from podeval.datasets import catalogue  # noqa: E402
 from podeval.datasets.build import build, read_lock, verify  # noqa: E402
+from podeval.datasets.dataset_record import BrokenRules  # noqa: E402
 from podeval.datasets.push import push  # noqa: E402
-from podeval.datasets.row_rules import BrokenRules  # noqa: E402
 from podeval.errors import BadInput, ModelMissing  # noqa: E402
 from podeval.models import registry  # noqa: E402
 from podeval.models.interfaces import SpeakerTurn, Transcript, Word  # noqa: E402

@@ -425,7 +425,7 @@ def test_a_database_with_other_than_the_tables_of_its_version_is_refused(
     rewrite(tmp_path / "backup.tar", tmp_path / "same.tar", "ANALYZE")
     restore(tmp_path / "same.tar", tmp_path / "same.db", tmp_path / "runs")
     rewrite(tmp_path / "backup.tar", tmp_path / "hostile.tar", sql)
-    with pytest.raises(StoreUnusable, match="differs from what its version has"):
+    with pytest.raises(StoreUnusable, match="differs from that of its version"):
         restore(tmp_path / "hostile.tar", tmp_path / "new.db", tmp_path / "runs")
     assert not (tmp_path / "new.db").exists()
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 _MARKS = {b"{": 3, b"[": 1, b",": 1}
-"""Marks that begin a value of JSON, in units of some 60 bytes that it takes once it is parsed."""
+"""Marks that begin a value of JSON, in units of about 60 bytes that the parsed value takes."""
 
 
 def parse_json(content: bytes, most: int, *, strict: bool = True) -> Any:

@@ -40,6 +40,7 @@ _LEAD = (
 _DIRECTION = r"(?:[\s*_]*+(?:[(\[（【](?P<aside>[^()\[\]（）【】\n]{1,60})[)\]）】]|[*_][^*_\n:：]{1,60}[*_])){0,2}+"
 _COLON = r"[\s*_\"”]*+[:：︓﹕∶꞉៖፦᠄][*_]*+"
 _CLOCK = r"[\[(]?\d{1,2}(?::\d\d){1,2}(?:[.,]\d{1,3}|\s?[AaPp]\.?[Mm]\b\.?)?(?:\s?(?:-->|[–—-])\s?[\d:.,]{4,12})?[\])]?"
+_DATE = r"(?:[\[(]?\d[\d./\-]{5,9},?\s++|(?i:to|yester)day at\s++)"
 _NUMBERED = regex.compile(
     rf"{_LEAD}(?P<open>[\[(【])?(?:(?P<word>s)(?P<number>\d{{1,3}})|(?P<word>{_COUNTED}|{_ROLES})"
     r"(?:[\s_#\-]*+(?P<number>\d{1,9}|[一二三四五六七八九十]|[①-⑳]|(?<=\p{Han})[a-z])"
@@ -49,13 +50,13 @@ _NUMBERED = regex.compile(
 )
 _NAME = (
     r"(?P<name>\d{1,2}|\p{L}(?:[^\W_]|[.'’&·\-])*+"
-    r"(?:(?: (?:[&+–\-] )?|, |/)(?!\d+:\d)[\"“‘]?[\p{L}\p{N}](?:[^\W_]|[.'’&·\-])*+[\"”’]?){0,5}+)"
+    r"(?:(?: (?:[&+–\-] )?|, |/)(?!\d+:\d|\d{1,4}[./\-]\d)[\"“‘]?[\p{L}\p{N}](?:[^\W_]|[.'’&·\-])*+[\"”’]?){0,5}+)"
 )
 _NAMED = regex.compile(
     # A name and a colon, or in brackets; a name and a time; a heading; capitals alone.
     rf"{_LEAD}(?:(?P<open>[\[【])?{_NAME}(?(open)[\]】]){_DIRECTION}(?:\s++{_CLOCK})?{_COLON}"
     r"(?:(?<=[：︓][*_]*)(?!\d\d\b)|(?=[\s\"“”「『*_(\[（\p{Lu}]|$|[^\x00-\x7f]))"
-    rf"|[\[【]{_NAME}[\]】](?:\s++{_CLOCK}\s*$|(?=\s*[^\s:：]))|{_NAME}[*_]*+\s++{_CLOCK}\s*$)\s*+"
+    rf"|[\[【]{_NAME}[\]】](?:\s++{_CLOCK}\s*$|(?=\s*[^\s:：]))|{_NAME}[*_]*+(?:\s*+[–—•·|,\-])?\s++{_DATE}?{_CLOCK}\s*$)\s*+"
     # A quotation after a name.
     rf"|\s*+{_NAME}(?=[「『].*[」』]\s*$)"
     rf"|(?:\#+\s*+|\*\*){_NAME}{_DIRECTION}\*{{0,2}}\s*$"
@@ -115,7 +116,9 @@ _HEAD_OF_LINE = regex.compile(
 )
 # A word that is not a name's; chats write all names small.
 _SMALL_WORD = regex.compile(
-    r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu|host|co-host|guest|narrator)\b)\p{Ll}"
+    r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu|host|co-host|guest|narrator)\b"
+    # Georgian has no capitals in use.
+    r"|\p{Georgian})\p{Ll}"
 )
 # A colon or a time, which no heading ends with.
 _ENDS_LABEL = regex.compile(rf"(?:[:：]|\s{_CLOCK})[\s*_]*$")
@@ -158,6 +161,9 @@ def read_labels(text: str) -> Script:
     lines = _name_by_asides(
         [_read_line(number, line) for number, line in enumerate(plain.split("\n"), 1) if line.strip()]
     )
+    clocks = [line for line in lines if line.label and regex.fullmatch(_CLOCK, line.words)]
+    if 2 * len(clocks) > sum(bool(line.label) for line in lines):
+        lines = [replace(line, words="") if line in clocks else line for line in lines]
     speakers, notes = _find_speakers(_leave_out_headings(lines))
     turns, more = _join_turns(lines, speakers) if speakers else ([], [])
     if cues is not None:
@@ -290,16 +296,23 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     # Where names have lines of their own, a word and a colon in the lines below are words.
     separate = {line.label for line in lines if line.label and not line.words}
     names = names & (separate | again) if separate & again else names
+    timed = {line.label for line in lines if not line.words and _ENDS_LABEL.search(line.text)}
+    alone = bool(names) and names <= timed & again
     # Labels that say by their form what they are, with names before the first of them or used more than once.
     certain = any(line.text.startswith(VOICE) for line in lines) or sure[:1] == [0]
     if certain or (len(sure) > 1 and share >= _SOME and sure[0] <= _LONG_OPENING):
         ahead = {line.label for line in lines[: sure[0]]} & names
-        alone = (f"“{name}:” is read as a speaker, although other speakers are numbered" for name in sorted(ahead))
-        return {lines[at].label for at in sure} | (names if share == 1 else again | ahead), list(alone)
+        noted = (f"“{name}:” is read as a speaker, although other speakers are numbered" for name in sorted(ahead))
+        return {lines[at].label for at in sure} | (names if share == 1 else again | ahead), list(noted)
     # Names at many lines, some of them more than once.
-    many = share >= _MOST or (share >= _SOME and len(again) > 1)
+    many = share >= _MOST or (share >= _SOME and (len(again) > 1 or alone))
     recurring = again and sum(labels[label] for label in again) >= _MOST * sum(labels.values())
-    if many and recurring and {line.label for line in lines[:_OPENING]} & names and (len(names) > 1 or share == 1):
+    if (
+        many
+        and recurring
+        and {line.label for line in lines[:_OPENING]} & names
+        and (len(names) > 1 or share == 1 or alone)
+    ):
         return names, []
     quoted = ", ".join([f"“{label}:”" for label in dict.fromkeys(line.label for line in lines) if label][:2])
     if len(lines) == len(names) == 2 and all(" " not in line.label or _ENDED.search(line.words) for line in lines):
@@ -317,7 +330,7 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     # Short lines that come again above others, as names do.
     short = Counter(line.text.strip() for line in lines if len(line.text) <= _LONGEST_NAME)
     above = [count for text, count in short.items() if count > 1 and not _ENDED.search(text)]
-    like = min(len(lines), max(like, 2 * sum(above) if len(above) > 1 else 0))
+    like = min(len(lines), max(like, 2 * sum(above) if len(above) > 1 or 2 * sum(above) == len(lines) else 0))
     note = (
         f"{max(like, len(sure))} of {len(lines)} lines look like turns with a label, but are read as the words of one "
         f"speaker ({quoted or 'without a colon'}); begin each turn with Speaker 1:, Speaker 2:, or give JSON"

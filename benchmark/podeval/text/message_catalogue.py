@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 FIRST = "en"
-"""The language that says everything."""
+"""The language that contains all messages."""
 
 
 class PluralText(str):

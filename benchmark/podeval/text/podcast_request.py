@@ -52,7 +52,7 @@ class PodcastRequest:
         """
         if isinstance(source, PodcastRequest):
             return source
-        data = _read(source) if isinstance(source, str) else source
+        data = read_request_fields(source) if isinstance(source, str) else source
         text = next((data[key] for key in _TEXT_KEYS if isinstance(data.get(key), str) and data[key].strip()), None)
         if text is None:
             raise BadInput(f"a request needs its words, under {' or '.join(_TEXT_KEYS)}")
@@ -158,7 +158,12 @@ def _describe_length(words: int, rate: int | None, request: PodcastRequest, allo
     return f"{length}; {span} asked for, which it is{'' if fits else ' not'} within {allowed:.0%}."
 
 
-def _read(text: str) -> Mapping[str, Any]:
+def read_request_fields(text: str) -> Mapping[str, Any]:
+    """Read the fields of a request in JSON; plain text is its instruction.
+
+    Raises:
+        BadInput: the text begins as JSON does, and is none.
+    """
     if not text.lstrip().startswith("{"):
         return {"instruction": text}
     try:

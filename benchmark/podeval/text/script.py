@@ -194,6 +194,7 @@ def _name_fields(entry: Mapping[Any, Any]) -> dict[str, Any]:
 def _find_entries(data: Any) -> "str | list[Any] | None":
     """Find the turns in data, or their text if they have no speakers; None if there are none."""
     if isinstance(data, list | tuple):
+        data = _open_sections(data)
         if any(
             isinstance(one, Turn)
             or (isinstance(one, Mapping) and (_find_speaker(one) is not None or _is_name_with_words(one)))
@@ -218,6 +219,7 @@ def _find_entries(data: Any) -> "str | list[Any] | None":
         return list(zip(speakers, texts, strict=False)) if len(texts) == len(speakers) else None
     for key in _TURN_LIST_KEYS:
         if isinstance(entries := fields.get(key), list | tuple) and entries:
+            entries = _open_sections(entries)
             recognised = key in _RECOGNISED and all(isinstance(one, Mapping) for one in entries)
             has_speaker = [not recognised or _find_speaker(one) is not None for one in entries]
             if not any(has_speaker):
@@ -231,6 +233,22 @@ def _find_entries(data: Any) -> "str | list[Any] | None":
     inside = [value for key, value in fields.items() if key not in _NO_TURNS and isinstance(value, Mapping | list)]
     parts = [part for value in inside if (part := _find_entries(value))]
     return next((part for part in parts if isinstance(part, list)), next(iter(parts), None))
+
+
+def _open_sections(entries: Sequence[Any]) -> list[Any]:
+    """Put the turns of a section in its place: of an object without a text of its own, which may have a name."""
+    opened: list[Any] = []
+    for one in entries:
+        fields = _name_fields(one) if isinstance(one, Mapping) else {}
+        lists = [value for key, value in fields.items() if key not in _NO_TURNS and isinstance(value, list)]
+        has_text = any(isinstance(fields.get(key), str) for key in _TEXT_KEYS)
+        turns = [] if has_text else [value for value in lists if any(map(_is_turn, value))]
+        opened += turns[0] if turns else [one]
+    return opened
+
+
+def _is_turn(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and _find_speaker(entry) is not None
 
 
 def _find_speaker(entry: Mapping[Any, Any]) -> Any:

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _CELL = r"(?:^|(?<=[;\t\r\n]))"
-"""Beginning of a text, and of what becomes a cell of its own where a spreadsheet splits at semicolons or tabs too.
+"""Beginning of a text, and of a separate cell if a spreadsheet also splits at semicolons or tabs.
 
 Excel does in countries with a decimal comma, and LibreOffice takes all separators at once (OWASP/www-community#443).
 """

@@ -24,7 +24,7 @@ LONGEST_NUMBER = 1_000
 
 _NUMBER = re.compile(r"[-+\d:._]+")
 PLAIN_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The loader of YAML: libyaml's where it is installed."""
+"""The loader of YAML: libyaml's if it is installed."""
 
 # Untrusted YAML makes its loader raise more than YAMLError: KeyError for `!!bool maybe`, IndexError for `!!int ""`,
 # ValueError for a date that is none, TypeError for a list as a key.

@@ -25,23 +25,25 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
-from podeval.metrics import catalogue
-from podeval.metrics.declaration import Key
+from podeval.metrics import Key, catalogue
 from podeval.metrics.description import read_table
 from podeval.stats.agreement import Estimate, krcc, plcc, srcc
-from podeval.stats.intervals import mean_ci, number_clusters
+from podeval.stats.intervals import number_clusters
 from podeval.stats.mushra_scores import HIGH, LOW, Mark
+from podeval.validation.human_scores import average_figures
 
 FEWEST = 5
 """Fewest outputs with both figures for which an agreement is reported."""
 ENOUGH_SYSTEMS = 12
-"""Systems from which a key that is as good as .8 is told from none in four of five tests (docs/validity.md, power)."""
+"""Number of systems from which four of five tests distinguish a key with a correlation of .8 from none
+(docs/validity.md, power)."""
 FEWEST_CLUSTERS = 3
 """Systems, and items, below which there is no interval."""
 MOST_OUTPUTS = 300
 """Outputs beyond which the variance over single ones is not subtracted."""
 ALL_ORDERS, DRAWS = 6, 500
-"""Most systems all of whose orders are counted, and random orders of more, from which follows what chance reaches."""
+"""Highest number of systems all of whose orders are counted, and the number of random orders for more, from which the
+result of chance follows."""
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Sequence[float], Sequence[float]], Estimate]
@@ -191,13 +193,19 @@ def compare_systems(
 ) -> Validity:
     """Return the agreement of one key with people over the systems' means alone, which takes little time."""
     by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
-    left_out = {}
-    for system in by_system:
-        rest = [name for name in by_system if name != system]
-        left_out[system] = srcc([by_system[name] for name in rest], [liked[name] for name in rest]).value
     nothing = Estimate(None, None, None, len(outputs))
     of_systems = srcc(list(by_system.values()), list(liked.values()))
+    left_out = correlate_without_each(by_system, liked)
     return Validity(metric, key.name, protocol, measure, key.better, nothing, nothing, nothing, of_systems, left_out)
+
+
+def correlate_without_each(ours: Mapping[str, float], theirs: Mapping[str, float]) -> dict[str, float | None]:
+    """Return the SRCC of two means by system without each of the systems in turn."""
+    rests = {system: [name for name in ours if name != system] for system in ours}
+    return {
+        system: srcc([ours[name] for name in rest], [theirs[name] for name in rest]).value
+        for system, rest in rests.items()
+    }
 
 
 def to_badness(key: Key, value: float) -> float:
@@ -330,8 +338,4 @@ def compare_within(items: Sequence[str], ours: Sequence[float], theirs: Sequence
     for item, mine, liked in zip(items, ours, theirs, strict=True):
         by_item[item].append((mine, liked))
     figures = [srcc(*map(list, zip(*pairs, strict=True))).value for pairs in by_item.values()]
-    defined = [value for value in figures if value is not None]
-    if not defined:
-        return Estimate(None, None, None, 0)
-    mean = mean_ci(defined, bounds=(-1, 1))
-    return Estimate(mean.mean, mean.low, mean.high, mean.n)
+    return average_figures([value for value in figures if value is not None], None, (-1, 1))

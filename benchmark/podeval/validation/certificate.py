@@ -24,7 +24,7 @@ NORMALISERS = {
     "lfs": "F5-TTS's (LFS-Bench)",
     "none": "none (PodEval)",
 }
-"""The normalisers of `podeval.text.comparison.normalise`, with whose they are."""
+"""The normalisers of `podeval.text.comparison.normalise`, with their authors."""
 ERROR_RATES = ("wer.wer", "wer.cer")
 
 
@@ -264,7 +264,7 @@ def _list_missing(run: RunFolder, people: RunFolder | None, systems: Mapping[str
     lacking = {
         "the spread over seeds (`podeval run … --seeds 3`)": not run.repeats(),
         "the recogniser's floor (`--people RUN`, a run of recordings of people)": people is None and error_rate,
-        "what another recogniser makes of it (`podeval run … --profile reference` measures again)": (
+        "the result of another recogniser (`podeval run … --profile reference` measures again)": (
             len(run.summaries()) < 2
         ),
         "whether ranks change (`--against RUN`)": not systems and error_rate,

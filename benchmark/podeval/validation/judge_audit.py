@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from podeval.errors import BadInput
 from podeval.judges.rounds import hold
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.judged.dialogue_judge import Comparison
@@ -27,16 +26,14 @@ from podeval.metrics.pairwise_judge import Choice
 from podeval.stats import agreement
 from podeval.stats.agreement import Estimate, format_estimate
 from podeval.stats.bias import Bias, LengthBias, length_bias, position_bias, preference, wilson
-from podeval.stats.intervals import mean_ci
-from podeval.validation.human_scores import Named, compare_with_people
+from podeval.validation.human_scores import NOTHING, Named, average_figures, compare_with_people
 from podeval.validation.judge_answers import JudgeAnswers, JudgeReply, Leaf, measure_of
 from podeval.validation.planted_cases import WEAKNESSES, CaseGroup
 
 PAIRS = 50
 """Fewest pairs without ties for a verdict on the order agreement."""
 TOLERATED = 0.1
-"""The share of errors that the lower bound of a probe may not pass."""
-NOT_ASKED = Estimate(None, None, None, 0)
+"""The share of errors that the lower bound of a probe may not exceed."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +118,8 @@ class AuditFindings:
 
     judge: Mapping[str, Any]
     unfit: tuple[str, ...]
-    unusable: Estimate = NOT_ASKED
-    unanswered: Estimate = NOT_ASKED
+    unusable: Estimate = NOTHING
+    unanswered: Estimate = NOTHING
     failed_calls: int = 0
     unknown: int = 0
     prompt_tokens: int = 0
@@ -163,9 +160,7 @@ def probe(judge: JudgeConfig, groups: Iterable[CaseGroup]) -> AuditFindings:
     errors: dict[str, list[bool | None]] = defaultdict(list)
     described: Mapping[str, Any] = {}
     for group in groups:
-        client = judge.judging(group.asks, group.parameters)
-        if client is None:
-            raise BadInput("choose a judge with --judge")
+        client = judge.require_client(group.asks, group.parameters)
         described = client.judge.described()
         for kind, error in group.find_errors(hold(group.conversations, client)):
             errors[kind].append(error)
@@ -349,10 +344,6 @@ def measure_likeness(rows: Sequence[tuple[Leaf, Leaf, Hashable]]) -> Named:
     second = [value for _, value, _ in rows if not isinstance(value, str)]
     if len(first) != len(rows) or len(second) != len(rows):
         return identical | {"kappa": agreement.cohen_kappa([a for a, _, _ in rows], [b for _, b, _ in rows], clusters)}
-    drift = mean_ci([b - a for a, b in zip(first, second, strict=True)], clusters)
+    drift = average_figures([b - a for a, b in zip(first, second, strict=True)], clusters, (None, None))
     repeated = clusters if len(set(clusters)) < len(clusters) else None
-    return (
-        identical
-        | {"difference": Estimate(drift.mean, drift.low, drift.high, drift.n)}
-        | compare_with_people(first, second, repeated)
-    )
+    return identical | {"difference": drift} | compare_with_people(first, second, repeated)

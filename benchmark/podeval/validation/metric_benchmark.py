@@ -33,6 +33,7 @@ from podeval.validation.agreement import (
     average_by_system,
     compare_all,
     compare_within,
+    correlate_without_each,
     group_by_measure,
     to_badness,
 )
@@ -42,7 +43,7 @@ from podeval.validation.raters import AnalysisLine, analyse_votes
 from podeval.validation.rating_files import Output, Preference, RatingFile
 
 MARKS = {"higher": "", "lower": " (turned)", "in range": " (folded)"}
-"""Words for how a key's values were made so that more is better."""
+"""Words that describe how more of a key's values became better."""
 
 
 @dataclass(frozen=True)
@@ -203,10 +204,6 @@ def _compare(
     by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
     names, systems = list(by_system), [system for system, _ in outputs]
     means = [[of[name] for name in names] for of in (by_system, liked)]
-    left_out = {
-        name: srcc(*([value for n, value in zip(names, side, strict=True) if n != name] for side in means)).value
-        for name in names
-    }
     items = [item for _, item in outputs]
     each_system = {}
     for name in names:
@@ -224,7 +221,7 @@ def _compare(
         key.better,
         *correlate_by_cluster(ours, theirs, systems),
         srcc(*means),
-        left_out,
+        correlate_without_each(by_system, liked),
         within=compare_within(items, ours, theirs) if len(set(items)) < len(items) else None,
         systems_plcc=plcc(*means),
         systems_krcc=krcc(*means),

@@ -21,8 +21,7 @@ from podeval.audio.levels import measure_bandwidth
 from podeval.errors import BadInput, PodevalError
 from podeval.measuring.engine import score_source
 from podeval.measuring.inputs import ScoreRequest
-from podeval.metrics import catalogue
-from podeval.metrics.declaration import Key
+from podeval.metrics import Key, catalogue
 from podeval.metrics.human_records import list_records
 from podeval.recording.source import AudioSource, list_recordings, read_source
 from podeval.validation.agreement import KeyValues, has_direction
@@ -194,7 +193,7 @@ def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) 
     names = {one for metric, _, key, _ in keys for one in (metric, f"{metric}.{key.name}")}
     if absent := [one for one in metrics if one not in names]:
         raise BadInput(f"there are no values of {', '.join(absent)} with a direction; there are {', '.join(values)}")
-    note = f"{', '.join(others)}: no metric of podeval, so more is taken as better (less, if called -NAME)"
+    note = f"{', '.join(others)}: not a metric of podeval, so more counts as better (less if called -NAME)"
     return keys, [note] if others else []
 
 

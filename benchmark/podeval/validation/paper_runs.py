@@ -15,9 +15,8 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.benchmarks.presets import PRESETS, PaperPreset
 from podeval.errors import BadInput
-from podeval.metrics import catalogue
+from podeval.metrics import Metric, catalogue
 from podeval.metrics.aggregate import Aggregate, aggregate
-from podeval.metrics.declaration import Metric
 from podeval.metrics.description import read_table
 from podeval.models.registry import list_cards
 from podeval.runs.aggregate import NOT_MEASURED
@@ -118,7 +117,7 @@ def _explain_material(row: Row, folder: RunFolder) -> str:
     """Return why a run cannot have a printed figure, whatever it was measured by; empty if it can."""
     plan, preset = folder.plan(), PRESETS.get(row["paper"])
     if preset is None or plan.split not in preset.material.get(plan.track, ()):
-        return f"the paper's material is not that of the split {plan.split}, track {plan.track}"
+        return f"the paper's material differs from that of the split {plan.split}, track {plan.track}"
     if row["module"] in preset.deviations:
         return preset.deviations[row["module"]]
     if row["module"] not in catalogue.NAMES or row["variant"] not in (row["paper"], *ITEMS_OF_VARIANT):

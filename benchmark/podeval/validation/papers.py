@@ -16,10 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
-from podeval.hub_sources import locate_hub_source
-from podeval.metrics import catalogue
+from podeval.files import locate_hub_source
+from podeval.metrics import Score, catalogue
 from podeval.metrics.description import read_table
-from podeval.metrics.score import Score
 from podeval.stats.agreement import srcc
 from podeval.stats.bias import wilson
 from podeval.stats.mushra_scores import MushraRules, screen_by_shares
@@ -27,13 +26,13 @@ from podeval.text.script import Script
 from podeval.text.yaml_text import read_yaml_file
 from podeval.validation.agreement import TABLES, Row
 
-UNPUBLISHED = "rests on single items or votes, which the paper does not publish"
+UNPUBLISHED = "depends on single items or votes, which the paper does not publish"
 EXAMPLE = "podeval_arts_19.json"
 """The published script of MoonCast on Arts_19."""
 PAGES = 17
 """Pages of PodEval's MUSHRA test, one a category."""
 DROPPED = {"7", "18", "20"}
-"""The judges that PodEval left out by the rule of its Table 3."""
+"""The judges that PodEval excluded by the rule of its Table 3."""
 CLIPS = {
     "real_pod": "HQ",
     "notebooklm": "notebooklm",
@@ -245,7 +244,7 @@ def _correlations(rows: Iterable[Row]) -> Iterator[PaperFigure]:
         scores = values[f"{judge}_{kind}_14_systems", row["protocol"], row["dimension"]]
         shared = sorted(people.keys() & scores.keys())
         name = f"{row['judge']} ({row['modality']}), {row['protocol']}, {row['dimension']}"
-        value, why = None, f"the text at hand has {len(shared)} of the {len(people)} scores it rests on"
+        value, why = None, f"the available text has {len(shared)} of the {len(people)} necessary scores"
         if len(shared) >= max(len(people), 3):
             value, why = srcc([people[s] for s in shared], [scores[s] for s in shared]).value, ""
         yield PaperFigure("mtalk", "Table 13", name, float(row["value"]), value, halve_last_digit(row["value"]), why)
@@ -269,7 +268,7 @@ def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
             material = f"{len(values)} public clips of about 17 s in place of whole episodes"
             yield replace(figure, recomputed=fmean(values), material=material)
         elif of_system:
-            yield replace(figure, why_not="the public clips are dialogue alone, without the music that it needs")
+            yield replace(figure, why_not="the public clips contain only dialogue, without the music that it needs")
         else:
             yield replace(figure, why_not="no audio of this system is published")
 

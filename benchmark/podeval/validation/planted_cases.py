@@ -23,11 +23,9 @@ from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
 from podeval.judges.rounds import Conversation
 from podeval.measuring.inputs import read_input
-from podeval.metrics import catalogue
-from podeval.metrics.judge_use import JudgeUse
+from podeval.metrics import JudgeUse, Score, catalogue
 from podeval.metrics.judged.dialogue_judge import COMPARE, BothOrders, compare
 from podeval.metrics.pairwise_judge import JudgedBattle, judge_battle, list_prompts
-from podeval.metrics.score import Score
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 from podeval.recording import Recording
 from podeval.systems import registry

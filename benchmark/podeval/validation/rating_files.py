@@ -10,7 +10,6 @@ test of podeval does not count.
 """
 
 import csv
-import math
 import re
 import shutil
 import tarfile
@@ -23,7 +22,7 @@ from typing import Any
 from podeval.datasets.http import Web
 from podeval.errors import BadInput
 from podeval.metrics.battle_log import read_log_record
-from podeval.metrics.human_records import list_records, read_webmushra
+from podeval.metrics.human_records import list_records, read_number, read_webmushra
 from podeval.stats.mushra_scores import Mark, screen_pam
 from podeval.validation.human_scores import read_marks
 from podeval.validation.raters import read_votes
@@ -202,11 +201,8 @@ def _to_number(line: str, record: Record, name: str) -> float:
     Raises:
         BadInput: it is none.
     """
-    try:
-        number = float(record[name])
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
+    number = read_number(record[name])
+    if number is None:
         raise BadInput(f"{line}: {name} is a number, not {record.get(name)!r}")
     return number
 
@@ -396,4 +392,4 @@ _LIST = (
     ),
 )
 LAYOUTS: Mapping[str, Layout] = {layout.name: layout for layout in _LIST}
-"""The layouts by name, in the order in which they are tried; a new one is one entry. Files in none are votes."""
+"""The layouts by name, in the order of the attempts; a new one is one entry. Files in no such layout are votes."""

@@ -26,10 +26,10 @@ from podeval.text.script import Script
 ContentKind = Literal["omitted", "repeated", "inserted", "replaced"]
 
 ALIKE = 0.5
-"""Similarity of letters (1 minus edits by the longer length) from which on words are misheard ones."""
+"""Similarity of letters (1 minus edits by the longer length) from which words count as misheard."""
 
 MISHEARD = 3
-"""Words that may be misheard for as many others, however different."""
+"""Number of words that may be misheard as the same number of others, however different."""
 
 BRIDGE = 2
 """Equal words between two long differences that chance explains: inside babble some words always agree."""
@@ -38,21 +38,22 @@ LONG = 4
 """Words of a difference that is long."""
 
 CLEAR_WORD = 4
-"""Letters of a word that nobody swallows."""
+"""Number of letters of a word that nobody swallows."""
 
 NEARBY = 120
 """Words of the script before and after, among which a repeated stretch is looked for."""
 
 SAME = 0.7
-"""Similarity of words, or of letters of what is heard side by side, from which on a stretch is said again."""
+"""Similarity of words, or of letters of recognised words side by side, from which a stretch counts as repeated."""
 
 BESIDE_FIGURE = 2
-"""Heard words before and after a gap among which the figure that stands for the gap's words is looked for."""
+"""Number of recognised words before and after a gap that are searched for the figure that stands for the gap's
+words."""
 
 SIGNS = frozenset(
     ("percent", "per", "cent", "dollar", "dollars", "euro", "euros", "pound", "pounds", "cents", "degree", "degrees")
 )
-"""Words that recognisers write as a sign next to a figure, which is not heard as a word."""
+"""Words that recognisers write as a sign next to a figure, and that are not recognised as words."""
 
 EntityKind = Literal["name", "number", "amount", "code"]
 

@@ -31,17 +31,17 @@ _AROUND = 2
 """Equal words before and after a difference that may belong to a figure: "5 km" and "5 kilometres"."""
 
 _WORDS_PER_ERROR = 10
-"""Words of a text for one that differs, as a hint where the search for the alignment starts."""
+"""Number of words of a text for one that differs, which hints at the start of the alignment search."""
 
 _STEPS = sorted(range(-8, 9), key=abs)
-"""Pieces from a figure's place in the other text at which its reading may begin."""
+"""Number of pieces from a figure's place in the other text at which its reading may begin."""
 
 _FIGURE = re.compile(
     # One set of characters first, which is searched fast: signs, pairs of capitals, V and X, initials, addresses.
     r"[0-9$€£¥₹%°&@=×÷<>≈~±§№#+½⅓⅔¼¾²³A-Z./]"
     r"(?:(?<![A-Z./])|(?<=[A-Z])(?=[A-Z])|(?<=\b[VX])\b|(?<=\b[A-Za-z]\.)|(?<=[a-z][./])(?=[a-z]))"
 )
-"""Signs that a difference may be one of figures, next to abbreviations."""
+"""Signs that a difference may concern figures, in addition to abbreviations."""
 
 _STRIPPED = string.punctuation + "…“”‘’—–"
 
@@ -94,11 +94,11 @@ def _any(words: Iterable[str]) -> str:
 _MONTH = rf"(?:{_any([*MONTHS, *(month[:3] for month in MONTHS), 'sept'])})"
 _UNIT = rf"(?:{_any(UNITS)})"
 _PLAIN = (
-    rf"\b(?=[A-Za-z])(?!(?:{_any([*NO_DOT, *MONTHS, 'no', 'double', 'triple'])})\b)(?:"
+    rf"\b(?=[A-Za-z])(?!(?:{_any([*NO_DOT, 'no', 'double', 'triple'])}|{_MONTH})\b)(?:"
     r"(?P<plain>(?-i:(?:[A-Z]?[a-z]+|I)(?:['’][a-z]+)?))(?:[,;!?]?\s+|(?-i:-(?=[a-z]+(?:[\s,;!?]|\.?$|\.\s)))|(?=[,;!?]|$))"
     rf"|(?!(?:{_any(ABBREVIATIONS)})\.)(?P<end>(?-i:[A-Z]?[a-z]+(?:['’][a-z]+)?))\.(?:\s+|$))"
 )
-"""A word that is no figure by itself, and the space after it."""
+"""A word that is not a figure by itself, and the space after it."""
 
 _PLAIN_WORD = re.compile(_PLAIN, re.IGNORECASE)
 _PIECE = re.compile(
@@ -115,9 +115,9 @@ _PIECE = re.compile(
     r"|(?P<decade>(?<!\d)['’]?(?:\d\d|\d{3}0)['’]?s\b)"
     r"|(?P<ordinal>\b\d{1,3}(?:,?\d{3})*(?:st|nd|rd|th)\b)"
     r"|(?P<fraction>\b\d+/\d+(?:/\d{2,4})?\b(?!/)|[½⅓⅔¼¾⅛⅜⅝⅞])"
-    rf"|(?P<number>{N})"
+    rf"|(?P<number>{N}|(?<![\w.])\.\d+)"
     r"|(?P<power>(?<=\d)⁻?[⁰¹²³⁴-⁹]+)"
-    rf"|(?P<unit>(?<=[\d½¼¾])[\s-]?(?:sq\.?\s{_UNIT}|{_UNIT}[²³]?)(?!\w)\.?|(?<=[\dA-Za-z])/{_UNIT}\b)"
+    rf"|(?P<unit>(?<=[\d½¼¾])[\s-]?(?:sq\.?\s{_UNIT}|{_UNIT}[²³]?)(?!\w)\.?|(?<=\d)x(?=\d)|(?<=[\dA-Za-z])/{_UNIT}\b)"
     r"|(?P<degrees>(?-i:°\s?[CF]\b|[℃℉]))"
     r"|(?P<dash>(?<=[\d%])\s?[-–—:]\s?(?=[$€£]?\w)|(?<=[A-Za-z])[-–](?=\d))"
     r"|(?P<minus>(?<![\w)])[-−](?=[$€£]?\d))"
@@ -230,6 +230,9 @@ def _rewrite(script: str, transcript: str) -> str:
     for match in _choose_matches(written, spoken):
         first, last = written[match.first].start, written[match.last - 1].end
         start, stop = spoken[match.start].start, spoken[match.end - 1].end
+        # Behind a letter, a dash is no minus.
+        if script[first] in "-–" and script[first - 1 : first].isalpha():
+            first += 1
         # A sign next to a figure is a word of its own where it is written out.
         before, after = (
             " " if each.isalnum() else "" for each in (transcript[start - 1 : start], transcript[stop : stop + 1])
@@ -251,7 +254,7 @@ def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterat
     figures = _find_figures(spoken, written, inverse, partners)
     matches += [_Match(here, end, first, last) for first, last, here, end in figures]
     last = end = 0
-    for match in sorted(matches, key=lambda match: (match.start, match.first)):
+    for match in sorted(matches, key=lambda match: (match.start, match.first, -match.last)):
         if match.first >= last and match.start >= end:
             last, end = match.last, match.end
             yield match

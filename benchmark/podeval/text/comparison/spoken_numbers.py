@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from rapidfuzz.distance import Levenshtein
 
 from podeval.text.comparison.chinese_readings import STRETCH, list_chinese_readings
-from podeval.text.comparison.simplified_chinese import simplify
+from podeval.text.comparison.normalise import simplify
 
 _DIGITS = frozenset("零一二三四五六七八九")
 _NUMERALS = _DIGITS | frozenset("十百千万亿点")
@@ -49,7 +49,8 @@ def say_alike(one: str, other: str) -> tuple[str, str]:
 
 
 def _say_numbers(text: str) -> tuple[str, list[_Number]]:
-    plain = simplify(unicodedata.normalize("NFKC", text))
+    # A full-width comma parts no thousands.
+    plain = simplify(unicodedata.normalize("NFKC", text.replace("\uff0c", "\u3001")))
     parts: list[str] = []
     numbers: list[_Number] = []
     end = length = 0

@@ -11,6 +11,7 @@ only whitespace is unified, because for jiwer a line break between two words wou
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal, TypeVar
 
 import jiwer
@@ -92,6 +93,8 @@ def count_word_errors(
         compounds := {tuple(fold_letters(" ".join(word.split("\u200c"))).split()) for word in _COMPOUND.findall(both)}
     ):
         expected, transcript = _join_parts(expected, compounds), _join_parts(transcript, compounds)
+    if words and normaliser == "whisper" and read:
+        transcript = _write_compounds_as_in(expected, transcript)
     if not words:
         expected, transcript = ("".join(text.split()) for text in (expected, transcript))
     if not expected:
@@ -115,6 +118,19 @@ def count_word_errors(
         deletions=outcome.deletions,
         reference_length=length,
     )
+
+
+def _write_compounds_as_in(expected: str, transcript: str) -> str:
+    """Write words of a transcript together or apart as the reference has them: `healthcare` for `health care`."""
+    meant, said = expected.split(), transcript.split()
+    parts: list[str] = []
+    for _, group in groupby(Levenshtein.opcodes(meant, said), lambda edit: edit.tag == "equal"):
+        edits = list(group)
+        one = meant[edits[0].src_start : edits[-1].src_end]
+        other = said[edits[0].dest_start : edits[-1].dest_end]
+        letters = "".join(one)
+        parts += one if letters.isalpha() and letters == "".join(other) else other
+    return " ".join(parts)
 
 
 def _join_parts(plain: str, compounds: Collection[tuple[str, ...]]) -> str:
