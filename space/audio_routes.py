@@ -1,6 +1,8 @@
-"""Sound for own pages: a copy behind an opaque name, by range requests, and its peaks, so that none decodes it whole.
+"""Sound for own pages: a copy behind an opaque name, by range requests, and its peaks, so browsers do not decode the
+whole file.
 
-What is sent is a copy that podeval made (`podeval.recording.playback`): nothing in its bytes but the sound tells whose.
+What is sent is a copy that podeval made (`podeval.recording.playback`): only the sound in its bytes can reveal the
+system.
 """
 
 from __future__ import annotations
@@ -36,19 +38,19 @@ _KEEP = {"Cache-Control": "private, max-age=86400"}
 
 
 class _Sound(FileResponse):
-    """A file in pieces larger than Starlette's: each takes a turn of a thread, and most sounds are one."""
+    """A file in pieces larger than Starlette's: each takes a turn of a thread, and most sounds are one piece."""
 
     chunk_size = 2**20
 
 
 class _Counted(Response):
-    """A sound of which it is counted how much was sent, because a vote rests on that.
+    """A sound with a count of the sent part, because a vote depends on it.
 
     Args:
         answer: the sound.
-        begins: the byte at which it begins, behind padding that may be most of the file.
-        count: takes what was sent, as a share of the rest.
-        keep: keeps what was counted.
+        begins: the byte at which it begins, after padding that may be most of the file.
+        count: function that gets the sent share of the rest.
+        keep: function that saves the count.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ def answer_sound(copy: Path) -> _Sound:
 
 
 def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> Response:
-    """A sound that is made again for each request, whole or by the one range that is wanted."""
+    """A sound that is made again for each request, whole or the one requested range."""
     headers = {**_KEEP, "Accept-Ranges": "bytes"}
     span = re.fullmatch(r"bytes=(\d{1,12})-(\d{0,12})", wanted)
     if span is None:

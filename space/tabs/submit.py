@@ -145,7 +145,7 @@ class SubmitTab(TabPart):
         return column
 
     def _place_fields(self, declared: list[FormField], more: str) -> None:
-        """Fields in their order, those that most leave empty folded away below the others."""
+        """Fields in their order, with rarely used ones folded below the others."""
         for field in declared:
             if not field.folded:
                 self._place(field)
@@ -168,14 +168,14 @@ class SubmitTab(TabPart):
         self._fields.append(component)
 
     def choose_kind(self, kind: Any) -> list[Any]:
-        """The fields of the kind of source alone; what was said about another one goes."""
+        """Only the fields of this kind of source; messages about another kind are removed."""
         columns = [*(gr.Column(visible=name == kind) for name in KINDS), gr.Column(visible=kind != "model")]
         return ["", *columns, *self._mark("", {})]
 
     def document(self, kind: Any, tracks: Any, given: tuple[Any, ...], owner: str = "") -> dict[str, Any]:
-        """The filled-in form, as the document that `podeval submit` reads.
+        """The filled-in form, as a document for `podeval submit`.
 
-        Outputs for which no repo is named are those that their owner uploaded.
+        Outputs without a repo are those that their owner uploaded.
         """
         rows = zip(self._declared, given, strict=True)
         used = [(field, value) for field, value in rows if field.group in (SYSTEM, kind)]

@@ -98,7 +98,7 @@ def _without(*keys: str) -> Any:
             lambda first: first.update(question="record_1-2/1-2-turn2_para.wav"),
             [
                 "semantic-1-2-1: the path of its question says turn 2; its place in the file counts",
-                "semantic-1-2-1: its question is para by its path; its section in the file counts",
+                "semantic-1-2-1: the path of its question says para; its section in the file counts",
             ],
             8,
         ),

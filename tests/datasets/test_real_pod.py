@@ -372,9 +372,9 @@ def test_recordings_of_no_use_are_named_by_rule_and_nothing_is_written(tmp_path:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"configs": ["episodes"]}, "episodes is not made from paper but from episodes"),
+        ({"configs": ["episodes"]}, "episodes is made from episodes, not from paper"),
         ({"source": "episodes"}, "episodes is a folder of your own"),
-        ({"source": "{folder}", "configs": ["topics"]}, "topics is not made from episodes but from paper "),
+        ({"source": "{folder}", "configs": ["topics"]}, "topics is made from paper "),
         ({"source": "{folder}"}, "contains no audio; `podeval data fetch real_pod --into"),
     ],
 )

@@ -71,8 +71,7 @@ def render_model_index(run: RunFolder, profile: str | None = None) -> str:
 
 
 def render_bibtex(run: RunFolder, profile: str | None = None) -> str:
-    """Render the citations for a paper that prints these numbers: podeval, the benchmark, and the run with its
-    protocols.
+    """Render the citations for these numbers: podeval, the benchmark, and the run with its protocols.
 
     Raises:
         BadInput: the run was not measured.

@@ -188,9 +188,7 @@ class ProfileBoard:
 
     @cached_property
     def spoken(self) -> Mapping[Key, str]:
-        """The ways in which the outputs of each row were made, from its protocols (`whole`, `turns`, `chunks`), if
-        stated.
-        """
+        """How the outputs of each row were made (`whole`, `turns`, `chunks`), if its protocols state it."""
         pairs = self._numbers[["system", "provenance", "protocol_json"]].drop_duplicates().itertuples(index=False)
         stated = {(str(system), str(provenance)): read_object(text) for system, provenance, text in pairs}
         ways = {key: content.get("generation", {}).get("strategy", "") for key, content in stated.items()}

@@ -35,9 +35,7 @@ class Covariate(StrEnum):
 
 
 Dimension = Annotated[str | None, typer.Option(help="only battles on this dimension")]
-Recount = Annotated[
-    bool, typer.Option("--recount", help="first count battles and votes again; voting is blocked meanwhile")
-]
+Recount = Annotated[bool, typer.Option("--recount", help="first count battles and votes again; blocks votes meanwhile")]
 
 
 @arena.command()

@@ -206,9 +206,7 @@ def _section(metric: Metric) -> str:
 
 
 def _say_what_was_looked_at(metric: Metric) -> str:
-    """Describe, for a metric without a picture of effects, the effects that nobody has measured, and the conclusions to
-    avoid.
-    """
+    """For a metric without a picture of effects, name the unmeasured effects and the conclusions to avoid."""
     if metric.asks:
         looked = (
             "Each judge has its own biases: `podeval report judge` and `podeval judge check` measure those of the "
@@ -312,14 +310,11 @@ STUDIES: dict[str, tuple[str, str]] = {
     "real raters": ("real_raters.csv", "No table of real raters has been read."),
     "likeness": ("human_likeness.csv", "Not measured yet: `human_likeness` is shown as not validated until it is."),
 }
-"""Tables of docs/validity.md that a study writes to docs/studies as CSV, and the sentence that replaces a missing
-file."""
+"""Tables of docs/validity.md that a study writes to docs/studies as CSV, each with a sentence for a missing file."""
 
 
 def render_validity_tables(checkout: Path) -> dict[str, str]:
-    """Render the tables of docs/validity.md, each row with its number and its interval, or a note that none is
-    printed.
-    """
+    """Render the tables of docs/validity.md, each row with its number and its interval, if one is printed."""
     from podeval.validation.agreement import compare_systems
     from podeval.validation.paper_runs import list_printed_agreements, recompute_agreement
 

@@ -1,6 +1,4 @@
-"""`podeval judge …`: texts that a judge writes and a person approves, battles by a judge, scores from listeners'
-reasons.
-"""
+"""`podeval judge …`: a judge's texts for a person's approval, battles by a judge, scores from listeners' reasons."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -199,9 +197,7 @@ def battles(
     ] = "all",
     per_dimension: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="with --pairing mtalk, highest number of battles per dimension; 500 by default, as in the paper"
-        ),
+        typer.Option(min=1, help="with --pairing mtalk, most battles per dimension; 500 by default, as in the paper"),
     ] = None,
     variant: Annotated[
         Literal["default", "mtalk"], typer.Option(help="both orders, or the paper's single random order")

@@ -72,9 +72,7 @@ class UsableAnswer:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """The reason why there is no usable answer; the cause is always `ours`, because the judged system is not to
-    blame.
-    """
+    """The reason why there is no usable answer; the cause is always `ours`, never the judged system."""
 
     reason: str
     cause: Literal["ours"] = "ours"
@@ -390,9 +388,7 @@ def _describe_unreadable(problem: str | None, last: JudgeExchange) -> Unanswered
 
 
 def _repeat_answers(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -> Iterator[dict[str, Any]]:
-    """Yield the earlier answers and their faults; repeated answers are left out, because the judge would copy them
-    again.
-    """
+    """Yield the earlier answers and their faults, without repeated answers, which the judge would copy again."""
     texts = [exchange.answer.text or exchange.answer.refusal or "(no answer)" for exchange in exchanges]
     for exchange, text in zip(exchanges, texts, strict=True):
         repeated = _TWICE if texts.count(text) > 1 else break_control_words(text[:_SHOWN_AGAIN])

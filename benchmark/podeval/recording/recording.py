@@ -174,8 +174,8 @@ class Recording:
         """
         if self.rate < rate and not self.allow_upsampling:
             raise CannotScore(
-                f"the recording has {self.rate} Hz, below the necessary {rate} Hz; frequencies that were not "
-                f"recorded cannot be measured (--allow-upsampling, in Python allow_upsampling=True, scores it anyway)"
+                f"the recording has {self.rate} Hz, below the {rate} Hz this needs; what was not recorded cannot be "
+                f"measured (--allow-upsampling, in Python allow_upsampling=True, scores it anyway)"
             )
 
     def speech(self) -> tuple[Span, ...]:
@@ -359,7 +359,7 @@ class Recording:
         Args:
             job: the job whose model is loaded if the result is not cached.
             ask: function that takes the model and returns the array.
-            **parameters: everything except the recording and the model that can change the result.
+            parameters: everything except the recording and the model that can change the result.
         """
         return self._ask(job, ask, load_array, dump_array, parameters)
 

@@ -1,12 +1,12 @@
-"""Turns in plain text: which lines, or tags within them, say who speaks.
+"""Turns in plain text: the lines, or tags within them, that name speakers.
 
 Read are numbered labels (`Host 1:`, `Speaker A:`, `嘉宾1：`), tags (`[S1]`, `<Person1>…</Person1>`, `<|speaker:0|>`),
 roles and names (`Narrator:`, `**Ann:**`), each also behind a time or a list's number and with a direction
 (`Speaker 1 (warmly):`), and subtitles. Speakers of `Host 1`, `Speaker 1`, `Person 1` or `S1` are called `1`, others as
-they are written.
+written.
 
 Names are believed only if many lines begin with one and some name comes again, because prose has colons too (`Note:`,
-`10:30`, `Genesis 1:1`). No word is left out or put under another label without a note for people.
+`10:30`, `Genesis 1:1`). Every omitted word, or word under another label, causes a note for people.
 """
 
 import unicodedata
@@ -135,9 +135,9 @@ _INSIDE, _MORE = 0.8, 2
 
 @dataclass(frozen=True)
 class LabelledLine:
-    """A line, its number from 1, the label that it may begin with, and the words behind that.
+    """A line, its number from 1, the label at its beginning, if any, and the words after it.
 
-    `sure` is whether the label says by its form that it is a speaker's, and `aside` what is in brackets behind it.
+    `sure` says whether the label has the form of a speaker's, and `aside` is the text in brackets after it.
     """
 
     number: int
@@ -149,7 +149,7 @@ class LabelledLine:
 
 
 def read_labels(text: str) -> Script:
-    """Read the turns of a clean text; without labels it is one turn, and a note says so if it looks otherwise.
+    """Read the turns of a clean text; without labels it is one turn, with a note if it looks different.
 
     Raises:
         BadInput: the text has no words, or is in a format with markup that is not read.
@@ -255,7 +255,7 @@ def _read_line(number: int, line: str) -> LabelledLine:
 
 
 def _name_by_asides(lines: list[LabelledLine]) -> list[LabelledLine]:
-    """Name speakers of one role, `Host (Ann):` and `Host (Bob):`, by what is in brackets."""
+    """Name speakers of one role, `Host (Ann):` and `Host (Bob):`, by the text in brackets."""
     asides_by_label: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for line in lines:
         asides_by_label[line.label][line.aside] += 1
@@ -286,7 +286,7 @@ def _name_number(match: regex.Match[str]) -> str:
 
 
 def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
-    """Return the labels that name speakers, none for prose, and notes on how far they can be believed."""
+    """Return the labels that name speakers, none for prose, and notes on their reliability."""
     labels = Counter(line.label for line in lines if _may_speak(line))
     sure = [at for at, line in enumerate(lines) if line.sure]
     share = sum(labels.values()) / max(1, len(lines))
@@ -339,7 +339,7 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
 
 
 def _may_speak(line: LabelledLine) -> bool:
-    """Return whether a label can be a speaker's: no known heading, no sentence."""
+    """Return whether a label can be a speaker's: not a known heading, not a sentence."""
     stem = line.label.rstrip("0123456789 .IVX") or line.label
     short = len(regex.findall(r"\p{Han}", stem)) <= _LONGEST_HAN_NAME
     return bool(line.label) and short and not _NO_SPEAKER.fullmatch(stem)
@@ -351,7 +351,7 @@ def _is_direction(line: LabelledLine) -> bool:
 
 
 def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """Join the lines of each turn; note which lines are left out, or may belong to another turn."""
+    """Join the lines of each turn; note lines that are left out, or may belong to another turn."""
     turns: list[tuple[str, list[str]]] = []
     before: list[LabelledLine] = []
     left: list[LabelledLine] = []

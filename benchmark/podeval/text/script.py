@@ -3,11 +3,11 @@
 Accepted as JSON in the usual forms: a list of turns, an object with the list under `turns`, `dialogue`, `content`,
 `transcript`, `segments` or another usual key, or JSON lines; a turn is an object with a speaker (`speaker`, `role`,
 `name`) and a text (`text`, `content`, `speaking_content`, `dialogue`, `line`, `utterance`), or a pair [speaker, text].
-The segments of a recogniser need no speaker, and JSON in a fence of Markdown is read too. Plain text is one turn of one
+The segments of a recogniser need no speaker, and JSON in a Markdown fence is also read. Plain text is one turn of one
 speaker. Every text passes through `clean_text`.
 
 Names that differ only in case, spacing or character width belong to one speaker and take the spelling of the first.
-A name whose turns hold no words is not a speaker.
+A name whose turns contain no words is not a speaker.
 """
 
 import json
@@ -75,7 +75,7 @@ class Script:
 
     Attributes:
         turns: the turns, in order.
-        notes: sentences for people on what was read in another way than it is written; no part of the dialogue.
+        notes: sentences for people on unusual readings; not part of the dialogue.
     """
 
     turns: tuple[Turn, ...]
@@ -151,7 +151,7 @@ class Script:
 
     @classmethod
     def from_turns(cls, turns: Sequence[tuple[str, str]], notes: Iterable[str] = ()) -> "Script":
-        """Create a script from speakers and texts, and note what another program could not read in them.
+        """Create a script from speakers and texts, and note parts that another program could not read.
 
         Raises:
             BadInput: there are no words at all, or more characters than podeval reads.
@@ -257,7 +257,7 @@ def _find_speaker(entry: Mapping[Any, Any]) -> Any:
 
 
 def _find_text(entry: Mapping[Any, Any]) -> Any:
-    """Find the text of a turn, which may be in parts; a value that is not text is returned as it is."""
+    """Find the text of a turn, which may be in parts; a value that is not text is returned unchanged."""
     fields = _name_fields(entry)
     for key in _ALTERNATIVES:
         if isinstance(best := fields.get(key), list) and best and isinstance(best[0], Mapping):

@@ -2,13 +2,13 @@
 
 A metric's value of an output (system, item) is compared with the mean human score of that output. Metrics that are
 better when lower are turned, and those that are best in a range are folded to the distance from it, so that a positive
-correlation is agreement; keys without a direction are left out. Both systems and items are draws: a metric is wanted
-for systems that nobody has measured yet. The variance is that over systems plus that over items less that over single
-outputs (Cameron, Gelbach and Miller, 2011), each by the jackknife on Fisher's z; Student's t with as many degrees of
-freedom as the smaller of the two has. With the six systems of a paper that is a wide interval, as it should be.
+correlation is agreement; keys without a direction are left out. Both systems and items are draws: a metric serves for
+systems that nobody has measured yet. The variance is that over systems plus that over items minus that over single
+outputs (Cameron, Gelbach and Miller, 2011), each by the jackknife on Fisher's z; Student's t has the degrees of freedom
+of the smaller of the two. With a paper's six systems the interval is wide, as it should be.
 
-In addition there is the agreement on systems as wholes, of which there are few, without each of them in turn, and what
-the best of so many keys would reach by chance.
+In addition, there is the agreement on whole systems, which are few, without each of them in turn, and the result that
+the best of this many keys reaches by chance.
 """
 
 import json
@@ -67,9 +67,9 @@ class Validity:
         systems: SRCC over the systems' means.
         left_out: the same SRCC without each system in turn.
         keys: number of keys that were compared with this measure.
-        by_chance: the SRCC over systems that the best of so many keys reaches in at most one of twenty orders of the
+        by_chance: the SRCC over systems that the best of this many keys reaches in at most one of twenty orders of the
             systems by chance alone; None if there is none.
-        chance: the share of orders of the systems in which the best of so many keys reaches the SRCC of this one.
+        chance: the share of orders of the systems in which the best of this many keys reaches the SRCC of this one.
         within: mean over categories of the SRCC of their clips, for published clips.
     """
 
@@ -90,7 +90,7 @@ class Validity:
 
     @property
     def thin(self) -> bool:
-        """Whether so few systems were heard that no correlation is more than a hint."""
+        """Whether there are so few systems that no correlation is more than a hint."""
         return self.systems.count < ENOUGH_SYSTEMS
 
     @property
@@ -209,7 +209,9 @@ def correlate_without_each(ours: Mapping[str, float], theirs: Mapping[str, float
 
 
 def to_badness(key: Key, value: float) -> float:
-    """Return a value so that more is better: turned where lower is, minus the distance where a range is."""
+    """Return a value for which more is better: the negative if lower is better, minus the distance if a range is
+    best.
+    """
     if key.better == "in range" and key.ideal is not None:
         low, high = key.ideal
         return -max(low - value, value - high, 0.0)
@@ -255,7 +257,9 @@ def correlate(
 
 
 def _jackknife(statistic: Statistic, a: Array, b: Array, codes: NDArray[np.intp]) -> float | None:
-    """Return the jackknife's variance of Fisher's z over clusters; None if one leaves nothing to correlate."""
+    """Return the jackknife's variance of Fisher's z over clusters; None if the values without one cannot be
+    correlated.
+    """
     count = int(codes.max()) + 1
     values = [statistic(a[codes != code].tolist(), b[codes != code].tolist()).value for code in range(count)]
     if any(value is None for value in values):
@@ -272,10 +276,10 @@ def _draw_best(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, f
     """Return the SRCC over systems of the best of these keys with each order that people could have had by chance: all
     orders of few systems, a random part for many; empty if nothing can be compared.
 
-    The keys are the real ones, so those that go together count as fewer than their number.
+    The keys are the real ones, so correlated keys count as fewer than their number.
 
     Args:
-        columns: the systems' means by each key, turned so that more is better; compared are the systems that all have.
+        columns: the systems' means by each key, with more being better; only the systems with all keys are compared.
         scores: people's scores.
     """
     from scipy.spatial.distance import cdist
@@ -333,7 +337,7 @@ def read_printed_audits() -> tuple[Row, ...]:
 
 
 def compare_within(items: Sequence[str], ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
-    """Return the mean over items of the SRCC of the systems' outputs; its count is that of the items that have one."""
+    """Return the mean over items of the SRCC of the systems' outputs; its count is that of the items with one."""
     by_item: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for item, mine, liked in zip(items, ours, theirs, strict=True):
         by_item[item].append((mine, liked))

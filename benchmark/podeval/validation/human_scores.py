@@ -46,8 +46,8 @@ def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("it
 
     Args:
         path: the file.
-        key: the measure to read; lines without a measure are read too, and every line where it is None.
-        columns: the columns that it needs.
+        key: the measure to read; lines without a measure are also read; None reads every line.
+        columns: the necessary columns.
 
     Raises:
         BadInput: the file cannot be read, a column is missing, a score is not a number, or a rater scored twice.
@@ -150,7 +150,7 @@ def _list_some(names: Mapping[str, object]) -> str:
 
 
 def describe_marks(measures: Mapping[str, Sequence[Mark]]) -> list[AnalysisLine]:
-    """Describe people's marks by scale: their number, the means of the systems, and how far listeners agree.
+    """Describe people's marks by scale: their number, the means of the systems, and the agreement of listeners.
 
     That agreement is the ceiling for a metric: SRCC between the means of two random halves of the listeners (the mean
     of `HALVINGS` halvings with their middle 95 %) over outputs and over systems; from the former the reliability of all

@@ -1,8 +1,8 @@
 """Set one's own runs next to the figures that papers print of the same systems: print, ours, difference and verdict.
 
-A figure is compared only where a run has the paper's material, the paper's protocol (its preset) and no deviation that
-podeval knows, on nearly every item; the preset says which these are. Of any other, the reason is given and no number. A
-run is of a paper's system if it has its name in `submissions/`.
+A figure is compared only if a run has the paper's material, the paper's protocol (its preset) and no known deviation,
+on nearly every item; the preset lists the deviations. Any other figure has a reason and no number. A run is of a
+paper's system if it has its name in `submissions/`.
 """
 
 from collections import defaultdict
@@ -48,13 +48,13 @@ class RunFigure:
     """One printed figure next to a run of the same system.
 
     Attributes:
-        paper, table, figure: the paper, its table, and the system with what is printed of it.
+        paper, table, figure: the paper, its table, and the system with its printed quantity.
         printed: the printed value.
         run: the folder of the run.
-        ours: the run's value; None if the two are not comparable, and `why_not` says why.
+        ours: the run's value; None if the two are not comparable, with the reason in `why_not`.
         low, high: its 95 % interval.
         inside: whether the printed value, to its digits, is inside; None without an interval.
-        why_not: why they are not comparable.
+        why_not: the reason why they are not comparable.
     """
 
     paper: str
@@ -179,10 +179,10 @@ def list_printed_agreements() -> list[dict[str, Any]]:
 def recompute_agreement(comparison: Comparison | None = None) -> list[Validity]:
     """Return the agreement of every key at hand with the printed order of PodEval's systems, the strongest first.
 
-    The interval of `within`, the mean over categories, is valid for new categories alone.
+    The interval of `within`, the mean over categories, is valid only for new categories.
 
     Args:
-        comparison: the comparison of one key, as `compare_all` takes it.
+        comparison: the comparison of one key, in the form for `compare_all`.
     """
     people = {system: float(len(ORDER) - number) for number, system in enumerate(ORDER)}
     keys: list[KeyValues] = []

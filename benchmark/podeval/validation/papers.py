@@ -1,12 +1,13 @@
 """Recompute the papers' figures that follow from other printed figures, by our own statistics.
 
-The tables come from `submissions/*/results.csv`, as the board shows them, and from `paper_tables/` next to this file,
-which has tables that are not figures of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). Everything else
-rests on values of single items or votes that are not published, and a line says so, for tables without a figure of a
-system too. PodEval's Table 9 is over whole episodes, which are not published: its figures are set next to those of the
-public clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each says so, and no
-difference is taken. Of the scripts behind its Table 6 one is published, Arts_19 (`paper_tables/podeval_arts_19.json`):
-its figures are computed here and set next to those of its category, which are over three scripts.
+The tables come from `submissions/*/results.csv`, as on the board, and from `paper_tables/` next to this file, which has
+tables that are not figures of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). Everything else depends on
+unpublished values of single items or votes, and a line states this, also for tables without a figure of a system.
+PodEval's Table 9 is over whole episodes, which are not published: its figures are shown next to those of the public
+clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each states this, and no
+difference is computed. One of the scripts behind its Table 6 is published, Arts_19
+(`paper_tables/podeval_arts_19.json`): its figures are computed here and shown next to those of its category, which are
+over three scripts.
 """
 
 import json
@@ -57,10 +58,10 @@ _SPREADS = {"spread_input_length": "input_length", "spread_speakers": "speakers"
 class PaperFigure:
     """One printed figure, and its value recomputed from others of the paper, or measured on other material.
 
-    `recomputed` and `difference` are None if that is not possible, and `why_not` says why. `rounding` is the largest
-    difference that the printed digits explain. `material` says on what a figure was measured here where that is not
-    the paper's own material: such a figure need not follow. `of_system` is whether it is a line of a system's results,
-    `count` how many figures the line stands for.
+    `recomputed` and `difference` are None if that is not possible, and `why_not` gives the reason. `rounding` is the
+    largest difference that the printed digits explain. `material` is the material of a figure if it was measured here
+    on other material than the paper's: such a figure may differ. `of_system` says whether it is a line of a system's
+    results, `count` the number of figures in the line.
     """
 
     paper: str
@@ -76,7 +77,7 @@ class PaperFigure:
 
     @property
     def difference(self) -> float | None:
-        """Recomputed minus printed; None also for other material, because a difference says nothing there."""
+        """Recomputed minus printed; None also for other material, because a difference has no meaning there."""
         if self.printed is None or self.recomputed is None or self.material:
             return None
         return self.recomputed - self.printed
@@ -94,7 +95,7 @@ def read_printed() -> list[Row]:
 
 
 def recompute() -> list[PaperFigure]:
-    """Return every printed figure that follows from others, and a line for what of each table does not."""
+    """Return every printed figure that follows from others, and a line for the rest of each table."""
     printed = read_printed()
     by_paper: dict[str, list[Row]] = defaultdict(list)
     for row in printed:
@@ -128,7 +129,7 @@ def recompute() -> list[PaperFigure]:
 
 
 def _build(row: Row, name: str, value: float | None = None, slack: float = 0.0, why_not: str = "") -> PaperFigure:
-    """Return the figure of a system's row; its inputs are taken as rounded to the same number of digits.
+    """Return the figure of a system's row; its inputs are assumed to be rounded to the same number of digits.
 
     Args:
         row: the row as printed.
@@ -150,7 +151,9 @@ def halve_last_digit(text: str) -> float:
 def _split(
     rows: Iterable[Row], breakdown: str, tables: Mapping[str, str] | None = None
 ) -> Iterator[tuple[Row, dict[str, float]]]:
-    """Yield each row without a breakdown with its values by group; `tables` says which table another one continues."""
+    """Yield each row without a breakdown with its values by group; `tables` maps a table to the one that it
+    continues.
+    """
     parts: dict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
     whole: dict[tuple[str, ...], Row] = {}
     for row in rows:
@@ -251,7 +254,7 @@ def _correlations(rows: Iterable[Row]) -> Iterator[PaperFigure]:
 
 
 def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Set PodEval's Table 9 next to the means of the public clips, or say why not."""
+    """Show PodEval's Table 9 next to the means of the public clips, or give the reason why not."""
     clips = read_table(TABLES / "podeval_subjective_metrics.csv")
     for row in rows:
         if row["table"] != "Table 9":
@@ -274,7 +277,7 @@ def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
 
 
 def _example_script(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Set the Arts figures of PodEval's Table 6 next to those of the one script of the category that is published."""
+    """Show the Arts figures of PodEval's Table 6 next to those of the one published script of the category."""
     text = Script.parse(json.loads((TABLES / EXAMPLE).read_text(encoding="utf-8"))["turns"]).text
     for row in rows:
         if (row["table"], row["group"]) != ("Table 6", "Arts") or row["module"] not in (

@@ -2,8 +2,9 @@
 
 `$3.50` is "three dollars fifty", "three dollars fifty cents" and "three fifty". Numbers, dates, clocks, money, units,
 fractions, ranges, versions, telephone numbers, abbreviations, initialisms, codes, Roman numerals, titles, signs and
-addresses are read. No reading leaves out a part: "three dollars" is none of `$3.50`, and `2:15 p.m.` is not "a quarter
-past two". Readings are words in lower case; "and" may always be said or not, "a" may be "one", and "oh" is zero.
+addresses are read. No reading leaves out a part: "three dollars" is not a reading of `$3.50`, and `2:15 p.m.` is not "a
+quarter past two". Readings are words in lower case; "and" may always be said or not, "a" may be "one", and "oh" is
+zero.
 
 Source: podeval's own grammar. The libraries that read figures (NeMo, WeTextProcessing) give one form each, or need
 OpenFST.

@@ -1,11 +1,10 @@
-"""Writes what is heard as the script writes it where both may be read alike: `3:30 p.m.` for "half past three p.m.".
+"""Writes the transcript in the script's way if both may be read alike: `3:30 p.m.` for "half past three p.m.".
 
-The script and the transcript are laid next to each other, word by word. If they differ and one of the two has a
-figure, a sign or an abbreviation, both are lattices of readings (`podeval.text.comparison.english_readings`), and the
-stretch is alike if some path through its figure's readings is also a path through what the other text has in that
-place; the search is exact. Such a stretch of the transcript is replaced by the script's own characters. The script
-itself never changes, so that every system is measured against the same number of words, and texts that differ in plain
-words only are left as they are.
+The script and the transcript are laid next to each other, word by word. If they differ and one of the two has a figure,
+a sign or an abbreviation, both are lattices of readings (`podeval.text.comparison.english_readings`), and the stretches
+are equal if some path through the figure's readings is also a path through the other text in that place; the search is
+exact. Such a stretch of the transcript is replaced by the script's own characters. The script itself never changes, so
+every system is measured against the same number of words; texts that differ only in plain words are not changed.
 """
 
 import re
@@ -140,8 +139,8 @@ def write_as_in_script(script: str, transcript: str) -> str:
     """Return the transcript with each stretch written as in the script that may be read as the script's.
 
     Args:
-        script: the text that should be heard, in English.
-        transcript: the text that is heard.
+        script: the text that should be spoken, in English.
+        transcript: the recognised text.
     """
     written, spoken = cut_at_spaces(script), cut_at_spaces(transcript)
     parts: list[str] = []
@@ -243,7 +242,7 @@ def _rewrite(script: str, transcript: str) -> str:
 
 
 def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterator[_Match]:
-    """Yield matches in order, none of which overlaps another."""
+    """Yield matches in order, without overlaps."""
     partners: list[int | None] = [None] * len(written)
     inverse: list[int | None] = [None] * len(spoken)
     for edit in Levenshtein.opcodes([each.text for each in written], [each.text for each in spoken]):
@@ -263,7 +262,7 @@ def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterat
 def _find_figures(
     pieces: Sequence[Piece], others: Sequence[Piece], partners: Sequence[int | None], inverse: Sequence[int | None]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the figures of one text, from and to, and where the other has a reading of theirs.
+    """Yield the figures of one text, from and to, and the places of the other text with one of their readings.
 
     Args:
         pieces: the pieces of the text.
@@ -292,10 +291,10 @@ def _find_figures(
 
 
 def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> int | None:
-    """Return the piece of the other text where the longest reading of a figure ends that begins at a place, if any.
+    """Return the piece of the other text at the end of the longest reading of a figure that begins at a place, if any.
 
-    Both are lattices: a path through the one and a path through the other must be the same words. Where so many paths
-    are open as no speech has, as in a text that repeats a figure without end, none is found.
+    Both are lattices: a path through the one and a path through the other must be the same words. If there are more
+    open paths than any speech has, as in a text that repeats a figure endlessly, no reading is found.
     """
     if others[place].text == "and":
         return None

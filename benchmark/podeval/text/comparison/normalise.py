@@ -1,11 +1,11 @@
-"""Text normalisation before words are compared: what counts as the same word.
+"""Text normalisation before words are compared: the rules for equal words.
 
-- `basic`, for every language: letters with their marks, and digits. What is read alike is written alike: composed and
-  decomposed letters, full and half width, curly and straight apostrophes, digits of other writing, the vowel signs that
-  Arabic and Hebrew may leave out (`podeval.text.characters.fold_letters`). Case and punctuation are removed; an
+- `basic`, for every language: letters with their marks, and digits. Text that is read alike is written alike: composed
+  and decomposed letters, full and half width, curly and straight apostrophes, digits of other writing, the vowel signs
+  that Arabic and Hebrew may leave out (`podeval.text.characters.fold_letters`). Case and punctuation are removed; an
   apostrophe stays inside a word, and a currency or percent sign stays, behind its number. Thousands are joined (1.000
   and 1 000), and so are initials (z. B.). No accent, vowel or tone mark is removed that makes another word. Whisper's
-  own basic normaliser takes marks for spaces, and loses these words.
+  own basic normaliser treats marks as spaces, and loses these words.
 - `whisper`, English: OpenAI's normaliser (numbers to digits, contractions and spelling unified, fillers dropped,
   accents removed), except that it also reads `&`, keeps the unit of "one" (`$1`, `1%`), reads signs of currencies,
   degrees, fractions, powers, comparison and minus that it would drop, keeps `1.10.1`, joins initials (`U.S.`) and times
@@ -17,7 +17,7 @@
 
 `whisper` and `basic` drop text in brackets of all kinds, tags (`<break time="1s"/>`, `<laughs>`, `<|music|>`), sounds
 between signs of emphasis (`*laughs*`; `*really*` stays), and the addresses of links (`[words](address)`);
-`a < b` is text, and so is what follows a bracket that is never closed. Corner brackets, 「」 and 『』, quote spoken
+`a < b` is text, and so is everything after a bracket that is never closed. Corner brackets, 「」 and 『』, quote spoken
 words in Chinese and Japanese: only the name of a sound in them is dropped (`「笑」`). `&` is read as the word for "and"
 in the language of the text. All normalisers begin with `clean_text`. Numbers in Chinese texts are unified by
 `podeval.text.comparison.spoken_numbers`.
@@ -168,7 +168,7 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper", writ
         text: any text.
         language: `en` or `zh`; `en` for all others too.
         normaliser: `whisper`, `basic`, `lfs` or `none`; see above.
-        written_in: the code of the language in which `&` is read, by default that of the text.
+        written_in: the code of the language for reading `&`, by default that of the text.
 
     Raises:
         BadInput: the language or normaliser is unknown, a number has thousands of digits, or the text is longer than
@@ -189,7 +189,7 @@ def keep_spoken(text: str, language: str | None = None) -> str:
 
     Args:
         text: any text.
-        language: the code of the language in which `&` is read; None for that of the text.
+        language: the code of the language for reading `&`; None for that of the text.
     """
     text = drop_bracketed(_read_links(text))
     if "&" in text or "\uff06" in text:
@@ -211,7 +211,7 @@ def name_conjunction(language: str) -> str:
 
 
 def drop_bracketed(text: str) -> str:
-    """Replace text in brackets, and tags, by as many spaces; signs of pairs that are not closed stay."""
+    """Replace text in brackets, and tags, by the same number of spaces; unclosed brackets stay."""
     # Brackets may be inside each other.
     for _ in range(5):
         before, text = text, _BRACKETED.sub(lambda unspoken: " " * len(unspoken[0]), text)
@@ -280,7 +280,7 @@ def _normalise_as_lfs(text: str, language: Language) -> str:
 
 
 def simplify(text: str) -> str:
-    """Convert the traditional Chinese characters of a text one by one; the wording is kept."""
+    """Convert the traditional Chinese characters of a text one by one; the wording is not changed."""
     return _convert(text, "t2s")
 
 
@@ -288,7 +288,7 @@ def convert_to_mainland(text: str) -> str:
     """Convert a text to simplified characters and, if it was in traditional ones, to mainland wording.
 
     A text is in traditional characters if simplifying changes more of it than the reverse conversion does. Other texts
-    keep their words, because OpenCC takes every 程序 for the Taiwanese word for 进程.
+    keep their words, because OpenCC treats every 程序 as the Taiwanese word for 进程.
     """
     simple = simplify(text)
     if simple == text or _count_changes(text, simple) < _count_changes(text, _convert(text, "s2t")):
