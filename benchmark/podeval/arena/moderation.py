@@ -1,8 +1,8 @@
-"""An operator's decisions about the arena: the votes that count, the compared systems and items, and the desired number
-of votes.
+"""An operator's decisions about the board and its arena, and an operator's reading: the trail and the flags.
 
-Nothing is deleted; ratings change at once. Each decision has a reason and a name, and is noted on the trail in the
-transaction that carries it out.
+Decisions about the arena: the votes that count, the compared systems and items, and the desired number of votes.
+Nothing is deleted; ratings change at once. The services of listeners and submissions make their own decisions. Each
+decision has a reason and a name, and is noted on the trail in the transaction that carries it out.
 """
 
 from collections.abc import Callable
