@@ -39,8 +39,8 @@ there is none; `preference`: `clear`, `slight` or empty."""
 PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "heard_seconds_", "loudness_")))
 """Columns that are public while people vote; exact lengths are not, because they identify the output."""
 
-_ROWS = 2_000
-"""Votes that are read at once."""
+_ROWS = 100
+"""Votes that are read at once: few enough to stay in the cache of a processor."""
 
 POOLED = "pooled"
 """The rating over the votes of all dimensions together."""

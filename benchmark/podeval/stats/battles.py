@@ -226,6 +226,7 @@ def order_spread(
 def _ratings(battles: Battles, variant: Variant, random: np.random.Generator | None) -> dict[str, float]:
     """Rate the battles that the variant counts, in their order, or in a random one."""
     import evalica
+    import pandas
 
     if variant == "mtalk":
         battles = battles.only(battles.outcome < 2)
@@ -234,9 +235,10 @@ def _ratings(battles: Battles, variant: Variant, random: np.random.Generator | N
     order = np.arange(len(battles)) if random is None else random.permutation(len(battles))
     ending = (evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw, evalica.Winner.Draw)
     result = evalica.elo(
-        battles.first[order].tolist(),
-        battles.second[order].tolist(),
+        battles.first[order],
+        battles.second[order],
         [ending[code] for code in battles.outcome[order].tolist()],
+        pandas.RangeIndex(len(battles.systems)),
         initial=INITIAL,
         base=10.0,
         scale=SCALE,
@@ -244,7 +246,8 @@ def _ratings(battles: Battles, variant: Variant, random: np.random.Generator | N
         win_weight=1.0,
         tie_weight=0.5,
     )
-    return {battles.systems[code]: float(result.scores[code]) for code in result.scores.index.tolist()}
+    scores, (present, _) = result.scores.to_dict(), number_present(np.concatenate([battles.first, battles.second]))
+    return {battles.systems[code]: scores[code] for code in present.tolist()}
 
 
 def rate_quickly(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int]]) -> dict[str, float]:
