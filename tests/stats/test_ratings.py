@@ -138,8 +138,8 @@ def test_a_voters_leverage_is_that_of_the_whole_information(position: bool) -> N
     half, pulls = np.linalg.cholesky(inverse), []
     for voter in range(rows.voters):
         kept = rows.voter == voter
-        fields = {name: getattr(rows, name)[kept] for name in ("a", "b", "outcome", "x", "weight")}
-        own = replace(rows, **fields, voter=np.zeros(kept.sum(), dtype=np.intp), voters=1)
+        fields = {name: getattr(rows, name)[kept] for name in ("a", "b", "x")}
+        own = replace(rows, **fields, counts=rows.counts[:, kept], voter=np.zeros(kept.sum(), dtype=np.intp), voters=1)
         values, vectors = np.linalg.eigh(half.T @ davidson.information_matrix(own, fitted, 0.0) @ half)
         stretch = 1 / (1 - np.minimum(values, 0.95)) if values.sum() > 0.1 else 1.0
         pulls.append(vectors @ (stretch * (vectors.T @ (half.T @ davidson.gradient(own, fitted, 0.0)))))

@@ -17,6 +17,7 @@ opponents what any vote says.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from podeval.errors import BadInput
-from podeval.stats.battles import Battles, count_outcomes, number_present
+from podeval.stats.battles import Battles, count_outcomes
 from podeval.stats.davidson import (
     PRIOR,
     Rows,
@@ -107,6 +108,12 @@ class Ratings:
     apart: NDArray[np.bool_]
     islands: tuple[tuple[str, ...], ...]
     lowered: tuple[LoweredVotes, ...] = ()
+
+    @cached_property
+    def ranked_islands(self) -> list[set[str]]:
+        """The systems of each island that are not provisional."""
+        ranked = {rating.system for rating in self.systems if rating.provisional is None}
+        return [ranked.intersection(island) for island in self.islands]
 
     def get(self, system: str) -> SystemRating:
         """Return the rating of one system.
@@ -231,18 +238,16 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
         BadInput: a system was in no battle.
     """
     # What the votes say of the two so far.
-    index = {rating.system: number for number, rating in enumerate(ratings.systems)}
-    i, j = index[ratings.get(first).system], index[ratings.get(second).system]
+    names = [rating.system for rating in ratings.systems]
+    i, j = (names.index(ratings.get(name).system) for name in (first, second))
     apart, error = abs(float(ratings.differences[i, j])), float(ratings.errors[i, j])
-    ranked = {rating.system for rating in ratings.systems if rating.provisional is None}
-    islands = [ranked.intersection(island) for island in ratings.islands]
-    together = any({first, second} <= island for island in islands)
+    together = any({first, second} <= island for island in ratings.ranked_islands)
     if math.isnan(error) or apart < 1e-6 or not together:
         return None
     if ratings.apart[i, j]:
         return 0
     # The information that the next pair in Holm's procedure needs, and what one vote adds to it.
-    pairs = sum(len(island) * (len(island) - 1) // 2 for island in islands)
+    pairs = sum(len(island) * (len(island) - 1) // 2 for island in ratings.ranked_islands)
     undecided = max(1, pairs - int(ratings.apart.sum()) // 2)
     information_needed = ((float(special.ndtri(1 - 0.025 / undecided)) + _POWER_Z) / apart) ** 2
     dependence = (error / float(ratings.naive[i, j])) ** 2
@@ -274,10 +279,10 @@ def _count_company(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], Ar
     size, voters = len(rows.systems), rows.voters
     met = np.zeros((size, size))
     met[rows.a, rows.b] = met[rows.b, rows.a] = 1
-    cells, of_rows = number_present(np.concatenate([rows.a, rows.b]) * voters + np.tile(rows.voter, 2))
-    judged, system = np.bincount(of_rows, np.tile(rows.weight, 2)), cells // voters
-    people, total, squares = (np.bincount(system, part, size) for part in (judged > 0, judged, judged**2))
-    return np.count_nonzero(met, axis=0), people.astype(np.int64), np.maximum(1.0, total**2 / squares - 1)
+    cells = np.concatenate([rows.a, rows.b]) * voters + np.tile(rows.voter, 2)
+    judged = np.bincount(cells, np.tile(rows.weight, 2), size * voters).reshape(size, voters)
+    shares = judged.sum(axis=1) ** 2 / np.einsum("ij,ij->i", judged, judged)
+    return np.count_nonzero(met, axis=0), np.count_nonzero(judged, axis=1), np.maximum(1.0, shares - 1)
 
 
 def _find_missing(has: NDArray[np.int64], needed: NDArray[np.int64]) -> Missing | None:

@@ -23,6 +23,7 @@ Nothing is lowered for fewer than `FEWEST` of them, or if there are fewer than `
 No vote is excluded, and the more a cohort differs or the surer a fan is, the less they move the rating.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -119,23 +120,22 @@ def weigh_votes(
     cells, of_rows = number_present(np.concatenate([rows.a, rows.b]) * rows.voters + np.tile(rows.voter, 2))
     judged = _JudgedSystems(cells % rows.voters, cells // rows.voters, of_rows)
     pull, information, chances = score_rows(rows, fitted)
-    won, lost = ((rows.outcome == outcome).astype(np.float64) for outcome in (0, 1))
-    of_a, of_b = np.maximum(chances[:, :2], _HAIR).T
+    (won, lost, _), weight, (of_a, of_b) = rows.counts, rows.weight, np.maximum(chances[:2], _HAIR)
     for_a, for_b = (
-        rows.weight * np.log(1 - PREFERS + PREFERS * preferred / chance)
+        preferred * np.log(1 - PREFERS + PREFERS / chance) + (weight - preferred) * math.log(1 - PREFERS)
         for preferred, chance in ((won, of_a), (lost, of_b))
     )
     pairs = ((pull, -pull), (information, information), (for_a, for_b), (for_b, for_a))
     scores, fisher, *sides = (judged.sum_by_cell(*pair) for pair in pairs)
-    votes = np.bincount(rows.voter, rows.weight)
+    votes = np.bincount(rows.voter, weight)
     counted, of_cohorts = _weigh_cohorts(judged, scores, fisher, names, votes, arrival)
     # Among fans, voters count by the chance that they order the systems as everyone does, not the other way round.
-    turned = np.bincount(rows.voter, rows.weight * (won - lost) * np.log(of_b / of_a))
+    turned = np.bincount(rows.voter, (won - lost) * np.log(of_b / of_a))
     straight = 1 / (1 + CONTRARY / (1 - CONTRARY) * np.exp(np.minimum(_MOST_LOG_ODDS, turned)))
     by_fans, of_fans = _weigh_fans(judged, scores, fisher, np.stack(sides), counted * straight[judged.voter], names)
     # Of the weights of a vote's two systems, the less counts.
     lower = (counted * by_fans)[of_rows].reshape(2, -1).min(axis=0)
-    return replace(rows, weight=rows.weight * lower), (*of_cohorts, *of_fans)
+    return replace(rows, counts=rows.counts * lower), (*of_cohorts, *of_fans)
 
 
 def _weigh_cohorts(
@@ -230,17 +230,19 @@ def _estimate_fans(
         counted: their weights.
     """
     shares, stronger, spread = np.full((2, 1), USUAL), 0.0, 1 + taste * fisher
-    alike, half = sides + np.log(spread) / 2, taste / spread / 2
+    # How likely the votes of all others are, to second order: this part is the same however strong the system is.
+    pulled, known = scores / spread, fisher / spread
+    alike = sides + np.log(spread) / 2 - taste / 2 * scores * pulled
     for _ in range(STEPS):
-        # How likely the votes of all others are, to second order, if the system is so much stronger to them.
-        others = stronger * (scores - fisher * stronger / 2) + half * (scores - fisher * stronger) ** 2
-        odds = np.exp(np.minimum(_MOST_LOG_ODDS, alike - others))
-        total = 1 - shares.sum() + (shares.T @ odds)[0]
-        chance, weight = shares * odds / total, counted * (1 - shares.sum()) / total / spread
-        shares = (chance @ counted)[:, None] / max(_HAIR, counted.sum())
-        stronger = float(weight @ scores / max(_HAIR, weight @ fisher))
+        odds = np.exp(np.minimum(_MOST_LOG_ODDS, alike - stronger * (pulled - known * stronger / 2)))
+        before, others = shares, 1 - shares.sum()
+        total = others + (shares.T @ odds)[0]
+        weight = counted / total
+        shares = before * (odds @ weight)[:, None] / max(_HAIR, counted.sum())
+        stronger = float(others * (weight @ pulled) / max(_HAIR, others * (weight @ known)))
     # What the votes say of the shares, less what they would say if only the strength differed.
-    slope, pull = counted * (odds - 1) / total, weight * (scores - fisher * stronger)
+    chance = before * odds / total
+    slope, pull = weight * (odds - 1), others * weight * (pulled - known * stronger)
     information = (slope**2).sum(axis=1) - (slope @ pull) ** 2 / max(_HAIR, float(pull @ pull))
     return shares[:, 0], np.maximum(LEAST_ERROR, 1 / np.sqrt(np.maximum(_HAIR, information))), chance
 
