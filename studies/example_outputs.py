@@ -63,7 +63,9 @@ PLACES = 4
 
 
 def get_example_texts(metric: Metric) -> dict[str, Any]:
-    """Return the inputs of the example on the card of a metric that measures no recording, as `compute` takes them."""
+    """Return the inputs of the example on the card of a metric that measures no recording, in the form for
+    `compute`.
+    """
     texts = {metric.inputs[0]: PREDICTION[metric.inputs[0]]}
     if metric.reference:
         texts[metric.reference] = find_reference(metric)
@@ -71,7 +73,7 @@ def get_example_texts(metric: Metric) -> dict[str, Any]:
 
 
 def _read_example(text: str) -> Any:
-    """Read a value as it stands on the card: a literal of Python, or one that is repeated this many times."""
+    """Read a value from the card: a Python literal, or one that is repeated this many times."""
     literal, _, times = text.partition(TIMES)
     return literal_eval(literal) * int(times) if times else literal_eval(literal)
 

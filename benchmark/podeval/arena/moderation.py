@@ -71,7 +71,7 @@ class BoardModeration:
 
         Args:
             what: one of `operator_settings.FREEZABLE`.
-            sentence: public explanation: why, and perhaps until when.
+            sentence: public explanation with the reason, and perhaps the end.
             by: name of the operator.
 
         Raises:
@@ -273,7 +273,7 @@ class ArenaModeration:
 
 
 def _read_signals(session: Session, about: InstrumentedAttribute[str | None], newest: int) -> dict[str, list[Flag]]:
-    """Read the signals of rules by the vote or session they are about; those with the newest flag first."""
+    """Read the signals of rules by their vote or session, with the newest flag first."""
     last = func.max(Flag.number)
     query = select(about).where(about.is_not(None)).group_by(about).order_by(last.desc()).limit(newest)
     by_subject: dict[str, list[Flag]] = {str(id): [] for id in session.scalars(query)}

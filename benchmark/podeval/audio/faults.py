@@ -89,14 +89,14 @@ SHORTEST_LAG, LONGEST_LAG = 0.4, 12.0
 """Seconds between a stretch and its copy."""
 
 LOOP_ALIKE = 0.93
-"""Correlation of two frames' spectra, smoothed over 100 ms, from which on they agree."""
+"""Correlation of two frames' spectra, smoothed over 100 ms, from which they count as equal."""
 
 _BANDS = 24
 _QUIET = 40.0
 """dB below the loudest frames at which there is nothing to compare."""
 
 _SILENT = 60.0
-"""dB below the loudest frame of all at which there is silence."""
+"""dB below the loudest frame at which there is silence."""
 
 _STEP = 0.005
 _BLOCK = 1 << 22
@@ -351,7 +351,9 @@ def find_loops(samples: Samples, rate: int) -> list[tuple[Span, float]]:
 
 
 def _describe_frames(samples: Samples, rate: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Of every frame its log spectrum in bands, of mean 0 and length 1, and whether it is loud enough to compare."""
+    """Return for every frame its log spectrum in bands, of mean 0 and length 1, and whether it is loud enough to
+    compare.
+    """
     step = round(FRAME * rate)
     count = len(samples) // step - 1
     if count < 1:
@@ -384,7 +386,7 @@ def _describe_frames(samples: Samples, rate: int) -> tuple[NDArray[np.float32], 
 
 
 def _keep_longest(matches: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Of matches that overlap the longest, in order of time."""
+    """Return the longest of overlapping matches, in order of time."""
     kept: list[tuple[int, int, int]] = []
     for match in sorted(matches, key=lambda each: each[0] - each[1]):
         if all(match[1] <= other[0] or match[0] >= other[1] for other in kept):

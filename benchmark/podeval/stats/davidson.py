@@ -1,11 +1,11 @@
 """Davidson's (1970) model of a comparison with ties: its fit, its information, its voter-robust covariance.
 
-With h = (strength of A - strength of B + effects of covariates) / 2, the outcomes A, B and tie have odds e^h :
-e^-h : v, where v sets how likely ties are. Without ties it is Bradley and Terry's model. The likelihood is concave, so
-that Newton's method finds its maximum, with covariates too, which no library supports.
+With h = (strength of A - strength of B + effects of covariates) / 2, the outcomes A, B and tie have odds e^h : e^-h :
+v, where v sets the probability of ties. Without ties it is Bradley and Terry's model. The likelihood is concave, so
+Newton's method finds its maximum, also with covariates, which no library supports.
 
 As Newman advises (2023, Efficient Computation of Rankings from Pairwise Comparisons), every system also meets one of
-average strength: one half win and one half loss by default, so that a system that never lost has a finite rating.
+average strength: one half win and one half loss by default, so a system that never lost has a finite rating.
 Intervals do not count these as votes.
 
 Parameters are one vector: strengths in natural logarithms of odds, with the average opponent at 0; effects; log v.
@@ -104,7 +104,7 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
     """Fit the most likely parameters by Newton's method: strengths, effects, log v.
 
     Raises:
-        PodevalError: it did not converge, which happens if covariates alone identify the systems.
+        PodevalError: it did not converge, for example because covariates alone identify the systems.
     """
     if not rows.covariates:
         rows = _group_by_pair(rows)
@@ -155,7 +155,7 @@ def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
 def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     """Return the parameters' covariance, robust to any dependence between the votes of one voter.
 
-    A voter's influence is what leaving that voter out changes, to first order: H^-1 (I - H_g H^-1)^-1 u_g, with H the
+    A voter's influence is the first-order change without that voter: H^-1 (I - H_g H^-1)^-1 u_g, with H the
     information of all votes, H_g and u_g that voter's information and score. The leverage of a voter who is nearly
     the only one on something is capped at 0.95; the leverage of a voter with little weight is neglected.
     """
