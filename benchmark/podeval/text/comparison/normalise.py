@@ -51,11 +51,11 @@ _NOISES = (
     r"clears (?:(?:his|her|their) )?throat|sniff(?:s|les)|sobs|sobbing|groans?|groaning|yawns?|yawning|snorts|gulps|"
     r"applause|clapping|cheering|inhales|exhales|whispers|smiles|smiling|nods|pauses)(?:\s+\w+ly)?"
 )
-# The code of an area, which is in brackets and spoken.
-_AREA_CODE = re.compile(r"\((\d{2,5})\)(?=[\s-]?\d{3})")
 _LINK = regex.compile(r"(!?)\[([^\[\]]*)\]\((?=[^\s()]*[#:./])(?:[^\s()]|\([^\s()]*\))*+(?:\s+[\"'][^\"'()]*[\"'])?\)")
 _BRACKETED = regex.compile(
-    r"[\[［][^\[\]［］]*[\]］]|[(（﹙︵][^()（）﹙﹚︵︶]*[)）﹚︶]|[{｛﹛][^{}｛｝﹛﹜]*[}｝﹜]|[【︻][^【】︻︼]*[】︼]"
+    # The code of an area is spoken: (555) 123-4567.
+    r"[\[［][^\[\]［］]*[\]］]|(?!\((?:\d{3}|0\d{1,4})\)[\s-]?\d{3})[(（﹙︵][^()（）﹙﹚︵︶]*[)）﹚︶]"
+    r"|[{｛﹛][^{}｛｝﹛﹜]*[}｝﹜]|[【︻][^【】︻︼]*[】︼]"
     r"|[〔﹝︹][^〔〕﹝﹞︹︺]*[〕﹞︺]|〖[^〖〗]*〗|〘[^〘〙]*〙|〚[^〚〛]*〛|⟦[^⟦⟧]*⟧"
     rf"|「{_SOUNDS}」|『{_SOUNDS}』|<!--(?:(?!<!--).)*?-->|<\?[^<>]*\?>|(?<!\w)([*_~]{{1,2}}){_NOISES}\1(?!\w)"
     # A tag has attributes or one word, or is a direction; `a<b and c>d` is text, and Korean titles are `<기생충>`.
@@ -222,9 +222,8 @@ def drop_bracketed(text: str) -> str:
 
 
 def _read_links(text: str) -> str:
-    """Return the words of links in Markdown, without addresses and pictures; codes of areas lose their brackets."""
-    text = _LINK.sub(lambda link: " " if link[1] else link[2], text) if "](" in text else text
-    return _AREA_CODE.sub(r" \1 ", text)
+    """Return the words of links in Markdown, without addresses and pictures."""
+    return _LINK.sub(lambda link: " " if link[1] else link[2], text) if "](" in text else text
 
 
 def compute_bracketed_share(text: str, normaliser: str = "whisper") -> float:
