@@ -19,6 +19,9 @@ PASSING = (408, 409, 425, 429, 502, 503, 504, 529)
 
 _WORDS = ("error", "errors", "detail", "message", "msg", "error_description", "title", "reason", "metadata", "raw")
 _NAMES = ("param", "parameter", "field", "loc", "instancePath", "pointer", "invalid-params")
+_ERRORS = ("error", "errors", "detail", "fault")
+_FAILED = (("object", "error"), ("status", "error"), ("type", "error"), ("success", False))
+"""Names of errors in a response whose status is a good one, and values that say that it is one."""
 _FORMATS = ("response_format", "format")
 """Fields that an error may name by their value, or by the word `format` alone."""
 _REFUSING = (400, 406, 415, 422, 501)
@@ -84,9 +87,13 @@ def read_http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Htt
 def find_error(data: Any) -> HttpError | None:
     """Find the error that a response or an event states although its status is a good one; None if there is none."""
     for one in data if isinstance(data, list) else [data]:
-        if isinstance(one, dict) and one.get("error"):
-            codes = [code for code in _find(one, ("code", "status")) if str(code).isdecimal()]
-            status = next((int(code) for code in codes if 400 <= int(code) < 600), 0)
+        codes = [str(code) for code in _find(one, ("code", "status", "statusCode", "status_code"))]
+        status = next((int(code) for code in codes if re.fullmatch(r"[45]\d\d", code)), 0)
+        if isinstance(one, dict) and (
+            any(map(one.get, _ERRORS))
+            or any(one.get(name) == value for name, value in _FAILED)
+            or (status and one.get("message"))
+        ):
             return read_http_error(status, json.dumps(one).encode(), {})
     return None
 

@@ -89,12 +89,13 @@ class ChatEndpoint(ServerSystem):
 
     def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
         messages: list[dict[str, Any]] = []
-        answers, wall, requests, costs = [], 0.0, 0, []
+        answers, wall, requests, costs, whole = [], 0.0, 0, [], True
         sound_wanted = {"modalities": ["text", "audio"], "audio": {"voice": self.voice, "format": "wav"}}
         for turn in ask.user or ():
             messages.append({"role": "user", "content": [_read_recording(ask, turn)]})
             completion, response = self._ask(messages, seed, sound_wanted)
             wall, requests = wall + response.seconds, requests + response.tries
+            whole = whole and completion.about["whole"]
             costs += [completion.about["cost"]] if "cost" in completion.about else []
             answer = _read_answer(turn, completion.message, response)
             answers.append(answer)
@@ -102,6 +103,7 @@ class ChatEndpoint(ServerSystem):
         details = {
             "seed": self.fields.get("seed", seed),
             "requests": requests,
+            "whole": whole,
             **({"cost": round(sum(costs), 8)} if costs else {}),
         }
         return SpokenAnswers(tuple(answers), wall, {**details, **self.connection.list_refused()})
