@@ -72,7 +72,8 @@ def count_word_errors(
         hypothesis: the text that was heard; if empty, everything counts as deleted, a rate of 1.
         language: `en` or `zh`; `en` for all others too.
         normaliser: applied to both texts; see `podeval.text.comparison.normalise`.
-        read: whether every reading of a figure, sign or abbreviation is equal to it, with the normaliser `whisper`.
+        read: whether every reading of a figure, sign or abbreviation is equal to it, with the normaliser `whisper`,
+            and words of English may be written together or apart.
 
     Raises:
         NoWords: the reference contains no words after normalisation.
