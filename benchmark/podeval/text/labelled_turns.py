@@ -312,7 +312,8 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
         and {line.label for line in lines[:_OPENING]} & names
         and (len(names) > 1 or share == 1 or alone)
     ):
-        return names, []
+        note = "is read as the only speaker, because it is above other lines"
+        return names, [f"“{name}” {note}" for name in names if alone and len(names) == 1]
     quoted = ", ".join([f"“{label}:”" for label in dict.fromkeys(line.label for line in lines) if label][:2])
     if len(lines) == len(names) == 2 and all(" " not in line.label or _ENDED.search(line.words) for line in lines):
         return names, [f"the two lines are read as turns of two speakers ({quoted}), because each begins with a name"]

@@ -9,8 +9,8 @@
 - `whisper`, English: OpenAI's normaliser (numbers to digits, contractions and spelling unified, fillers dropped,
   accents removed), except that it also reads `&`, keeps the unit of "one" (`$1`, `1%`), reads signs of currencies,
   degrees, fractions, powers, comparison and minus that it would drop, keeps `1.10.1`, joins initials (`U.S.`) and times
-  (10:30, as it writes "ten thirty"), and writes "ok" as "okay". Chinese: `basic`, with characters simplified and signs of
-  currencies read.
+  (10:30, as it writes "ten thirty"), and writes "ok" as "okay". Chinese: `basic`, with characters simplified and signs
+  of currencies read.
 - `lfs`, as F5-TTS cleans: punctuation deleted, lower case; English keeps ASCII only, Chinese is converted to
   simplified characters and mainland wording.
 - `none`: only whitespace is unified.
