@@ -107,7 +107,6 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile(r"\b[a-z]\.(?: ?[a-z]\.)+"), lambda initials: re.sub(r"[. ]", "", initials[0]) + " "),
         (re.compile(r"\bok\b"), "okay"),
         (re.compile(r"\b(?:ww|world war )(ii?|[12])\b"), lambda m: f"world war {m[1].count('i') or m[1]}"),
-        (re.compile(r"\b(part|act|book|type|phase|chapter) i\b(?!')"), r"\1 1"),
         # "Ten thirty" becomes 1030.
         (re.compile(r"(?<=\d):(?=\d\d\b)"), ""),
         # OpenAI's normaliser searches a run of spaces from each of them, and a bracket's end from each that is left.
@@ -135,6 +134,8 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile("№"), "number "),
         (re.compile(r"\b([Cc])\+\+"), r"\1 plus plus"),
         (re.compile(r"\b([A-Ga-g])#"), r"\1 sharp"),
+        # The small word may be before an "I" that somebody says.
+        (re.compile(r"\b(Part|Act|Book|Type|Phase|Chapter) I\b(?!['’])"), r"\1 1"),
         (re.compile(r"(?<=\d)\s*½"), ".5"),
         (re.compile(r"(?<=\d)\s*([¼¾⅓⅔⅛])"), lambda m: f" and {_FRACTIONS[m[1]]}"),
         (re.compile(r"[½¼¾⅓⅔⅛]"), lambda m: f" {_FRACTIONS[m[0]].removeprefix('a ')} "),
