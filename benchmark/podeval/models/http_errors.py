@@ -92,7 +92,7 @@ def find_error(data: Any) -> HttpError | None:
         if isinstance(one, dict) and (
             any(map(one.get, _ERRORS))
             or any(one.get(name) == value for name, value in _FAILED)
-            or (status and one.get("message"))
+            or (status and isinstance(one.get("message"), str))
         ):
             return read_http_error(status, json.dumps(one).encode(), {})
     return None
