@@ -61,8 +61,7 @@ _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
 """Words in the types of events that carry text, whose `delta` is not sound and whose end is not that of the speech."""
 _LAST = ("done", "is_final", "final", "finished", "finish_reason")
 """Names in the events that are the last ones."""
-_CUT = ("length", "content_filter")
-"""Reasons for the end of a speech that is not whole."""
+_CUT = ("length", "content_filter")  # reasons for the end of a speech that is not whole
 _STATED = {
     "x-sample-rate": re.compile(
         r"(.*[-_])?(sampl(e|ing)[-_]?rate|audio[-_](rate|frequency)|sr)([-_]?h(z|ertz))?|rate", re.IGNORECASE
