@@ -32,7 +32,7 @@ _KEPT = 8
 _CONTENT = re.compile(r"^\s*[\[{]|\n")
 """Pattern of content, which the name of a file does not match."""
 _FIRST_LINES = re.compile(r'\A\ufeff?\s*(?:"?sep=[^\n]*\n)?\s*')
-"""What Excel and editors write before the line of names."""
+"""Pattern of the lines that Excel and editors write before the line of names."""
 _MUSIC = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 """Values of the field on the music in a clip."""
 
