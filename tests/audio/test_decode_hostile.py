@@ -276,6 +276,18 @@ def test_a_page_of_ogg_that_breaks_off_is_missing_as_a_whole(tmp_path: Path) -> 
         decode(tmp_path / "b.ogg")
 
 
+def test_damage_that_ends_a_stream_of_matroska_early_is_no_short_recording(
+    tmp_path: Path, encodings: dict[str, bytes]
+) -> None:
+    content = encodings["webm"]
+    (tmp_path / "a").write_bytes(content)
+    assert decode(tmp_path / "a").note is None
+    third, hole = len(content) // 3, len(content) // 10
+    (tmp_path / "a").write_bytes(content[:third] + bytes(hole) + content[third + hole :])
+    with pytest.raises(BadAudio, match="cut off or damaged"):
+        decode(tmp_path / "a")
+
+
 @pytest.mark.parametrize("kind", ["<i2", ">i2", "shifted", "mp3"])
 def test_samples_of_another_kind_than_the_header_states_are_noted(tmp_path: Path, kind: str) -> None:
     tone = np.sin(np.arange(RATE) * 0.05) / 2

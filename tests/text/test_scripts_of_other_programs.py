@@ -97,6 +97,7 @@ def test_a_few_names_with_times_are_speakers(names: tuple[str, ...]) -> None:
 def test_one_name_with_times_is_one_speaker_and_no_words(form: str, name: str) -> None:
     script = read_any_script("\n\n".join(form.format(name, at, text) for at, (_, text) in enumerate(LINES)))
     assert script.speakers == (name,)
+    assert any(f"“{name}” is read as the only speaker" in note for note in script.notes)
     assert [turn.text.removesuffix(" ...") for turn in script.turns] == [text for _, text in LINES]
 
 

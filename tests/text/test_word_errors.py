@@ -132,3 +132,8 @@ def test_words_may_be_written_together_or_apart() -> None:
 def test_a_turkish_name_changes_no_other_word_of_english() -> None:
     written, heard = "I met Yıldız in Istanbul. I think I like it.", "I met Yildiz in Istanbul. I think I like it."
     assert count_word_errors(written, heard).wer == count_word_errors(heard, written).wer == 0
+
+
+def test_an_i_behind_a_small_word_is_said_by_somebody() -> None:
+    assert count_word_errors("That's the best part. I love it.", "that's the best part I love it").wer == 0
+    assert count_word_errors("Part I of it", "part one of it").wer == 0

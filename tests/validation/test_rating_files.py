@@ -164,7 +164,12 @@ def test_a_mark_that_would_be_another_is_refused(tmp_path: Path, name: str, cont
 
 
 def test_other_separators_spaces_and_words_of_excel_change_no_mark(tmp_path: Path) -> None:
-    for content in ("System; Item ;SCORE\nA ; 1;4.5 \n", "\ufeffsystem\titem\tscore\t\r\nA\t1\t4.5\t\r\n"):
+    for content in (
+        "System; Item ;SCORE\nA ; 1;4.5 \n",
+        "\ufeffsystem\titem\tscore\t\r\nA\t1\t4.5\t\r\n",
+        "sep=;\nsystem;item;score\nA;1;4.5\n",
+        "\n\nsystem,item,score\nA,1,4.5\n",
+    ):
         assert marks(read(tmp_path, content)) == [("", "A", "1", 4.5, "")]
     lines = "listener,item,stimulus,mark,counted\nl,1,A,4,WAHR\nl,1,B,3,FALSCH\nl,1,C,3,no\n"
     assert marks(read(tmp_path, lines)) == [("l", "A", "1", 4.0, "")]

@@ -382,11 +382,11 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", sink: _Sink)
             for readable in packer.resample(frame) if many_planes else (frame,):
                 sink.append(_to_floats(readable, sink.channels))
     if sink.container.name in _TIMED:
-        stated, start = (
-            float((ticks or 0) * (stream.time_base or 0)) for ticks in (stream.duration, stream.start_time)
-        )
+        ends, start = (float((ticks or 0) * (stream.time_base or 0)) for ticks in (stream.duration, stream.start_time))
+        # Matroska states the length of its longest stream.
+        stated = {"mp4": ends, "matroska": expected * (len(source.streams) == 1)}.get(sink.container.name, 0.0)
         # Fragments state when they end, and an earlier part may contain the time before them.
-        sink.span(max(span, stated - max(0.0, min(before, start)) if sink.container.name == "mp4" else 0.0))
+        sink.span(max(span, stated - max(0.0, min(before, start))))
 
 
 def _to_floats(frame: "AudioFrame", channels: int) -> NDArray[np.float32]:

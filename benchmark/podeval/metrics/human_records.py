@@ -31,6 +31,8 @@ from podeval.stats.questionnaire_scores import RATED, SPEAKERS, ClipFacts, Quest
 _KEPT = 8
 _CONTENT = re.compile(r"^\s*[\[{]|\n")
 """Pattern of content, which the name of a file does not match."""
+_FIRST_LINES = re.compile(r'\A\ufeff?\s*(?:"?sep=[^\n]*\n)?\s*')
+"""Pattern of the lines that Excel and editors write before the line of names."""
 _MUSIC = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 """Values of the field on the music in a clip."""
 
@@ -184,7 +186,7 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
         MissingInput: there are no objects.
         BadInput: one is not an object, or not JSON.
     """
-    text = _read_source(source, f"{what}s").removeprefix("\ufeff")
+    text = _FIRST_LINES.sub("", _read_source(source, f"{what}s"))
     content = text.strip()
     records: list[tuple[str, Any]]
     if content.startswith("["):

@@ -19,6 +19,11 @@ PASSING = (408, 409, 425, 429, 502, 503, 504, 529)
 
 _WORDS = ("error", "errors", "detail", "message", "msg", "error_description", "title", "reason", "metadata", "raw")
 _NAMES = ("param", "parameter", "field", "loc", "instancePath", "pointer", "invalid-params")
+_ERRORS = ("error", "errors", "detail", "fault")
+_FAILED = (("object", "error"), ("status", "error"), ("type", "error"), ("success", False))
+"""Names of errors in a response whose status is a good one, and values that say that it is one."""
+_CODES = ("code", "status", "statusCode", "status_code")
+_CODE = re.compile(r"[45]\d\d")
 _FORMATS = ("response_format", "format")
 """Fields that an error may name by their value, or by only the word `format`."""
 _REFUSING = (400, 406, 415, 422, 501)
@@ -84,9 +89,12 @@ def read_http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Htt
 def find_error(data: Any) -> HttpError | None:
     """Find the error in a response or an event with a good status; None if there is none."""
     for one in data if isinstance(data, list) else [data]:
-        if isinstance(one, dict) and one.get("error"):
-            codes = [code for code in _find(one, ("code", "status")) if str(code).isdecimal()]
-            status = next((int(code) for code in codes if 400 <= int(code) < 600), 0)
+        if isinstance(one, dict) and (
+            any(map(one.get, _ERRORS))
+            or any(one.get(name) == value for name, value in _FAILED)
+            or (isinstance(one.get("message"), str) and any(_CODE.fullmatch(str(one.get(name))) for name in _CODES))
+        ):
+            status = next((int(code) for code in map(str, _find(one, _CODES)) if _CODE.fullmatch(code)), 0)
             return read_http_error(status, json.dumps(one).encode(), {})
     return None
 

@@ -296,8 +296,7 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     # Where names have lines of their own, a word and a colon in the lines below are words.
     separate = {line.label for line in lines if line.label and not line.words}
     names = names & (separate | again) if separate & again else names
-    timed = {line.label for line in lines if not line.words and _ENDS_LABEL.search(line.text)}
-    alone = bool(names) and names <= timed & again
+    alone = again >= names > set() and all(_ENDS_LABEL.search(line.text) for line in lines if line.label in names)
     # Labels that say by their form what they are, with names before the first of them or used more than once.
     certain = any(line.text.startswith(VOICE) for line in lines) or sure[:1] == [0]
     if certain or (len(sure) > 1 and share >= _SOME and sure[0] <= _LONG_OPENING):
@@ -313,7 +312,8 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
         and {line.label for line in lines[:_OPENING]} & names
         and (len(names) > 1 or share == 1 or alone)
     ):
-        return names, []
+        note = "is read as the only speaker, because it is above other lines"
+        return names, [f"“{name}” {note}" for name in names if alone and len(names) == 1]
     quoted = ", ".join([f"“{label}:”" for label in dict.fromkeys(line.label for line in lines) if label][:2])
     if len(lines) == len(names) == 2 and all(" " not in line.label or _ENDED.search(line.words) for line in lines):
         return names, [f"the two lines are read as turns of two speakers ({quoted}), because each begins with a name"]

@@ -240,10 +240,9 @@ def _open_sections(entries: Sequence[Any]) -> list[Any]:
     opened: list[Any] = []
     for one in entries:
         fields = _name_fields(one) if isinstance(one, Mapping) else {}
-        lists = [value for key, value in fields.items() if key not in _NO_TURNS and isinstance(value, list)]
+        lists = (value for key, value in fields.items() if key not in _NO_TURNS and isinstance(value, list))
         has_text = any(isinstance(fields.get(key), str) for key in _TEXT_KEYS)
-        turns = [] if has_text else [value for value in lists if any(map(_is_turn, value))]
-        opened += turns[0] if turns else [one]
+        opened += next((turns for turns in lists if not has_text and any(map(_is_turn, turns))), [one])
     return opened
 
 

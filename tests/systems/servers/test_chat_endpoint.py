@@ -80,6 +80,15 @@ def test_a_person_is_answered_turn_by_turn_in_sound(tmp_path: Path) -> None:
     assert (samples.tolist(), rate) == (soundfile.read(io.BytesIO(wav(0.2)), dtype="int16")[0].tolist(), 24_000)
 
 
+def test_an_answer_that_is_cut_is_not_whole(tmp_path: Path) -> None:
+    (tmp_path / "t.wav").write_bytes(wav(0.2))
+    ask = Ask(id="d", user=(RecordedUserTurn(id="t", audio=str(tmp_path / "t.wav")),))
+    for reason, is_whole in (("stop", True), ("length", False)):
+        body = spoken_completion(wav(0.4), "one").replace(b'"stop"', f'"{reason}"'.encode())
+        answers, _ = served(lambda request, body=body: json_reply(body), ask)
+        assert answers.details["whole"] is is_whole
+
+
 @pytest.mark.parametrize("kind", ["ogg", "flac", "mp3", "wav"])
 def test_a_persons_recording_is_sent_as_wav_of_16_bits_whatever_it_is(tmp_path: Path, kind: str) -> None:
     """OpenAI's endpoint takes wav and mp3 alone, and calls every other format an invalid value."""

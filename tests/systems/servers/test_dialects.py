@@ -296,6 +296,18 @@ FAULTS: dict[str, tuple[Reply, type[Exception], str]] = {
         SpeechFailed,
         "cannot be read",
     ),
+    "an event with an error's detail": (
+        send_events([*encode_deltas(voice_of("x").tobytes()), ("message", {"detail": "CUDA out of memory"}), DONE]),
+        SpeechFailed,
+        "CUDA out of memory",
+    ),
+    "a speech that ends at the longest": (
+        send_events(
+            [*encode_deltas(voice_of("x").tobytes()), ("message", {"choices": [{"finish_reason": "length"}]}), DONE]
+        ),
+        SpeechFailed,
+        r"before it is done \(length\)",
+    ),
     "events without sound": (send_events([DONE]), SpeechFailed, "events without sound"),
 }
 

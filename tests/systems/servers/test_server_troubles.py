@@ -11,8 +11,8 @@ from podeval.systems.servers.kinds import KINDS, find_kind
 from podeval.systems.servers.server_errors import read_fields
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
 from podeval.systems.speech import Ask, SpeechFailed
-from tests.fakes.loopback_kinds import PIPER, VOICES, answer, bodies, speak, whole
-from tests.fakes.loopback_speech import Reply, SpeechServer, wav
+from tests.fakes.loopback_kinds import PIPER, VOICES, answer, bodies, encode, speak, whole
+from tests.fakes.loopback_speech import Reply, SpeechServer, pcm, wav
 
 # What servers say when something is wrong, in the words of their packages and documentation.
 
@@ -39,6 +39,11 @@ def vllm_error(status: int, message: str) -> Reply:
 
 QUOTA = "You exceeded your current quota, please check your plan and billing details."
 NO_SOUND = {"candidates": [{"finishReason": "OTHER", "index": 0}], "modelVersion": "gemini-3.8-flash-tts"}
+CUT = {
+    "candidates": [
+        {"content": {"parts": [{"inlineData": {"data": encode(pcm(1.0))}}]}, "finishReason": "MAX_TOKENS", "index": 0}
+    ]
+}
 BLOCKED = {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}
 HTML = "<!doctype html><title>500 Internal Server Error</title><h1>Internal Server Error</h1>"
 WRONG: dict[str, tuple[str, Reply, type[Exception], str]] = {
@@ -166,6 +171,17 @@ WRONG: dict[str, tuple[str, Reply, type[Exception], str]] = {
         ServerRefused,
         "does not exist",
     ),
+    **{
+        f"openai, an error under status 200, {name}": ("openai", reply, fault, words)
+        for name, reply, fault, words in (
+            ("detail", error(200, {"detail": "voice 'x' not found"}), SpeechFailed, "answered with an error: voice"),
+            ("status", error(200, {"status": "error", "message": "CUDA out of memory"}), SpeechFailed, "CUDA"),
+            ("code", error(200, {"code": 401, "message": "Unauthorized"}), ServerRefused, "set PODEVAL_SERVER_KEY"),
+            ("busy", error(200, {"statusCode": 503, "message": "queue is full"}), ServerBusy, "queue is full"),
+            ("behind sound", whole(wav(1.0) + b'{"detail": "CUDA out of memory"}', "audio/wav"), SpeechFailed, "CUDA"),
+        )
+    },
+    "gemini, a speech that is cut": ("gemini", error(200, CUT), SpeechFailed, r"before .* is done \(MAX_TOKENS\)"),
     "piper, broken": ("piper", whole(HTML.encode(), "text/html", 500), SpeechFailed, "Internal Server Error"),
     **{
         f"{kind}, {name}": (kind, reply, SpeechFailed, words)

@@ -22,7 +22,8 @@ Since version 1.6 every usual reading of a number, date, clock, amount, unit, fr
 abbreviation, initialism, Roman numeral, title, sign or address is equal to it in English and Chinese, whichever of the
 two texts has it (`3:30 p.m.` and "half past three p.m.", `10 km/h`, `Henry VIII`, `5–10%`). The readings are from
 podeval's own grammar (`grammar="podeval"`, a part of the protocol). They apply with the normaliser `whisper`; a reading
-that leaves out a part, such as "three dollars" for `$3.50`, is an error.
+that leaves out a part, such as "three dollars" for `$3.50`, is an error. English words may be
+written together, apart or with a hyphen (`healthcare`, `health care`), because nobody hears the difference.
 
 If the reference comes with `readings`, expressions such as `$3.50` have several accepted forms ("three dollars fifty",
 "three fifty"), including the written one. The rates are then computed against the accepted text closest to what is

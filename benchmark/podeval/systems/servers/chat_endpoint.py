@@ -90,19 +90,21 @@ class ChatEndpoint(ServerSystem):
 
     def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
         messages: list[dict[str, Any]] = []
-        answers, wall, requests, costs = [], 0.0, 0, []
+        answers, wall, requests, costs, whole = [], 0.0, 0, [], True
         sound_wanted = {"modalities": ["text", "audio"], "audio": {"voice": self.voice, "format": "wav"}}
         for turn in ask.user or ():
             messages.append({"role": "user", "content": [_read_recording(ask, turn)]})
             answer, response = self._ask(messages, seed, sound_wanted)
             wall, requests = wall + response.seconds, requests + response.tries
             about = _describe(answer, response)
+            whole = whole and about["whole"]
             costs += [about["cost"]] if "cost" in about else []
             answers.append(_read_answer(turn, answer, response))
             messages.append({"role": "assistant", "content": answers[-1].text or ""})
         details = {
             "seed": self.fields.get("seed", seed),
             "requests": requests,
+            "whole": whole,
             **({"cost": round(sum(costs), 8)} if costs else {}),
         }
         return SpokenAnswers(tuple(answers), wall, {**details, **self.connection.list_refused()})

@@ -62,6 +62,7 @@ _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
 speech."""
 _LAST = ("done", "is_final", "final", "finished", "finish_reason")
 """Names in the events that are the last ones."""
+_CUT = ("length", "content_filter")  # reasons for the end of a speech that is not whole
 _STATED = {
     "x-sample-rate": re.compile(
         r"(.*[-_])?(sampl(e|ing)[-_]?rate|audio[-_](rate|frequency)|sr)([-_]?h(z|ertz))?|rate", re.IGNORECASE
@@ -226,6 +227,8 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
             raise ServerError(error)
         is_last = kind.endswith("done") or any(event.get(flag) for flag in _LAST)
         is_done |= is_last and not _WORDS.search(kind)
+        if reason := next((each for one in _list_objects(event) if (each := one.get("finish_reason")) in _CUT), ""):
+            raise ServerBroke(f"the server ends the speech for {what[:60]!r} before it is done ({reason})")
         headers |= _state_sound(event)
         if is_last and _repeats(sound, b"".join(piece for file in files for _, piece in file)):
             continue

@@ -173,12 +173,12 @@ def _say_number(text: str) -> list[str]:
         return ways
     ends = [f" point {_spell(decimals)}"]
     ends += [f" {_say(int(decimals))}"] if len(decimals) == 2 and decimals[0] != "0" else []
-    halves = ["one half", "half"] if decimals == "5" else []
-    ends += [" one half"] if halves else []
+    ends += [" one half"] if decimals == "5" else []
     ways = [way + end for way in ways for end in ends]
-    return (
-        [*ways, f"point {_spell(decimals)}", *halves, *([] if whole else [_say(int(decimals))])] if not value else ways
-    )
+    if not value:
+        ways += [f"point {_spell(decimals)}", *(["one half", "half"] if decimals == "5" else [])]
+    # A rifle of .50 caliber.
+    return ways if whole else [*ways, _say(int(decimals))]
 
 
 def _say_ordinal(value: int) -> str:

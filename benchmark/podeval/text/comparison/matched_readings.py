@@ -118,7 +118,7 @@ _PIECE = re.compile(
     r"|(?P<power>(?<=\d)⁻?[⁰¹²³⁴-⁹]+)"
     rf"|(?P<unit>(?<=[\d½¼¾])[\s-]?(?:sq\.?\s{_UNIT}|{_UNIT}[²³]?)(?!\w)\.?|(?<=\d)x(?=\d)|(?<=[\dA-Za-z])/{_UNIT}\b)"
     r"|(?P<degrees>(?-i:°\s?[CF]\b|[℃℉]))"
-    r"|(?P<dash>(?<=[\d%])\s?[-–—:]\s?(?=[$€£]?\w)|(?<=[A-Za-z])[-–](?=\d))"
+    r"|(?P<dash>(?<=[\d%])\s?[-–—:]\s?(?=[$€£]?\w))"
     r"|(?P<minus>(?<![\w)])[-−](?=[$€£]?\d))"
     r"|(?P<initials>(?-i:\b[A-Z](?:\.\s?[A-Z])+\b\.?|\b[A-Z][A-Z&]*[A-Z]s?\b)|\b[a-z](?:\.[a-z])+\b\.?)"
     r"|(?P<code>\b[A-Za-z]{1,4}(?=\d)|(?<=\d)[A-Za-z]\b)"
@@ -229,9 +229,6 @@ def _rewrite(script: str, transcript: str) -> str:
     for match in _choose_matches(written, spoken):
         first, last = written[match.first].start, written[match.last - 1].end
         start, stop = spoken[match.start].start, spoken[match.end - 1].end
-        # Behind a letter, a dash is no minus.
-        if script[first] in "-–" and script[first - 1 : first].isalpha():
-            first += 1
         # A sign next to a figure is a word of its own where it is written out.
         before, after = (
             " " if each.isalnum() else "" for each in (transcript[start - 1 : start], transcript[stop : stop + 1])

@@ -9,8 +9,8 @@
 - `whisper`, English: OpenAI's normaliser (numbers to digits, contractions and spelling unified, fillers dropped,
   accents removed), except that it also reads `&`, keeps the unit of "one" (`$1`, `1%`), reads signs of currencies,
   degrees, fractions, powers, comparison and minus that it would drop, keeps `1.10.1`, joins initials (`U.S.`) and times
-  (10:30, as it writes "ten thirty"). Chinese: `basic`, with characters simplified and signs of
-  currencies read.
+  (10:30, as it writes "ten thirty"), and writes "ok" as "okay". Chinese: `basic`, with characters simplified and signs
+  of currencies read.
 - `lfs`, as F5-TTS cleans: punctuation deleted, lower case; English keeps ASCII only, Chinese is converted to
   simplified characters and mainland wording.
 - `none`: only whitespace is unified.
@@ -50,11 +50,11 @@ _NOISES = (
     r"clears (?:(?:his|her|their) )?throat|sniff(?:s|les)|sobs|sobbing|groans?|groaning|yawns?|yawning|snorts|gulps|"
     r"applause|clapping|cheering|inhales|exhales|whispers|smiles|smiling|nods|pauses)(?:\s+\w+ly)?"
 )
-# The code of an area, which is in brackets and spoken.
-_AREA_CODE = re.compile(r"\((\d{2,5})\)(?=[\s-]?\d{3})")
 _LINK = regex.compile(r"(!?)\[([^\[\]]*)\]\((?=[^\s()]*[#:./])(?:[^\s()]|\([^\s()]*\))*+(?:\s+[\"'][^\"'()]*[\"'])?\)")
 _BRACKETED = regex.compile(
-    r"[\[［][^\[\]［］]*[\]］]|[(（﹙︵][^()（）﹙﹚︵︶]*[)）﹚︶]|[{｛﹛][^{}｛｝﹛﹜]*[}｝﹜]|[【︻][^【】︻︼]*[】︼]"
+    # The code of an area is spoken: (555) 123-4567.
+    r"[\[［][^\[\]［］]*[\]］]|(?!\((?:\d{3}|0\d{1,4})\)[\s-]?\d{3})[(（﹙︵][^()（）﹙﹚︵︶]*[)）﹚︶]"
+    r"|[{｛﹛][^{}｛｝﹛﹜]*[}｝﹜]|[【︻][^【】︻︼]*[】︼]"
     r"|[〔﹝︹][^〔〕﹝﹞︹︺]*[〕﹞︺]|〖[^〖〗]*〗|〘[^〘〙]*〙|〚[^〚〛]*〛|⟦[^⟦⟧]*⟧"
     rf"|「{_SOUNDS}」|『{_SOUNDS}』|<!--(?:(?!<!--).)*?-->|<\?[^<>]*\?>|(?<!\w)([*_~]{{1,2}}){_NOISES}\1(?!\w)"
     # A tag has attributes or one word, or is a direction; `a<b and c>d` is text, and Korean titles are `<기생충>`.
@@ -106,7 +106,6 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile(r"\b[a-z]\.(?: ?[a-z]\.)+"), lambda initials: re.sub(r"[. ]", "", initials[0]) + " "),
         (re.compile(r"\bok\b"), "okay"),
         (re.compile(r"\b(?:ww|world war )(ii?|[12])\b"), lambda m: f"world war {m[1].count('i') or m[1]}"),
-        (re.compile(r"\b(part|act|book|type|phase|chapter) i\b(?!')"), r"\1 1"),
         # "Ten thirty" becomes 1030.
         (re.compile(r"(?<=\d):(?=\d\d\b)"), ""),
         # OpenAI's normaliser searches a run of spaces from each of them, and a bracket's end from each that is left.
@@ -134,6 +133,8 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile("№"), "number "),
         (re.compile(r"\b([Cc])\+\+"), r"\1 plus plus"),
         (re.compile(r"\b([A-Ga-g])#"), r"\1 sharp"),
+        # The small word may be before an "I" that somebody says.
+        (re.compile(r"\b(Part|Act|Book|Type|Phase|Chapter) I\b(?!['’])"), r"\1 1"),
         (re.compile(r"(?<=\d)\s*½"), ".5"),
         (re.compile(r"(?<=\d)\s*([¼¾⅓⅔⅛])"), lambda m: f" and {_FRACTIONS[m[1]]}"),
         (re.compile(r"[½¼¾⅓⅔⅛]"), lambda m: f" {_FRACTIONS[m[0]].removeprefix('a ')} "),
@@ -221,9 +222,8 @@ def drop_bracketed(text: str) -> str:
 
 
 def _read_links(text: str) -> str:
-    """Return the words of links in Markdown, without addresses and pictures; codes of areas lose their brackets."""
-    text = _LINK.sub(lambda link: " " if link[1] else link[2], text) if "](" in text else text
-    return _AREA_CODE.sub(r" \1 ", text)
+    """Return the words of links in Markdown, without addresses and pictures."""
+    return _LINK.sub(lambda link: " " if link[1] else link[2], text) if "](" in text else text
 
 
 def compute_bracketed_share(text: str, normaliser: str = "whisper") -> float:

@@ -9,18 +9,18 @@ The raw values compare the unchanged texts, including case and punctuation, like
 only whitespace is unified, because jiwer would join two words at a line break.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Literal, TypeVar
 
 import jiwer
 import numpy as np
 import regex
-from rapidfuzz.distance import Levenshtein
+from rapidfuzz.distance import Levenshtein, Prefix
 
 from podeval.errors import NoWords
-from podeval.text.characters import clean_text, fold_letters
+from podeval.text.characters import clean_text
 from podeval.text.comparison.alignment import HeardWord
 from podeval.text.comparison.matched_readings import write_as_in_script
 from podeval.text.comparison.normalise import normalise
@@ -30,7 +30,6 @@ from podeval.text.tokens import check_language, is_unspaced
 
 W = TypeVar("W")
 _CHARACTERS_PER_ERROR = 5
-_COMPOUND = regex.compile(r"\w+(?:\u200c\w+)+")
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,8 @@ def count_word_errors(
         hypothesis: the recognised text; if empty, everything counts as deleted, a rate of 1.
         language: `en` or `zh`; `en` for all others too.
         normaliser: normaliser for both texts; see `podeval.text.comparison.normalise`.
-        read: whether every reading of a figure, sign or abbreviation is equal to it, with the normaliser `whisper`.
+        read: whether every reading of a figure, sign or abbreviation is equal to it, with the normaliser `whisper`,
+            and words may be written together or apart.
 
     Raises:
         NoWords: the reference contains no words after normalisation.
@@ -89,11 +89,8 @@ def count_word_errors(
     code = (identify_language(both).code or "en") if read_by_language else None
     expected, transcript = (normalise(text, language, normaliser, code) for text in pair)
     # Where Persian joins the parts of a word (by U+200C), others type a space or nothing.
-    if normaliser == "basic" and (
-        compounds := {tuple(fold_letters(" ".join(word.split("\u200c"))).split()) for word in _COMPOUND.findall(both)}
-    ):
-        expected, transcript = _join_parts(expected, compounds), _join_parts(transcript, compounds)
-    if words and normaliser == "whisper" and read:
+    is_joined = normaliser == "basic" and "\u200c" in both
+    if words and (is_joined or (normaliser == "whisper" and read)):
         transcript = _write_compounds_as_in(expected, transcript)
     if not words:
         expected, transcript = ("".join(text.split()) for text in (expected, transcript))
@@ -121,27 +118,22 @@ def count_word_errors(
 
 
 def _write_compounds_as_in(expected: str, transcript: str) -> str:
-    """Write words of a transcript together or apart as the reference has them: `healthcare` for `health care`."""
+    """Write words of a transcript together or apart as the reference has them: `healthcare` for `health care`.
+
+    Where the texts differ, that is done up to the first other word, or figure.
+    """
     meant, said = expected.split(), transcript.split()
     parts: list[str] = []
     for _, group in groupby(Levenshtein.opcodes(meant, said), lambda edit: edit.tag == "equal"):
         edits = list(group)
         one = meant[edits[0].src_start : edits[-1].src_end]
         other = said[edits[0].dest_start : edits[-1].dest_end]
-        letters = "".join(one)
-        parts += one if letters.isalpha() and letters == "".join(other) else other
+        # Letters after which a word ends in both.
+        ends, other_ends = (list(accumulate(map(len, words))) for words in (one, other))
+        same = Prefix.similarity(regex.sub(r"\d", "\0", "".join(one)), "".join(other))
+        cut = max((end for end in {*ends}.intersection(other_ends) if end <= same), default=0)
+        parts += [*one[: sum(end <= cut for end in ends)], *other[sum(end <= cut for end in other_ends) :]]
     return " ".join(parts)
-
-
-def _join_parts(plain: str, compounds: Collection[tuple[str, ...]]) -> str:
-    """Join the words of a normalised text that are the parts of a compound."""
-    words, joined, at = plain.split(), list[str](), 0
-    longest = max(map(len, compounds), default=1)
-    while at < len(words):
-        count = next((size for size in range(longest, 1, -1) if tuple(words[at : at + size]) in compounds), 1)
-        joined.append("".join(words[at : at + count]))
-        at += count
-    return " ".join(joined)
 
 
 def _character_rate(reference: str, hypothesis: str, word_errors: int) -> float:

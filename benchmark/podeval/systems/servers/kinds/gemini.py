@@ -111,11 +111,12 @@ class Gemini(ServerKind):
                         pieces.append((at, decode_base64(sound["data"])))
             except (ValueError, TypeError, KeyError, AttributeError):
                 raise ServerBroke(f"the server's answer for {what[:60]!r} is not Gemini's: {text[:80]!r}") from None
-        reason = ", ".join(str(one) for one in reasons if one)
+        reason = ", ".join(dict.fromkeys(str(one) for one in reasons if one))
         if not pieces:
             raise SpeechFailed(f"Gemini sent no sound for {what[:60]!r}; it gives the reason {reason or 'nothing'}")
-        if not reason:
-            raise ServerBroke(f"Gemini's stream ends before the speech for {what[:60]!r} is done")
+        if reason != "STOP":
+            why = f" ({reason})" if reason else ""
+            raise ServerBroke(f"Gemini ends before the speech for {what[:60]!r} is done{why}")
         body = b"".join(sound for _, sound in pieces)
         arrivals = tuple((at, len(sound)) for at, sound in pieces)
         return super().read(
