@@ -32,8 +32,8 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
     neighbours from 0 to 0.97, each as probable as the residuals make it (restricted likelihood of a first-order
     autoregression), and at least as wide as that of independent blocks. Before anything is measured, all lengths of the
     memory, 1 / (1 - correlation), are as probable on a logarithmic scale. It is then widened by the share that the
-    root of a mean of so few squares lacks on average (Gurland and Tripathi, 1971), which holds few blocks together: up
-    to 0.8, at most 4.5 % of steady series seem to drift, from three blocks on (20,000 series each). Of 20 blocks 0 % do
+    root of a mean of so few squares lacks on average (Gurland and Tripathi, 1971), because few blocks need more: up to
+    0.8, at most 4.5 % of steady series seem to drift, from three blocks on (20,000 series each). Of 20 blocks 0 % do
     where neighbours correlate by 0.6, 3 % by 0.8 and 8 % by 0.9; of ten 1, 4 and 7 %; of five 3, 4 and 6 %. Its price:
     ten independent blocks have an interval three times as wide as if they were known to be; one that held at 0.8 by a
     larger critical value alone would be 2.6 times as wide.
@@ -71,8 +71,9 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
         residuals, memories = find_step(y) / np.sqrt(12) * np.resize([1.0, -1.0], count), _MEMORIES[:1]
     from scipy import special  # takes as long as the rest of a short command
 
-    reach = float(special.stdtrit(count - 2, 0.975)) * _find_error(filled, offset, residuals, memories)
-    reach *= 1 + 1 / (4 * (count - 2))
+    reach = float(special.stdtrit(count - 2, 0.975) * (1 + 1 / (4 * (count - 2)))) * _find_error(
+        filled, offset, residuals, memories
+    )
     return Drift(slope, slope - reach, slope + reach, count)
 
 
