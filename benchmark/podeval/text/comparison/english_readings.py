@@ -249,12 +249,11 @@ def _say_minutes(name: str, following: str, minute: int) -> list[str]:
 
 def _read_money(text: str) -> list[str]:
     sign = next(sign for sign in _MONEY if sign in text)
-    amount = re.search(N, text)
+    number = re.findall(N, text)[0]
     scale = re.search(r"[a-z]+$", text.lower())
     unit, cent = _MONEY[sign]
     units = [form for name in unit.split(",") for form in (name, f"{name}s")]
     cents = [form for name in cent.split(",") for form in (name, f"{name}s")]
-    number = amount[0] if amount else "0"
     whole, _, decimals = number.partition(".")
     scales = f" {_SCALES.get(scale[0], scale[0])}" if scale else ""
     ways = [f"{way}{scales} {name}" for way in _say_number(number) for name in units]

@@ -47,7 +47,7 @@ _STRIPPED = string.punctuation + "…“”‘’—–"
 
 _ABBREVIATED = frozenset(ABBREVIATIONS) - {"no"}
 _STATES = 300
-"""Open paths for each piece of a figure; in the pairs of the tests there are at most sixty."""
+"""Places that are open in a figure's readings, summed over the other text's pieces, for each piece of the figure."""
 
 _COINS = frozenset(f"{coin}{many}" for coin in ("dollar", "cent", "euro", "pound") for many in ("", "s"))
 """The words that end no reading before them: OpenAI's normaliser drops them next to a sign."""
@@ -163,31 +163,30 @@ def _cut_into_pieces(text: str) -> tuple[list[Piece], list[tuple[int, int]]]:
     """
     pieces: list[Piece] = []
     places: list[tuple[int, int]] = []
-    begin = end = 0
-    while begin < len(text):
-        # Most words are plain, whatever is before them.
-        at = begin + (text[begin] == " ")
-        stop = text.find(" ", at)
-        word = text[at:stop] if stop >= 0 else text[at:]
-        if (at == 0 or text[at - 1] == " ") and (plain := _read_plain_word(word)):
+    at = begin = end = 0
+    for token in text.split(" "):
+        behind = at + len(token)
+        # Most words are plain, unless a figure before them includes them.
+        if at >= begin and (plain := _read_plain_word(token)):
             end = at + len(plain.text)
             pieces.append(plain)
             places.append((at, end))
-            begin = at + len(word) + 1
-            continue
-        match = _PIECE.search(text, begin)
-        if not match:
-            break
-        begin = match.end()
-        kind = match.lastgroup or "word"
-        parts = re.findall(_WEB_PART, match[0]) if kind == "web" else [match[kind].lstrip()]
-        for word in parts if kind != "space" else ():
-            at, lower = text.index(word, max(end, match.start())), word.lower()
-            readings = list_readings(kind, lower if kind == "web" else word) if kind not in _WORDS else read_word(lower)
-            parted = bool(pieces) and not _MARKS.isdisjoint(text[end:at])
-            end = at + len(word)
-            pieces.append(Piece(lower, readings, kind not in (*_WORDS, "many"), parted))
-            places.append((at, end))
+            begin = behind + 1
+        while begin < behind:
+            match = _PIECE.search(text, begin)
+            if not match:
+                return pieces, places
+            begin = match.end()
+            kind = match.lastgroup or "word"
+            parts = re.findall(_WEB_PART, match[0]) if kind == "web" else [match[kind].lstrip()]
+            for word in parts if kind != "space" else ():
+                start, lower = text.index(word, max(end, match.start())), word.lower()
+                readings = read_word(lower) if kind in _WORDS else list_readings(kind, lower if kind == "web" else word)
+                parted = bool(pieces) and not _MARKS.isdisjoint(text[end:start])
+                end = start + len(word)
+                pieces.append(Piece(lower, readings, kind not in (*_WORDS, "many"), parted))
+                places.append((start, end))
+        at = behind + 1
     return pieces, places
 
 
@@ -306,7 +305,9 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
             # Nothing is passed over behind the figure's last word.
             ends = states if way else [state for state in states if state[1]]
             for word in way.splitlines(keepends=True):
-                ends = _open(figure, [(at, left[len(word) :]) for at, left in ends if left.startswith(word)])
+                ends = [(at, left[len(word) :]) for at, left in ends if left.startswith(word)]
+                if "" in [left for _, left in ends]:
+                    ends = _open(figure, ends)
             following.update(ends)
         states = following
         most -= len(states)
