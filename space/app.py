@@ -1,7 +1,6 @@
-"""The site of podeval: what has been measured, how sure that is, the audio it was measured on; and the pages next to
-it.
+"""The site of podeval: the measurements with their certainty and audio, and the other pages.
 
-`podeval serve` calls `serve`; on a Space this file is run as it is.
+`podeval serve` calls `serve`; on a Space this file runs directly.
 """
 
 # ruff: noqa: E402 - logs are set up before Gradio and MCP are imported, which would set up others.

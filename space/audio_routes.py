@@ -1,6 +1,8 @@
-"""Sound for own pages: a copy behind an opaque name, by range requests, and its peaks, so that none decodes it whole.
+"""Sound for own pages: a copy behind an opaque name, by range requests, and its peaks, so browsers do not decode the
+whole file.
 
-What is sent is a copy that podeval made (`podeval.recording.playback`): nothing in its bytes but the sound tells whose.
+What is sent is a copy that podeval made (`podeval.recording.playback`): only the sound in its bytes can reveal the
+system.
 """
 
 from __future__ import annotations
@@ -24,31 +26,31 @@ from podeval.recording.playback import find_sound
 routes = APIRouter(include_in_schema=False)
 
 AT_ONCE = 8
-"""Threads that look for copies. They are not those of votes and pages: making one takes a while, and a day that begins
-makes many."""
+"""Threads that look for copies. They differ from those of votes and pages: making a sound takes a while, and the start
+of a day makes many."""
 in_turn = ThreadPool(AT_ONCE)
 
 KEEP_BYTES = 2**23
-"""Bytes of a long sound after which it is kept how much was sent, so that another process can take the vote."""
+"""Bytes of a long sound after which the sent part is recorded, so that another process can accept the vote."""
 
 _KEEP = {"Cache-Control": "private, max-age=86400"}
-"""A name means one sound for good; it is nobody's but the listener's."""
+"""A name always means the same sound; it belongs only to the listener."""
 
 
 class _Sound(FileResponse):
-    """A file in pieces larger than Starlette's: each takes a turn of a thread, and most sounds are one."""
+    """A file in pieces larger than Starlette's: each takes a turn of a thread, and most sounds are one piece."""
 
     chunk_size = 2**20
 
 
 class _Counted(Response):
-    """A sound of which it is counted how much was sent, because a vote rests on that.
+    """A sound with a count of the sent part, because a vote depends on it.
 
     Args:
         answer: the sound.
-        begins: the byte at which it begins, behind padding that may be most of the file.
-        count: takes what was sent, as a share of the rest.
-        keep: keeps what was counted.
+        begins: the byte at which it begins, after padding that may be most of the file.
+        count: function that gets the sent share of the rest.
+        keep: function that saves the count.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ def answer_sound(copy: Path) -> _Sound:
 
 
 def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> Response:
-    """A sound that is made again for each request, whole or by the one range that is wanted."""
+    """A sound that is made again for each request, whole or the one requested range."""
     headers = {**_KEEP, "Accept-Ranges": "bytes"}
     span = re.fullmatch(r"bytes=(\d{1,12})-(\d{0,12})", wanted)
     if span is None:

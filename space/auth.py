@@ -1,8 +1,8 @@
-"""A person's identity: proven by signing in with the Hub, or the one person at a board that only this machine reaches.
+"""A person's identity: proven by signing in with the Hub, or the only person at a board that only this machine reaches.
 
 On a Space the Hub sets `OAUTH_CLIENT_ID`, `OAUTH_CLIENT_SECRET` and `OPENID_PROVIDER_URL` (README: `hf_oauth: true`);
 elsewhere an operator sets them, with the Hub or another OpenID provider. The sign-in is authlib's code flow with PKCE,
-state and nonce. The name of the person who signed in is kept in a signed cookie, no token is.
+state and nonce. The name of the person who signed in is stored in a signed cookie, but no token.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class SignInRefused(Exception):
 
 
 class NotSignedIn(PodevalError):
-    """Something was asked for that needs a proven person."""
+    """The request needs a proven person."""
 
     def __init__(self) -> None:
         super().__init__("Please sign in first, at /sign-in.", code="sign-in-first")
@@ -75,7 +75,7 @@ class SignIn:
         mode: `local` (one person, loopback only), `oidc`, or `none` (people can only read).
         client: client of the provider, if there is one.
         issuer: beginning of identities: `hf` for the Hub, else the provider's address.
-        admins: identities with the rights of an operator; of the Hub, which gives out a name once, names too.
+        admins: identities with the rights of an operator; for the Hub, where names are unique, also names.
     """
 
     mode: str
@@ -97,12 +97,12 @@ class SignIn:
 
     @property
     def host(self) -> str:
-        """The provider as people know it, for anyone who does not sign in with the Hub; empty for the Hub."""
+        """The provider's name for people who do not sign in with the Hub; empty for the Hub."""
         return "" if self.issuer == HUB_ISSUER else urlsplit(self.issuer).netloc
 
 
 def _read_account(session: Any) -> tuple[str, str, tuple[str, ...]] | None:
-    """Name, identity and organisations that a session holds; None if it contains no person as a sign-in leaves one."""
+    """Name, identity and organisations in a session; None if it contains no person in the form of a sign-in."""
     account = session.get(SESSION) if isinstance(session, Mapping) else None
     if not isinstance(account, Mapping):
         return None
@@ -121,10 +121,10 @@ def is_loopback(host: str) -> bool:
 
 
 def sign_in(host: str) -> SignIn:
-    """How people sign in at a board that listens on `host`, by what the environment says.
+    """The sign-in at a board that listens on `host`, from the environment.
 
     Raises:
-        BadInput: operators are named by names that anybody at the provider may take.
+        BadInput: the names of operators could be taken by anybody at the provider.
     """
     admins = frozenset(name.strip() for name in os.environ.get("PODEVAL_ADMINS", "").split(",") if name.strip())
     identifier, secret = os.environ.get("OAUTH_CLIENT_ID"), os.environ.get("OAUTH_CLIENT_SECRET")
@@ -149,7 +149,7 @@ def sign_in(host: str) -> SignIn:
 
 
 class SessionMiddleware(sessions.SessionMiddleware):
-    """Sessions in a signed cookie; a signed one that contains no session is none."""
+    """Sessions in a signed cookie; a signed cookie without a session does not count."""
 
     def __init__(self, app: Any, secret_key: str, **options: Any) -> None:
         super().__init__(app, secret_key, **options)
@@ -174,7 +174,7 @@ def read_cookie_secret() -> str:
 
 
 def read_public_address() -> str:
-    """Where people reach this site, as `https://host`; empty if requests themselves are to be believed."""
+    """The public address of this site, as `https://host`; empty if requests themselves are trusted."""
     if address := os.environ.get("PODEVAL_URL", "").rstrip("/"):
         return address
     host = os.environ.get("SPACE_HOST", "")
@@ -182,10 +182,10 @@ def read_public_address() -> str:
 
 
 def read_contact() -> str:
-    """Reads where people write to the operator in private, as a link in Markdown; empty if nothing is set.
+    """Read the private contact of the operator, as a link in Markdown; empty if nothing is set.
 
     Raises:
-        BadInput: it is neither an e-mail address nor one of a page.
+        BadInput: it is neither an e-mail address nor the address of a page.
     """
     contact = os.environ.get("PODEVAL_CONTACT", "").strip()
     if contact and not _CONTACT.fullmatch(contact):
@@ -196,7 +196,7 @@ def read_contact() -> str:
 
 
 def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRouter:
-    """The routes of signing in and out; `limit` lets through so many requests of an address that ask the provider."""
+    """The routes of signing in and out; `limit` bounds an address's requests that contact the provider."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get("/sign-in")
@@ -255,6 +255,6 @@ def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRoute
 
 
 def _own_path(address: str) -> str:
-    """A path of this site; anything else is the front page, so that nobody is sent elsewhere after signing in."""
+    """A path of this site; anything else is the front page, so nobody is sent elsewhere after signing in."""
     safe = address.startswith("/") and not address.startswith(("//", "/\\", "/sign-")) and address.isprintable()
     return address if safe else "/"

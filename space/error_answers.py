@@ -60,14 +60,14 @@ async def answer_not_signed_in(request: Request, error: NotSignedIn) -> Response
 
 
 async def answer_no_provider(request: Request, error: CannotSignIn) -> Response:
-    """Say that nobody can sign in at present."""
+    """Report that nobody can sign in at present."""
     _LOG.error("the sign-in provider cannot be reached: %s", error.__cause__)
     sentence = "Nobody can sign in at present: who signs people in does not answer. Try again in a minute."
     return _answer(request, 503, "sign-in", sentence, **{"Retry-After": "60"})
 
 
 async def answer_refused_sign_in(request: Request, error: SignInRefused) -> Response:
-    """Say that a sign-in proved nothing."""
+    """Report that a sign-in failed to prove an identity."""
     _LOG.error("a sign-in is refused: %r", error.__cause__)
     sentence = CodedSentence(
         "You are not signed in: the sign-in provider's answer does not prove who you are. Try again; if it keeps "
@@ -83,19 +83,19 @@ async def answer_too_many(request: Request, error: TooMany) -> Response:
 
 
 async def answer_refused(request: Request, error: ArenaRefused) -> Response:
-    """Say what the arena or a listening test refuses."""
+    """Report a refusal of the arena or of a listening test."""
     return _answer(request, _STATUS.get(error.reason, 409), error.reason, error.sentence)
 
 
 async def answer_bad_input(request: Request, error: BadInput) -> Response:
-    """Say what is wrong with what was sent."""
+    """Report what is wrong with a request."""
     # Where the results lie is for the operator.
     text = str(error).replace(str(request.app.state.site.services.runs.resolve()), "the folder of runs")
     return _answer(request, 422, "invalid", CodedSentence(text, code=error.code, **error.parameters))
 
 
 async def answer_unusable_store(request: Request, error: PodevalError) -> Response:
-    """Say that nothing can be shown or recorded at present."""
+    """Report that nothing can be shown or recorded at present."""
     # What is wrong names places on this machine: it is for the operator.
     _LOG.error("the database cannot be used: %s", error)
     sentence = UNREADABLE if request.method in ("GET", "HEAD") else UNRECORDED

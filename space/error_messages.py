@@ -1,4 +1,6 @@
-"""Refusals in the reader's language. The engine says them in English, which JSON keeps; pages translate by code."""
+"""Refusals in the reader's language. The engine's sentences are in English, which JSON keeps; pages translate them by
+code.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,13 @@ _OF_STATES = ("state", "before", "after")
 
 
 def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[str, bool]:
-    """Translate a refusal; returns it as a page says it, and whether that is all of it.
+    """Translate a refusal; return its text for a page, and whether it is complete.
 
     Args:
-        sentence: sentence of the engine; one with a code is found by it, however it is worded, one without by its
-            words.
-        texts: the texts of the language: `sentences`, by code, with `{name}` for each parameter, and `reasons`, used
-            by the reason if no sentence has the code. Without sentences, the engine's own stand as they are.
+        sentence: sentence of the engine; one with a code is found by the code, whatever its wording; one without, by
+            its words.
+        texts: the texts of the language: `sentences`, by code, with `{name}` for each parameter, and `reasons`, by
+            reason, if no sentence has the code. Without sentences, the engine's own are used.
         reason: the reason in a word.
     """
     templates = texts.get("sentences") or {}
@@ -35,10 +37,10 @@ def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[s
 
 
 def translate_reason(reason: str, texts: dict[str, Any]) -> str:
-    """A reason that was kept with a submission, as a page says it: one sentence, or a line for each broken rule.
+    """A stored reason of a submission, in the form for a page: one sentence, or one line per broken rule.
 
     Args:
-        reason: the reason that was kept.
+        reason: the stored reason.
         texts: the texts of the language, as for `translate`.
     """
     whole = translate(reason, texts)[0]
@@ -54,7 +56,7 @@ def translate_reason(reason: str, texts: dict[str, Any]) -> str:
 
 
 def _translate_value(name: str, value: Any, texts: dict[str, Any]) -> Any:
-    """What is in a place of a sentence, which may be a sentence of the engine or a state too."""
+    """The content of a placeholder, which may itself be a sentence of the engine or a state."""
     if not isinstance(value, str):
         return value
     if name in _OF_STATES:

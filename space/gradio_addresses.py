@@ -1,8 +1,8 @@
-"""Where Gradio's apps stand, how much may be sent to them, and which files a visitor may name to them.
+"""The places of Gradio's apps, the limits on requests to them, and the files that a visitor may name to them.
 
-Gradio's data for a file is a dictionary with a path. Gradio believes that path, copies what is there and tells where
-the copy is; so a visitor may name those that this process took in from that visitor, and nothing else, and the path is
-checked here, before Gradio sees it.
+Gradio's data for a file is a dictionary with a path. Gradio trusts that path, copies the file and returns the place of
+the copy. A visitor may therefore name only files that this process received from that visitor, and the path is checked
+here before Gradio sees it.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ TABS_ID = "tabs"
 """The element id of the tabs in Gradio's configuration."""
 LARGEST_UPLOAD = 20 * 2**20
 LARGEST_ARCHIVE = 2**30
-"""Bytes of a zip of recordings, which only people send whose submissions are taken."""
+"""Bytes of a zip of recordings, which only people may send whose submissions are accepted."""
 LARGEST_CALL = 2**20
 UPLOAD_SECONDS = 180.0
 """Seconds from the head of an upload to its last byte."""
 ARCHIVE_SECONDS = 3600.0
 BROKEN_OFF_SECONDS = 600.0
-"""Seconds without another byte after which an upload has broken off."""
+"""Seconds without another byte after which an upload counts as broken off."""
 UPLOAD_RATE, ARCHIVE_RATE = "20/minute", "10/hour"
 LEAST_FREE = 2**30
 """Bytes of the disk that uploads leave free."""
 MOST_HELD = 2 * 2**30
-"""Bytes of uploads that lie here at a time; they are deleted within the hour."""
+"""Bytes of uploads that are stored here; they are deleted within the hour."""
 OF_VISITORS = 0.75
-"""The part of it for visitors; the rest is kept for people who submit."""
+"""The part of it for visitors; the rest is reserved for people who submit."""
 MOST_EACH, MOST_FILES = 100 * 2**20, 20
 """Bytes of one visitor's uploads, and their number."""
 KEEP_SECONDS, UNUSED_SECONDS = 3600, 600
@@ -59,18 +59,18 @@ EVENTS = tuple(f"{prefix}{API}/" for prefix in PREFIXES.values())
 
 
 def may_measure(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether visitors may measure: as PODEVAL_TRY says, else if there is nobody but the operator."""
+    """Whether visitors may measure: by PODEVAL_TRY, or else if the operator is the only visitor."""
     setting = environment.get("PODEVAL_TRY", "")
     return local if setting == "" else setting == "1"
 
 
 def is_for_events(path: str) -> bool:
-    """Whether a path is one that events of Gradio are sent to."""
+    """Whether a path receives events of Gradio."""
     return path.startswith(EVENTS)
 
 
 def clear_broken_off(folder: str) -> None:
-    """Delete what was left of uploads that broke off, which Gradio keeps for good: files next to its folders.
+    """Delete the remains of interrupted uploads, which Gradio keeps forever: files next to its folders.
 
     Args:
         folder: the folder of uploads.
@@ -84,11 +84,11 @@ def clear_broken_off(folder: str) -> None:
 
 
 def is_full(coming: int, most: int) -> bool:
-    """Whether as much was uploaded as may lie here, or the disk has no room for what is coming.
+    """Whether the limit on uploads is reached, or the disk has no room for the new one.
 
     Args:
         coming: bytes.
-        most: the bytes that may lie here before it.
+        most: the bytes that may be stored here before it.
     """
     import gradio.utils
 
@@ -102,7 +102,7 @@ def is_full(coming: int, most: int) -> bool:
 
 
 class Refused(HTTPException):
-    """An event, a file or a stream goes no further; with the status of the answer, and why."""
+    """An event, a file or a stream is refused, with the status of the answer and the reason."""
 
 
 @dataclass
@@ -110,7 +110,7 @@ class IssuedFile:
     """A file that a visitor may name.
 
     Attributes:
-        sender: the person or address whose share it is part of.
+        sender: the person or address that it counts for.
         ends: the moment from which it may no longer be named.
     """
 
@@ -119,11 +119,11 @@ class IssuedFile:
 
 
 class IssuedFiles:
-    """The paths that were issued, and to whom; a file that nobody may name any more is deleted.
+    """The paths that were issued, with their owners; a file that nobody may name any more is deleted.
 
     Args:
-        seconds: longest time for which a path stays usable, as long as the file behind it is kept.
-        clock: gives seconds; time.monotonic outside of tests.
+        seconds: longest time for which a path stays usable, as long as its file is kept.
+        clock: function that returns seconds; time.monotonic outside of tests.
     """
 
     def __init__(self, seconds: float = KEEP_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
@@ -139,8 +139,8 @@ class IssuedFiles:
         Args:
             holder: the visitor.
             path: the file.
-            sender: the person or address whose share it is part of.
-            seconds: seconds for which that holds if nothing is done with it.
+            sender: the person or address that it counts for.
+            seconds: seconds for which it is valid without use.
         """
         with self._lock:
             self.sweep()
@@ -177,12 +177,12 @@ class IssuedFiles:
             self._broken_off = [entry for entry in self._broken_off if entry[2] > self._clock()]
 
     def explain_full(self, sender: str, coming: int, submits: bool) -> str:
-        """Why nothing more is taken from a sender; empty if it is.
+        """The reason why a sender's uploads are refused; empty if they are accepted.
 
         Args:
             sender: the person or address.
             coming: bytes.
-            submits: whether the sender may upload recordings for a submission, for whom a part is kept free.
+            submits: whether the sender may upload recordings for a submission; a part is reserved for such senders.
         """
         self.sweep()
         with self._lock:
@@ -191,19 +191,19 @@ class IssuedFiles:
             held += sum(size for who, size, _ in self._broken_off if who == sender)
             others = self._coming.total()
         if held > (LARGEST_ARCHIVE if submits else MOST_EACH) or len(paths) >= MOST_FILES:
-            return "you have sent as much as is kept of one sender; try again in ten minutes"
+            return "you have reached the storage limit for one sender; try again in ten minutes"
         if is_full(coming, MOST_HELD if submits else int(MOST_HELD * OF_VISITORS) - others):
-            return "this board holds as many files as it can; try again in an hour"
+            return "this board cannot store more files; try again in an hour"
         return ""
 
     @contextlib.contextmanager
     def expect(self, sender: str, coming: int, is_whole: Callable[[], bool]) -> Iterator[None]:
-        """Count what a sender is sending while this lasts; and as long as its remains lie here, if it breaks off.
+        """Count a sender's upload while it lasts; and as long as its remains are stored here, if it breaks off.
 
         Args:
             sender: the person or address.
             coming: bytes.
-            is_whole: whether all of it has arrived, asked at the end.
+            is_whole: function called at the end: whether all of it has arrived.
         """
         self._coming[sender] += coming
         try:
@@ -229,12 +229,12 @@ def _measure_size(path: str) -> int:
 
 
 def make_holder() -> str:
-    """A name for a visitor that nobody guesses."""
+    """An unguessable name for a visitor."""
     return secrets.token_urlsafe(24)
 
 
 def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
-    """A request's data as Gradio may see it: each file that it names was issued, and no address goes with it.
+    """A request's data in the form for Gradio: each file in it was issued, and no address is passed on.
 
     Whatever has a path counts as a file, also without the mark that Gradio looks for.
 
@@ -269,7 +269,7 @@ def get_uploaded_path(file: Any) -> Path:
         file: Gradio's data of it.
 
     Raises:
-        BadInput: it is none.
+        BadInput: it is not such a number.
     """
     from gradio.utils import get_upload_folder
 

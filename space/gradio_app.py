@@ -1,7 +1,7 @@
 """The Gradio app of the Space: one `gr.Blocks` a language, mounted at the root, with a tab for everything one can do.
 
-What is mounted is behind a gate (`gradio_routes`), in the header of all pages. Measuring for
-visitors costs the machine that also serves the board and takes votes, so that it is bounded: one measurement at a time,
+The mounted app is behind a gate (`gradio_routes`), below the header of all pages. Measuring for
+visitors costs the machine that also serves the board and takes votes, so it is limited: one measurement at a time,
 few waiting, short recordings, uploads deleted within the hour.
 """
 
@@ -42,7 +42,7 @@ _ONE_FOR_BOTH = (
 
 
 def build(site: Site, language: str = "en") -> gr.Blocks:
-    """The app of one language; that of the first has the interface for programs, too.
+    """The app of one language; that of the first also has the interface for programs.
 
     Args:
         site: the site that its tabs show.
@@ -69,7 +69,7 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
 
 
 class LanguageApps:
-    """The apps of a site by language, each made when it is first asked for: it takes half a second, and few read all.
+    """The apps of a site by language, each made on first use, because it takes half a second and few people read all.
 
     Args:
         app: the site around them, whose lifespan they share.
@@ -102,7 +102,7 @@ class LanguageApps:
         return list(self._made.values())
 
     async def start(self, language: str) -> Any:
-        """The app of a language, its queue at work where the site is served.
+        """The app of a language, with its queue running if the site is served.
 
         Args:
             language: the language of the app.
@@ -118,7 +118,7 @@ class LanguageApps:
         return app
 
     def _make(self, language: str) -> Any:
-        """Have Gradio mount an app on nothing: the gate alone leads to it."""
+        """Make Gradio mount an app without a route, so that only the gate leads to it."""
         blocks = build(self._site, language)
         alone = FastAPI()
         gr.mount_gradio_app(
@@ -138,11 +138,13 @@ class LanguageApps:
         for route in alone.routes:
             if isinstance(route, Mount) and getattr(route.app, "blocks", None) is blocks:
                 return route.app
-        raise RuntimeError("this release of gradio mounts its app in a way that podeval does not know how to guard")
+        raise RuntimeError("this release of gradio mounts its app in a way that podeval cannot protect")
 
 
 def mount(app: FastAPI, site: Site) -> FastAPI:
-    """Put the apps into the site behind their gate: nothing leaves this machine, no file of it can be asked for."""
+    """Put the apps into the site behind their gate: nothing leaves this machine, and none of its files can be
+    requested.
+    """
     secure = bool(os.environ.get("SPACE_ID")) or read_public_address().startswith("https://")
     app.state.gate = GradioGate(LanguageApps(app, site), site.files, site, secure)
     app.mount("/", app.state.gate)
@@ -152,8 +154,8 @@ def mount(app: FastAPI, site: Site) -> FastAPI:
 def warm_up(app: FastAPI) -> None:
     """Have the front page of each language put together before the site listens, so that no reader waits for that.
 
-    Gradio's components, its templates and ours, and the board's first view are kept from then on. What fails here
-    fails for the first reader too, whom the site answers with a sentence: it does not keep the site from starting.
+    Gradio's components, its templates and ours, and the board's first view are cached from then on. An error here does
+    not prevent the site from starting: the first reader gets the same error as a sentence.
 
     Args:
         app: the site.
@@ -177,7 +179,7 @@ def warm_up(app: FastAPI) -> None:
 
 
 def make_theme() -> gr.themes.Base:
-    """The colours and sizes of `static/podeval.css`, and the reader's own fonts, so that no host is asked for one."""
+    """The colours and sizes of `static/podeval.css`, and the reader's own fonts, so no host is contacted for one."""
     fonts = ["system-ui", "-apple-system", "Segoe UI", "Noto Sans", "PingFang SC", "sans-serif"]
     mono = ["ui-monospace", "Consolas", "monospace"]
     fonts_of_reader = {"font": fonts, "font_mono": mono}

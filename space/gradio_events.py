@@ -1,7 +1,7 @@
 """Limits on the events and streams of visitors before Gradio sees them: their form, their rate, their number.
 
-Gradio makes a session before it looks at an event, keeps it for thousands of names as long as anybody likes, and holds
-streams open without end. So all of that is looked at before Gradio, and what Gradio keeps is bounded here.
+Gradio creates a session before it checks an event, keeps it for thousands of names for any time, and keeps streams open
+forever. So all of that is looked at before Gradio, and what Gradio keeps is bounded here.
 """
 
 from __future__ import annotations
@@ -38,20 +38,21 @@ _Name = Annotated[str, Field(pattern=f"^{NAME}$")]
 WAITING, MOST_WAITING = 8, 40
 """Events that wait for one function, and for all."""
 MOST_VALUES = 10_000
-"""Values of an event, of which pages send some hundred."""
+"""Number of values of an event; pages send about a hundred."""
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 EACH_WAITS = 3
 EVENT_RATE, READ_RATE = "120/minute", "300/minute"
 MOST_CALLS, EACH_CALLS = 32, 8
-"""Requests at work at once, of the 40 threads that there are; and as many of each whose bodies are on their way."""
+"""Number of requests at work, out of the 40 threads; and the same number of each whose bodies are on their way."""
 MOST_STREAMS, EACH_STREAMS = 200, 8
 STREAM_SECONDS = 600.0
 UNHEARD_SECONDS = 60.0
-"""Seconds after which an event ends to whose answer nobody has ever listened."""
+"""Seconds after which an event ends if nobody has ever listened to its answer."""
 MOST_SESSIONS, MOST_MESSAGES = 100, 200
-"""Sessions of an app of which Gradio keeps the components (0.4 MB each), and those of which it keeps messages."""
+"""Number of sessions of an app for which Gradio keeps the components (0.4 MB each), and of those for which it keeps
+messages."""
 MOST_UPLOADS = 1_000
-"""Uploads of which Gradio keeps the progress, of all apps together."""
+"""Number of uploads for which Gradio keeps the progress, of all apps together."""
 
 
 class EventSent(BaseModel):
@@ -67,7 +68,8 @@ class EventSent(BaseModel):
 
 
 def parse_event(body: bytes) -> Any:
-    """Parse an event, whose values are counted before that: a million take the thread that answers everybody seconds.
+    """Parse an event after counting its values, because a million of them would occupy the answering thread for
+    seconds.
 
     Raises:
         Refused: it has more values than any page sends.
@@ -81,7 +83,7 @@ def parse_event(body: bytes) -> Any:
 
 
 class SessionMessages(LRUCache[str, Any]):  # type: ignore[misc]  # Gradio has no types
-    """Messages of Gradio by session; the oldest session that waits for nothing goes first, and its events with it.
+    """Messages of Gradio by session; the oldest session that waits for nothing is removed first, with its events.
 
     Args:
         queue: Gradio's queue.
@@ -115,7 +117,7 @@ def is_waiting(queue: Any, session: str) -> bool:
 
 
 def has_left() -> bool:
-    """Whether nobody waits any more for the event that this thread answers; False outside of Gradio's queue."""
+    """Whether nobody waits any more for the event of this thread; False outside of Gradio's queue."""
     blocks, name = LocalContext.blocks.get(None), LocalContext.event_id.get(None)
     if blocks is None or name is None:
         return False
@@ -127,7 +129,7 @@ def has_left() -> bool:
 
 
 def bound(blocks: gr.Blocks) -> None:
-    """Bound what an app of Gradio keeps, and have what does not fit its components refused in one short sentence.
+    """Limit what an app of Gradio keeps, and refuse data that does not fit its components in one short sentence.
 
     Args:
         blocks: the app, before it is mounted.
@@ -150,7 +152,7 @@ def bound(blocks: gr.Blocks) -> None:
 
 
 class OneFileParser(GradioMultiPartParser):  # type: ignore[misc]  # Gradio has no types
-    """Parses the body of an upload, which contains one file; Gradio takes a thousand, each of which counts as an
+    """Parses the body of an upload, which contains one file; Gradio accepts a thousand, each of which counts as an
     upload.
 
     Args:
@@ -169,8 +171,8 @@ class VisitorPlaces:
     """The pace of visitors, and their places at work, in queues and at streams.
 
     Args:
-        apps: gives the Gradio apps that there are so far.
-        local: whether the one visitor is the person of this machine, who shares with nobody.
+        apps: function that returns the existing Gradio apps.
+        local: whether the only visitor is the person of this machine.
     """
 
     def __init__(self, apps: Callable[[], Iterable[Any]], local: bool) -> None:
@@ -180,7 +182,7 @@ class VisitorPlaces:
         self._streams = WaitingRoom(MOST_STREAMS, MOST_STREAMS if local else EACH_STREAMS)
 
     def check_reading(self, part: str, address: str) -> None:
-        """Look at the pace of an address that reads; files of Gradio's page, of which it has a hundred, do not count.
+        """Check the request rate of a reading address; files of Gradio's page, which has a hundred, do not count.
 
         Raises:
             Refused: the address has had its share.
@@ -202,7 +204,7 @@ class VisitorPlaces:
             yield
 
     def work(self, address: str) -> AbstractContextManager[None]:
-        """A place for a request whose body is there.
+        """A place for a request with a complete body.
 
         Raises:
             Refused: there is none.
@@ -222,13 +224,13 @@ class VisitorPlaces:
         """Look an event over before Gradio makes a session for it.
 
         Args:
-            blocks: the app it is for.
-            part: address that it is sent to: `run/NAME`, `call/NAME` or `queue/join`.
-            event: the event that was sent.
+            blocks: its app.
+            part: address of the event: `run/NAME`, `call/NAME` or `queue/join`.
+            event: the event.
             address: the address of its sender.
 
         Raises:
-            Refused: there is no such function, it takes something else, or too many wait.
+            Refused: there is no such function, its arguments are different, or too many wait.
         """
         way, _, name = part.strip("/").partition("/")
         if way == "call" or event.fn_index is None:
@@ -255,14 +257,14 @@ class VisitorPlaces:
             raise Refused(503, "too many requests are waiting for this; try again in a minute")
 
     async def stream(self, app: Any, scope: Scope, receive: Receive, send: Send, session: str) -> None:
-        """Answer with a stream, which ends after ten minutes, or once nothing of its session waits after that.
+        """Answer with a stream, which ends after ten minutes, or later, once nothing of its session waits.
 
         Args:
             app: Gradio's.
             scope: the request.
             receive: its body.
             send: the answer.
-            session: the session whose events are told in it.
+            session: the session whose events it reports.
 
         Raises:
             Refused: the address has its streams, or there are too many.
@@ -293,12 +295,12 @@ class VisitorPlaces:
 
 
 def check_names(session: str, upload: str) -> None:
-    """Check the names of a session and an upload, empty for none, and have Gradio forget the oldest of many uploads.
+    """Check the names of a session and an upload, empty for none, and make Gradio forget the oldest of many uploads.
 
-    Gradio remembers every upload's name whose progress was ever asked for, whether there is such an upload or not.
+    Gradio remembers the name of every upload whose progress was ever requested, even if there is no such upload.
 
     Raises:
-        Refused: one is too long, or has other than plain letters.
+        Refused: one is too long, or has characters other than plain letters.
     """
     if any(name and not re.fullmatch(NAME, name) for name in (session, upload)):
         raise Refused(400, "a session and an upload have names of at most 64 plain letters")
@@ -323,7 +325,7 @@ STREAMS = re.compile(rf"heartbeat/(?P<name>{NAME})|queue/data|upload_progress|ca
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """Receive a body that already exists, and then what follows it."""
+    """Receive a body that already exists, and then the rest."""
     messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:
@@ -333,7 +335,7 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 async def answer_call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Hand a direct call on; what was wrong in what it sent is the sender's fault, and no fault of the site.
+    """Pass a direct call on; mistakes in its content are the sender's fault, not the site's.
 
     Args:
         app: Gradio's.

@@ -1,9 +1,9 @@
-"""The parts of Gradio that are answered: its page at the address of each tab, its events, uploads, nothing else that it
-offers.
+"""The parts of Gradio that the site answers: its page at the address of each tab, its events and uploads, and nothing
+else.
 
-Three walls are before Gradio, which checks by itself only in apps that it launches and not in apps that are mounted:
-its routes are an allow-list, a request names only files that were taken in from the same visitor, and a file is handed
-out only to the visitor who sent it. The fourth is Gradio's own check, which `gradio_app.mount` turns on.
+Three protections are in front of Gradio, which checks only apps that it launches and not mounted ones: its routes are
+an allow-list, a request can name only files received from the same visitor, and a file is sent only to the visitor who
+uploaded it. The fourth is Gradio's own check, which `gradio_app.mount` turns on.
 
 There is an app for each language. That of the first is at the root, with the interface for programs; the others answer
 events of their own pages below their prefix.
@@ -86,20 +86,20 @@ _PAGES = {"/": TABS[0], **{f"/{name}": name for name in TABS}, "/queue": "submit
 
 MOST_NAMED = 10
 _NOWHERE = "http://podeval.invalid"
-"""Stands for the place of a site that has no address of its own, in Gradio's page until it is dressed."""
+"""Placeholder for the address of a site that has none, in Gradio's page until it is filled in."""
 PAGE_RATE = "300/minute"
 _CONFIG, _CONFIG_END = "window.gradio_config = ", ";</script>"
 _ROOT = "<script>gradio_config.root = new URL(gradio_config.root, location.origin).href.replace(/\\/$/, '')</script>"
-"""Gradio's client wants a whole address, which the reader's browser knows best."""
+"""Gradio's client needs a complete address, which the reader's browser knows best."""
 
 
 class GradioGate:
-    """Stands before the Gradio apps, so nothing reaches one by another way.
+    """Is in front of the Gradio apps, so nothing reaches one in another way.
 
     Args:
-        apps: Gradio's own, as `LanguageApps` of `gradio_app`.
+        apps: Gradio's own, such as `LanguageApps` of `gradio_app`.
         issued: the files that visitors may name.
-        site: the site in whose header the page of a tab is put.
+        site: the site whose header surrounds the page of a tab.
         secure: whether the site is reached by HTTPS, perhaps within a page of the Hub.
     """
 
@@ -127,7 +127,7 @@ class GradioGate:
             await refuse(refused.status_code, refused.detail)(scope, receive, send)
 
     async def _answer(self, language: str, part: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand a request on that is on the list, as far as the files that it names are its sender's."""
+        """Pass a request on the list on, as far as its files belong to its sender."""
         app = await self.apps.start(language)
         scope, send = place(scope, PREFIXES[language], read_public_address()), _without_cors(send)
         cookie = _cookie(scope)
@@ -193,7 +193,7 @@ class GradioGate:
     ) -> None:
         """Hand on an event whose files were issued to its sender.
 
-        Gradio gets the JSON written again, so that it cannot read another thing in it than was checked.
+        Gradio gets rewritten JSON, so it cannot read anything else in it than was checked.
         """
         if Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             # A form of another site can send anything but this without asking first.
@@ -240,7 +240,7 @@ class GradioGate:
 
 
 def place(scope: Scope, prefix: str, address: str) -> Scope:
-    """A request as Gradio may see it: at our public address, without what somebody says to have forwarded.
+    """A request as Gradio may see it: at our public address, without forwarding headers from strangers.
 
     Args:
         scope: the request.
@@ -262,7 +262,7 @@ def place(scope: Scope, prefix: str, address: str) -> Scope:
 
 
 def _without_cors(send: Send) -> Send:
-    """Sends on what Gradio answers, without its leave for pages of other hosts to read it."""
+    """Passes on Gradio's answer, without its permission for pages of other hosts to read it."""
 
     async def send_on(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -274,7 +274,7 @@ def _without_cors(send: Send) -> Send:
 
 
 def _issuing(send: Send, issue: Callable[[str], None]) -> Send:
-    """Sends on what Gradio answers to an upload, and issues the paths in it."""
+    """Passes on Gradio's answer to an upload, and issues the paths in it."""
     accepted, answer = False, b""
 
     async def send_answer(message: Message) -> None:
@@ -298,7 +298,7 @@ def _cookie(scope: Scope) -> str:
 
 
 def dress(site: Site, request: Request, page: str, tab: str) -> Response:
-    """The page as it is sent.
+    """The page as sent.
 
     Args:
         site: the site of the header.
@@ -307,7 +307,7 @@ def dress(site: Site, request: Request, page: str, tab: str) -> Response:
         tab: the tab in front.
 
     Raises:
-        StoreUnusable: the database does not say what is frozen.
+        StoreUnusable: the database does not report what is frozen.
         RuntimeError: this release of Gradio writes its page in another way.
     """
     site.limit(request, PAGE_RATE, "tabs")
@@ -333,14 +333,14 @@ def dress(site: Site, request: Request, page: str, tab: str) -> Response:
 
 
 def _render_early(site: Site, request: Request) -> str:
-    """The leaderboard's JSON with the element in which its script draws it before Gradio is there."""
+    """The leaderboard's JSON with the element in which its script draws it before Gradio is ready."""
     content, _ = describe_view(site, request)
     written = orjson.dumps(content).decode().replace("<", "\\u003c").replace("&", "\\u0026")
     return site.render_text(request, "board_early.html", board=Markup(written))
 
 
 def _select(page: str, tab: str, metric: str, settings: dict[str, Any]) -> str:
-    """The page with settings of its own, a tab in front, and in the Score tab a metric where it offers it."""
+    """The page with its own settings, a tab in front, and in the Score tab a metric, if it is offered."""
     start = page.index(_CONFIG) + len(_CONFIG)
     end = page.index(_CONFIG_END, start)
     config: dict[str, Any] = json.loads(page[start:end])

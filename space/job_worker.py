@@ -1,9 +1,9 @@
 """A worker within the site's own process, whose models run as jobs on the Hub: for a Space, which is one process.
 
-A thread works; APScheduler sweeps the queue, looks over what waits for the Hub, stops jobs nobody needs, mirrors and
-retains. Generating happens in the jobs' containers; what they leave is decoded here, in a sandbox if there is one,
-else in a process of its own with limits, and measured. A site that ends in the middle loses nothing: its claim lapses,
-and the next one continues with the same job.
+A thread works; APScheduler sweeps the queue, checks submissions that wait for the Hub, stops unnecessary jobs, mirrors
+results and removes old recordings. Generating happens in the jobs' containers; their outputs are decoded here, in a
+sandbox if there is one, else in a separate process with limits, and measured. A site that ends in the middle loses
+nothing: its claim expires, and the next one continues with the same job.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from podeval.submissions.worker import Worker
 _LOG = logging.getLogger("podeval.site")
 
 EXECUTOR, HERE, ELSEWHERE = "PODEVAL_EXECUTOR", "hf-jobs", "elsewhere"
-"""The setting that says who works on submissions, and what it may say."""
+"""The setting that names the worker of submissions, and its possible values."""
 MIRROR_SECONDS = 300.0
 PAUSE = 10.0
 """Seconds between two looks at the queue."""
 JOB_PAUSE = 15.0
 """Seconds between two looks at a job."""
 JOBS = {"IMAGE": "", "FLAVOR": "a10g-large", "NAMESPACE": "", "TIMEOUT": "2h", "BUDGET": "0"}
-"""Settings `PODEVAL_JOBS_…` of the machines of the Hub, with what holds where one is not set."""
+"""Settings `PODEVAL_JOBS_…` of the machines of the Hub, with their defaults."""
 
 
 class Evaluation:
     """The worker of a site's submissions; its own, if the settings ask for one.
 
     Args:
-        desk: the desk that takes submissions; their queue is worked on.
+        desk: the desk that accepts submissions, with their queue.
         runs: the folder that the board reads.
-        environment: the site's settings, `PODEVAL_JOBS_…` as of `podeval worker`.
+        environment: the site's settings, `PODEVAL_JOBS_…` as for `podeval worker`.
     """
 
     def __init__(self, desk: SubmissionService, runs: Path, environment: Mapping[str, str] = os.environ) -> None:
@@ -92,7 +92,7 @@ class Evaluation:
     def running(self) -> Iterator[None]:
         """Let the worker, if there is one, work while the block runs.
 
-        The thread that works is left behind then: its claim lapses, and the next process continues.
+        The working thread is then abandoned: its claim expires, and the next process continues.
         """
         if self.worker is None:
             yield
@@ -110,7 +110,7 @@ class Evaluation:
                 stopping.set()
 
     def sentence(self, texts: Mapping[str, Any], operator: bool = False) -> str:
-        """Say it in one sentence; if nobody works, to the operator what is missing.
+        """Describe it in one sentence; if nobody works, tell the operator the missing part.
 
         Args:
             texts: the texts of submissions, in the reader's language.

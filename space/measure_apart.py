@@ -1,8 +1,9 @@
-"""A stranger's recording, decoded and measured each in a process of its own within bounds, whose end is a sentence.
+"""A stranger's recording, decoded and measured in separate processes within limits; their failure becomes a sentence.
 
 The first reads the file and writes a copy of our own making; the second scores that copy. Both run in a sandbox if
-there is one, as submissions do, and both are ended where they take more than they may: the sentence says whose fault.
-A script is measured likewise. Anyone who measures takes a `MeasuringTurn`: one recording and one script at a time.
+there is one, as submissions do, and both are stopped if they exceed their limits; the sentence names the party at
+fault. A script is measured likewise. Anyone who measures takes a `MeasuringTurn`: one recording and one script at a
+time.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from gradio_events import has_left
 from podeval import sandbox
 from podeval.audio import transcode
 from podeval.errors import BadInput, PodevalError
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.measuring.isolated import HEARTBEAT, ScoreJob, ScoreSession, run_job
 from podeval.texts import write_sentence
 
@@ -46,7 +47,7 @@ SCORING = sandbox.SandboxLimits(
 )
 """Limits of the process that scores; its memory is counted in addresses, of which models take more than they use."""
 GPU_SECONDS = 120
-"""Seconds of a shared GPU that one recording is given."""
+"""Seconds of a shared GPU for one recording."""
 SCRIPTS = replace(SCORING, wall_seconds=120.0)
 _OF_REPORT = tuple(locate_hub_source("space") / name for name in ("locale", "static"))
 """Texts and styles of the report, which the process reads."""
@@ -54,7 +55,7 @@ _UNHEARD = "nobody waits for it any more"
 
 
 class MeasuringTurn:
-    """A place in the line of those who measure a recording, or a script: the machine measures one of each at a time.
+    """A place in the line of people who measure a recording or a script: the machine measures one of each at a time.
 
     Args:
         kind: `recording` or `script`.
@@ -63,7 +64,7 @@ class MeasuringTurn:
     _lines: Mapping[str, list[MeasuringTurn]] = {"recording": [], "script": []}
     _changed = threading.Condition()  # Bound to no thread, because Gradio's change.
     _most = SCORING.wall_seconds + 2 * DECODING.wall_seconds
-    """Seconds after which the first in a line holds nobody up any more."""
+    """Seconds after which the first in a line no longer delays others."""
 
     def __init__(self, kind: str) -> None:
         self._line, self._seen = self._lines[kind], time.monotonic()
@@ -91,7 +92,7 @@ class MeasuringTurn:
             return self._line.index(self)
 
     def wait_to_the_end(self) -> None:
-        """Wait for the first place; raises BadInput once anyone who asked has left."""
+        """Wait for the first place; raises BadInput once the visitor has left."""
         while self.wait():
             if has_left():
                 raise BadInput(_UNHEARD)
@@ -99,7 +100,7 @@ class MeasuringTurn:
 
 @contextlib.contextmanager
 def open_decoded(path: Path) -> Iterator[Path]:
-    """A copy of a stranger's file for as long as the block runs; what is said of it names the file alone.
+    """A copy of a stranger's file for as long as the block runs; messages about it name only the file.
 
     Raises:
         BadInput: it is not audio, too long, or took too much.
@@ -117,7 +118,7 @@ def open_decoded(path: Path) -> Iterator[Path]:
 def _decode(path: Path, folder: Path) -> Path:
     """Write a copy of a stranger's file, in FLAC of our own making, into an empty folder.
 
-    Nothing of it is read here. It is decoded in a process of its own, with an end to its memory, time and bytes; in a
+    Nothing of it is read here. It is decoded in a separate process, with limits on memory, time and bytes; in a
     sandbox if there is one, as submissions are.
 
     Raises:
@@ -138,13 +139,13 @@ def _decode(path: Path, folder: Path) -> Path:
 
 
 def _stop_unheard(running: sandbox.Running) -> None:
-    """Stop a process once nobody waits for what it does."""
+    """Stop a process once nobody waits for its result."""
     if has_left():
         running.stop(_UNHEARD)
 
 
 def _copy(out: Path, name: str, failure: str | None) -> Path:
-    """What a decoding process left, moved next to its folder, which was its to write to.
+    """The output of a decoding process, moved out of the folder to which it could write.
 
     Raises:
         BadInput: it refused the file, or did not end well.
@@ -153,7 +154,7 @@ def _copy(out: Path, name: str, failure: str | None) -> Path:
         with (out / transcode.REPORT).open("rb") as report:
             report_data = transcode.Transcoded(**json.loads(report.readline(2**16)))
     except (OSError, ValueError, TypeError):
-        raise BadInput(f"{name} cannot be decoded here ({failure or 'it said nothing'}); export it again") from None
+        raise BadInput(f"{name} cannot be decoded here ({failure or 'no reason given'}); export it again") from None
     if report_data.seconds > SECONDS:
         raise BadInput(write_sentence("recording-too-long", most=SECONDS))
     if report_data.refused:
@@ -165,7 +166,7 @@ def _copy(out: Path, name: str, failure: str | None) -> Path:
 
 
 def use_shared_gpu(function: _Function) -> _Function:
-    """A function that has a GPU while it runs, on a Space with ZeroGPU; the function as it is everywhere else.
+    """A function that has a GPU while it runs, on a Space with ZeroGPU; elsewhere the unchanged function.
 
     Args:
         function: a function or generator whose arguments and results can be pickled.
@@ -187,14 +188,14 @@ def score_apart(
     language: str = "en",
     upsample: bool = False,
 ) -> Iterator[ScoreSession]:
-    """Score a decoded copy in a process of its own; gives what it has told whenever that is more, and at its end.
+    """Score a decoded copy in a separate process; yield its reports whenever there are more, and at its end.
 
     Args:
         copy: decoded copy from `open_decoded`.
         name: the name of the stranger's file, for the report.
-        text: the words that are spoken; may be empty.
-        speakers: number of people who speak; 0 if nobody says.
-        metrics: names of those that are wanted.
+        text: the spoken words; may be empty.
+        speakers: number of speakers; 0 if unknown.
+        metrics: names of the wanted metrics.
         language: the language of the report.
         upsample: whether a recording below a model's sampling rate is scored anyway.
     """
@@ -206,7 +207,7 @@ def score_apart(
 
 
 def score_script_apart(text: str, metrics: Sequence[str]) -> list[dict[str, Any]]:
-    """Score a script in a process of its own; gives a line for each metric, with `result` and `protocol`.
+    """Score a script in a separate process; yield a line for each metric, with `result` and `protocol`.
 
     Raises:
         BadInput: it cannot be read, or took too much.

@@ -1,6 +1,7 @@
-"""Collect the data of the player of recordings: addresses of sounds and peaks, who says what when, what is missing.
+"""Collect the data of the player of recordings: addresses of sounds and peaks, turns with speakers and times, missing
+parts.
 
-Also the systems that a page shows if its reader has named none.
+Also the systems that a page shows by default.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from podeval.errors import BadInput
 
 @dataclass(frozen=True)
 class PlayerSide:
-    """One side of a player: a system, what it is called, and the path of its output."""
+    """One side of a player: a system, its name, and the path of its output."""
 
     system: str
     title: str
@@ -75,7 +76,7 @@ def build_script_data(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dic
 
 
 def list_leading_systems(folder: RunsFolder, count: int) -> list[str]:
-    """Return the ids of the first systems of the board, controls left out; fewer if there are fewer.
+    """Return the ids of the first systems of the board, without controls; fewer if there are fewer.
 
     Args:
         folder: the folder of runs.

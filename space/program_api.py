@@ -1,6 +1,6 @@
 """The interface for programs that speak with Gradio: named endpoints at the root, each with its types and description.
 
-Every other event of the app is private. What an endpoint takes is looked at as a route's is, and limited likewise.
+Every other event of the app is private. An endpoint's input is checked and limited like that of a route.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ QUICK = ("loudness", "dnsmos")
 
 
 class ProgramApi:
-    """What programs may call.
+    """The functions for programs.
 
     Args:
         site: the site that the endpoints ask.
@@ -66,7 +66,7 @@ class ProgramApi:
 
         A row has system, system_title, metric, key, value, low and high (the 95 % interval), rank_best and rank_worst
         (null where it is not ranked, as for controls), better (higher or lower), scored and unscored counts, protocol.
-        Compare values of one metric, key and protocol alone.
+        Compare only values of one metric, key and protocol.
 
         Args:
             request: the request of the program.
@@ -117,9 +117,9 @@ class ProgramApi:
 
         Args:
             request: the request of the program.
-            recording_file: a recording of at most five minutes and 20 MB, as a file that was uploaded.
-            text: the words that should be heard; of a script, its lines as `Name: words`.
-            metrics: names of metrics; empty for loudness and dnsmos of a recording, for all that read of a script.
+            recording_file: a recording of at most five minutes and 20 MB, as an uploaded file.
+            text: the words that should be spoken; for a script, its lines as `Name: words`.
+            metrics: names of metrics; empty for loudness and dnsmos of a recording, or all metrics that read a script.
         """
         part = "script" if recording_file is None else "recording"
         quick = list(QUICK) if recording_file else [metric.name for metric in list_offered("script")]

@@ -1,7 +1,8 @@
-"""Limit how often somebody may ask, by the times of their last requests on a monotonic clock, and how much at once.
+"""Limit how often somebody may send requests, by the times of their last requests on a monotonic clock, and how many at
+once.
 
-`limits` says what a rate is; its storage in memory looks through everybody's requests up to a hundred times a second,
-never forgets a name, and goes by the time of day, so that a clock set back by an hour shuts people out for an hour.
+`limits` parses rates. Its storage in memory scans everybody's requests up to a hundred times per second, never forgets
+a name, and uses the time of day, so a clock set back by an hour locks people out for an hour.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ Answer = TypeVar("Answer")
 _SWEEP = 60.0
 """Seconds between two looks for those who are gone."""
 MOST_NAMES = 20_000
-"""Names whose requests are remembered; a name of each network of an attacker would be more than memory holds."""
+"""Number of names whose requests are remembered; the names of all networks of an attacker would not fit into memory."""
 
 
 class RateLimit:
     """A moving window for each name; used by any number of threads.
 
-    Of more names than are remembered, those that asked least recently are forgotten.
+    If there are too many names, those with the oldest requests are forgotten.
 
     Args:
         clock: seconds that only go on.
@@ -42,7 +43,7 @@ class RateLimit:
         self._swept = clock()
 
     def wait(self, rate: RateLimitItem, *who: Hashable) -> float:
-        """Count a request, and give 0; or the seconds to wait before one is let through, and count nothing.
+        """Count a request, and return 0; or return the seconds to wait before one is accepted, and count nothing.
 
         Args:
             rate: most requests in a time.
@@ -68,9 +69,9 @@ class RateLimit:
 class ThreadPool:
     """Few threads for what is asked often and answered soon; more work than that waits.
 
-    Threads of Python take turns. With forty of them, which is what a page is given otherwise, the one that hears what
-    is asked and sends what is answered waits its turn as often as each of the others, so that a busy second becomes a
-    minute of late answers. Slow pages keep the threads they had, and nothing here waits for them.
+    Threads of Python take turns. With forty of them, the default for pages, the thread that receives requests and sends
+    answers waits its turn as often as each of the others, so a busy second becomes a minute of late answers. Slow pages
+    keep their threads, and nothing here waits for them.
 
     Args:
         threads: number of threads at once.
@@ -94,7 +95,7 @@ class Full(Exception):
 
 
 class WaitingRoom:
-    """How much may wait or be at work at once, of all and of each; used by one thread, that of the server.
+    """Limits on waiting and running requests, in total and per sender; used by one thread, that of the server.
 
     Args:
         most: the most threads of all senders.
@@ -111,7 +112,7 @@ class WaitingRoom:
         """A place in it while this lasts.
 
         Raises:
-            Full: there is none for this sender.
+            Full: there is no place for this sender.
         """
         if self._inside.total() >= self._most or self._inside[who] >= self._most_each:
             raise Full

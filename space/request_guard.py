@@ -1,7 +1,7 @@
 """Check every request before a page sees it, and give every answer its security headers.
 
-Whatever changes something is a POST of JSON, to a page that takes something in, with the header `X-Podeval`, which no
-page of another site can send: it would have to ask first, and is told no. Why and against whom: docs/security.md.
+Every change is a POST of JSON, to a page that accepts input, with the header `X-Podeval`, which no page of another site
+can send: it would need a preflight, which is refused. Why and against whom: docs/security.md.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ EVERYWHERE = {
     "Referrer-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
-"""Headers of every answer that has none of its own."""
+"""Headers of every answer without its own."""
 
 
 def write_header_value(policy: str) -> str:
-    """A policy as the header says it: with the sites that may show the answer within their pages."""
+    """A policy in the form of the header: with the sites that may show the answer within their pages."""
     return f"{policy}; {FRAME}"
 
 
@@ -82,7 +82,7 @@ class SecurityHeaders:
 
 
 class RequestCounts:
-    """How requests of this process were answered, and how soon; used by one thread, that of the server.
+    """The statuses and durations of this process's answers; used by one thread, that of the server.
 
     Attributes:
         answers: their number by the first digit of the status.
@@ -122,7 +122,7 @@ BODY_SECONDS = 20.0
 """Seconds from the head of a request to the last byte of its body."""
 
 _PROGRAMS = "/mcp"
-"""Read-only, for programs that are no browsers; with what is below it."""
+"""Read-only addresses, for programs that are not browsers; includes everything below them."""
 
 _FORWARDED = ("forwarded", "via", "x-real-ip")
 _FORWARDED_BEGIN = ("x-forwarded-", "cf-")
@@ -133,12 +133,12 @@ class Guard:
 
     Args:
         app: the application behind it.
-        accepting: beginnings of the paths below which something is accepted.
-        local: whether who comes is the one person of this machine, without having proven it.
-        measures: whether visitors may upload what is measured for them.
+        accepting: beginnings of the paths that accept input.
+        local: whether every visitor is the only person of this machine, without proof.
+        measures: whether visitors may upload recordings to measure.
         hosts: further names under which a local site is reached.
-        files: uploaded files, of which each sender has a share.
-        senders: gives who sent a request where they may upload recordings for a submission, else an empty text.
+        files: uploaded files, with a share for each sender.
+        senders: function that returns a sender who may upload recordings for a submission, else an empty text.
         counts: the counts of answers.
     """
 
@@ -209,7 +209,7 @@ class Guard:
                 raise
 
     def _refusal(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """Why a request goes no further; None if it does. The first check that refuses answers."""
+        """The reason why a request is refused; None if it is not. The first check that refuses answers."""
         if self._local and (why := self._not_local(scope, headers)):
             return refuse(421, why)
         public, host = urlsplit(os.environ.get("PODEVAL_URL", "")).hostname, _host(headers.get("host", ""))
@@ -223,7 +223,7 @@ class Guard:
         return self._refused_post(scope, path, headers, most, sender) if method == "POST" else None
 
     def _refused_post(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """Why nothing is taken in: the page takes nothing, another site's page sent it, or its body has no bounds."""
+        """The reason for refusing input: the page accepts none, another site sent it, or its body has no limit."""
         if path.startswith(gradio_addresses.UPLOADS) and (no_upload := self._no_upload(scope, headers, sender)):
             return no_upload
         by_page = not _is_program(path) and not gradio_addresses.is_for_events(path)
@@ -264,7 +264,7 @@ class Guard:
 
 
 class BodyLimit:
-    """Receives a body, as far as it is neither larger nor slower than it may be."""
+    """Receives a body, within the limits of size and time."""
 
     def __init__(self, receive: Receive, most: int, seconds: float) -> None:
         self._receive = receive
@@ -274,7 +274,7 @@ class BodyLimit:
         self._whole = False
 
     async def __call__(self) -> Message:
-        """Receive a part of the body, as long as it is no larger than a body may be."""
+        """Receive a part of the body, as long as it is within the limit."""
         if self._whole:
             return await self._receive()
         clock = asyncio.get_running_loop().time
@@ -292,11 +292,11 @@ class BodyLimit:
         return message
 
 
-_SIGN_IN = "have people sign in (docs/operating.md), or name it in PODEVAL_HOSTS where it is only you"
+_SIGN_IN = "have people sign in (docs/operating.md), or name it in PODEVAL_HOSTS if only you use it"
 
 
 def read_own_hosts() -> frozenset[str]:
-    """Names under which the one person of this machine reaches it through something else, by `PODEVAL_HOSTS`."""
+    """Names under which the only person of this machine reaches it through a forwarder, by `PODEVAL_HOSTS`."""
     return frozenset(name.strip().casefold() for name in os.environ.get("PODEVAL_HOSTS", "").split(",") if name.strip())
 
 
@@ -306,14 +306,14 @@ def read_trusted_proxies() -> str:
 
 
 def find_origin(request: HTTPConnection) -> str:
-    """The network address of the person who sent a request; what a proxy says counts where one is trusted."""
+    """The network address of the person who sent a request; a proxy's statement counts if the proxy is trusted."""
     proxies = read_trusted_proxies()
     forwarded = read_forwarded_for(request.headers, proxies) if proxies else ""
     return find_address_block(forwarded or (request.client.host if request.client else ""))
 
 
 def find_address_block(address: str) -> str:
-    """What counts as one sender: an address, or the 64 bits of an IPv6 address that one customer has to himself."""
+    """One sender: an address, or the 64 bits of an IPv6 address that one customer has to himself."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -326,7 +326,7 @@ def find_address_block(address: str) -> str:
 
 
 def read_forwarded_for(headers: Any, hops: str) -> str:
-    """The address that the proxy saw, in a chain that its senders may have begun with what they liked.
+    """The address that the proxy saw, in a chain whose beginning senders may invent.
 
     Args:
         headers: the headers of the request; every line of the name counts, in order.
@@ -338,7 +338,7 @@ def read_forwarded_for(headers: Any, hops: str) -> str:
 
 
 def _terms(path: str) -> tuple[int, float]:
-    """The limits of a path: the most bytes of a request, and the seconds that it may take."""
+    """The limits of a path: the highest number of bytes of a request, and its time in seconds."""
     if gradio_addresses.is_for_events(path):
         uploads = path.startswith(gradio_addresses.UPLOADS)
         most = gradio_addresses.LARGEST_UPLOAD if uploads else gradio_addresses.LARGEST_CALL
@@ -351,18 +351,18 @@ def _is_program(path: str) -> bool:
 
 
 def _is_foreign_origin(headers: Headers) -> bool:
-    """Whether a browser says that a page of another host sent a request."""
+    """Whether a browser reports that a page of another host sent a request."""
     origin = headers.get("origin", "")
     return origin != "" and _host(urlsplit(origin).netloc) != _host(headers["host"])
 
 
 def _is_bounded(headers: Headers, most: int) -> bool:
-    """Whether a request says beforehand how long its body is, and that is no more than it may be."""
+    """Whether a request states the length of its body beforehand, within the limit."""
     return "transfer-encoding" not in headers and 0 <= _length(headers) <= most
 
 
 def _length(headers: Headers) -> int:
-    """How long a request says its body is; -1 if it does not say."""
+    """The stated length of a request's body; -1 if not stated."""
     length = headers.get("content-length", "")
     return int(length) if length.isascii() and length.isdigit() and len(length) < 11 else -1
 
@@ -389,9 +389,9 @@ def _is_address(name: str) -> bool:
 
 
 def _from_a_page_elsewhere(headers: Headers) -> bool:
-    """Whether one of our pages, as a browser says, has another name than this machine: a silent proxy is between.
+    """Whether one of our pages has another name than this machine: a silent proxy is in between.
 
-    A link on another site leads here too; of that a browser says so, as this machine's pages count as safe.
+    A link on another site also leads here; a browser reports that case, because this machine's pages count as safe.
     """
     if headers.get("sec-fetch-site") in ("cross-site", "none"):
         return False

@@ -18,15 +18,16 @@ HEAD_SECONDS = 10.0
 """Seconds from the first byte of a request to the end of its head; also from connecting to the first byte."""
 
 MOST_CONNECTIONS, EACH_CONNECTS = 1_000, 100
-"""Most connections of all, and of one address; behind a proxy there is one address alone."""
+"""Highest number of connections in total, and of one address; behind a proxy there is only one address."""
 SPARE, SPARE_EACH = 200, 20
-"""Further ones, which are told that there is no place; they can ask for `/health`, which says that the site lives."""
+"""Further connections, which get the answer that there is no place; they can request `/health`, which says that the
+site is alive."""
 OPEN_FILES = 4_096
 LARGEST_HEAD = 32 * 1024
 
 
 class ImpatientProtocol(H11Protocol):
-    """HTTP/1.1 that hangs up on who sends a head byte by byte, to hold the connection, or holds too many."""
+    """HTTP/1.1 that closes connections whose head arrives byte by byte, and those of clients with too many."""
 
     _of_address: ClassVar[Counter[str]] = Counter()
     _address = ""
@@ -46,7 +47,9 @@ class ImpatientProtocol(H11Protocol):
 
     @property
     def limit_concurrency(self) -> int | None:
-        """The most connections with which the request at hand is answered; uvicorn looks when its head is there."""
+        """The highest number of connections including that of the current request; uvicorn checks when its head has
+        arrived.
+        """
         if self.scope["path"] == "/health":
             return None
         return 0 if self._of_address[self._address] > EACH_CONNECTS else self._most
@@ -56,7 +59,7 @@ class ImpatientProtocol(H11Protocol):
         self._most = most
 
     def data_received(self, data: bytes) -> None:
-        """More of what is sent."""
+        """More of the incoming data."""
         if self._waiting is None and self.conn.their_state is h11.IDLE:
             self._wait()
         super().data_received(data)
@@ -85,10 +88,10 @@ class ImpatientProtocol(H11Protocol):
 
 
 class SiteServer(uvicorn.Server):
-    """A server that says when it answers.
+    """A server that reports when it is ready.
 
-    Objects in memory by then stay there, so Python need not search them for garbage, which takes 0.3
-    s without an answer to anyone.
+    Objects in memory by then stay there, so Python does not search them for garbage, which would delay all answers by
+    0.3 s.
 
     Args:
         config: see `build_configuration`.
@@ -109,7 +112,7 @@ class SiteServer(uvicorn.Server):
 
 
 def build_configuration(app: Any, host: str, port: int) -> uvicorn.Config:
-    """How the site is served: bounded heads, bounded waiting, no trust in what a proxy is said to have said."""
+    """The settings of the server: limited heads, limited waiting, no trust in claims about a proxy."""
     return uvicorn.Config(
         app,
         host=host,

@@ -39,7 +39,7 @@ MOST_BYTES, MOST_REPORTS = 8 * 2**20, 20
 
 
 class ScoreReports:
-    """What visitors measured, in memory alone, for an hour, under names that nobody guesses; the oldest goes first.
+    """Visitors' measurements, only in memory, for an hour, under unguessable names; the oldest is removed first.
 
     Args:
         clock: gives seconds; time.monotonic outside of tests.
@@ -50,7 +50,7 @@ class ScoreReports:
         self._lock = threading.Lock()
 
     def keep(self, report: bytes) -> str:
-        """Keep a report, and return its name; empty if it is too large to be kept."""
+        """Keep a report, and return its name; empty if it is too large to keep."""
         if not report or len(report) > MOST_BYTES:
             return ""
         name = secrets.token_urlsafe(24)
@@ -59,7 +59,7 @@ class ScoreReports:
         return name
 
     def read(self, name: str) -> bytes | None:
-        """Return a report; None if there is none of this name any more."""
+        """Return a report; None if it no longer exists."""
         with self._lock:
             return self._reports.get(name)
 
@@ -67,20 +67,20 @@ class ScoreReports:
 _LOG = logging.getLogger("podeval.site")
 
 EVERY = 10.0
-"""Seconds for which an answer holds: who asks more often costs nothing."""
+"""Seconds for which an answer is valid: more frequent requests cost nothing."""
 PATIENCE = 3.0
-"""Seconds after which a write that waits counts as one that is not taken."""
+"""Seconds after which a waiting write counts as refused."""
 NOT_TAKEN = "nothing can be recorded at present: the database takes no writes, its disk may be full"
 
 
 class WriteProbe:
-    """Whether the database takes what is written: a disk that is full still answers every question.
+    """Whether the database accepts writes: a full disk still answers every question.
 
     Writes one small row now and then, and only where somebody asks; used by any number of threads.
 
     Args:
-        database: the database that is asked.
-        clock: seconds that only go on.
+        database: the database to check.
+        clock: function that returns monotonic seconds.
     """
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
@@ -92,7 +92,7 @@ class WriteProbe:
         self._failed = False
 
     def why_not(self) -> str | None:
-        """Why nothing can be recorded, as of the last seconds; None if it can."""
+        """The reason why nothing can be recorded, as of the last seconds; None if recording works."""
         with self._lock:
             if self._asked is None or self._clock() - self._asked >= EVERY:
                 self._asked = self._clock()
@@ -118,7 +118,7 @@ class WriteProbe:
 
 
 SWEEP = "PODEVAL_SWEEP"
-"""The setting that says every how many hours the rules of integrity are applied; 0 for never."""
+"""The setting for the number of hours between applications of the rules of integrity; 0 for never."""
 LOOK_SECONDS = 600.0
 """Seconds between two looks whether they must be."""
 
@@ -144,7 +144,7 @@ ONLY_VOTES = CodedSentence(
 
 
 class FetchKeeper:
-    """Keeps what was counted of battles' sounds, in one thread for all; one more request waits for it, for the rest.
+    """Saves the counts of battles' sounds, in one thread for all; one more request waits for it, for the rest.
 
     Args:
         tokens: the battles' sounds.
@@ -156,7 +156,7 @@ class FetchKeeper:
         self._in_turn = ThreadPool(1)(self._write)
 
     async def keep(self) -> None:
-        """Keep what was counted; where the database takes nothing, with the next sound."""
+        """Save the counts; if the database refuses, with the next sound."""
         if not self._waiting:
             self._waiting = True
             try:
@@ -172,7 +172,7 @@ class FetchKeeper:
         try:
             self._tokens.keep_fetched()
         except PodevalError as error:
-            _LOG.warning("what was fetched of battles is not kept with them yet: %s", error)
+            _LOG.warning("the fetched parts of battles are not saved with them yet: %s", error)
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class Services:
         database: judgements and submissions.
         arena: battles and votes.
         closed: the reason why nothing is accepted from anyone; None if the site accepts.
-        only_votes: why nothing but votes is taken; None if the rest is, too.
+        only_votes: the reason why only votes are accepted; None if everything is.
         score_reports: reports on visitors' measurements.
     """
 
@@ -202,8 +202,8 @@ class Services:
 
     @cached_property
     def desk(self) -> SubmissionService:
-        """Takes submissions of strangers in: outputs come from the Hub, which is asked without anybody's token, or
-        from what was uploaded here.
+        """Accepts strangers' submissions: outputs come from the Hub, which is queried without a token, or from uploads
+        here.
         """
         from huggingface_hub import HfApi
 
@@ -227,12 +227,12 @@ class Services:
 
     @cached_property
     def fetches(self) -> FetchKeeper:
-        """Keeps what was fetched of battles."""
+        """Saves the fetched parts of battles."""
         return FetchKeeper(self.arena.sounds)
 
     @cached_property
     def probe(self) -> WriteProbe:
-        """Whether the database takes what is written."""
+        """Whether the database accepts writes."""
         return WriteProbe(self.database)
 
     def list_chores(self) -> dict[str, tuple[float, Callable[[], object]]]:
@@ -255,7 +255,7 @@ class Services:
 
 
 def open_bucket(database: Database) -> VoteObjects | None:
-    """Return the second place of every vote, if there is one: what the database lost is imported from it."""
+    """Return the second place of every vote, if there is one: records that the database lost are imported from it."""
     folder = os.environ.get("PODEVAL_BUCKET")
     if not folder:
         return None
@@ -271,11 +271,11 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
     Args:
         runs: the folder of runs.
         database: a file of SQLite or an address; `DATABASE_URL`, else `podeval.db` in the folder of runs.
-        closed: why nothing is taken.
+        closed: the reason why nothing is accepted.
 
     Raises:
         BadInput: the address cannot be understood, the service's secret is not set, or the arena's settings are wrong.
-        SecretLost: the people in the database are known by another secret.
+        SecretLost: the people in the database belong to another secret.
         StoreUnusable: the database cannot be opened, or is damaged.
     """
     settings = ArenaSettings.read(os.environ)

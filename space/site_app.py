@@ -67,7 +67,7 @@ def build_site(site: Site) -> FastAPI:
 
 
 def _list_pages() -> list[APIRouter]:
-    """The routes of all own pages: every module in `pages/`. The arena's come first, as it is asked most."""
+    """The routes of all own pages: every module in `pages/`. The arena's come first, because they are used most."""
     import importlib
     import pkgutil
 
@@ -78,7 +78,7 @@ def _list_pages() -> list[APIRouter]:
 
 
 def add_guard(app: FastAPI, site: Site) -> None:
-    """What holds for every request, see `Guard`; and the site that pages find with it."""
+    """The rules for every request, see `Guard`; and the site for its pages."""
     app.state.site = site
     local = site.how.mode == "local"
     senders = partial(find_recordings_sender, site)

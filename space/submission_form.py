@@ -1,4 +1,4 @@
-"""The form of a submission, by the document's own JSON Schema: what can be filled in, and what the gate says of it."""
+"""The form of a submission, by the document's own JSON Schema: its fields, and the gate's verdict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from podeval.systems.submission import PARAGRAPH, PATTERNS_IN_WORDS, build_json_
 FOLDED = ("organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
 """Fields of a system that most leave empty."""
 _NOT_HERE = ("kind", "folder")
-"""The kind is chosen by which part of the form is filled in; a folder next to the document does not exist here."""
+"""The filled-in part of the form decides the kind; a folder next to the document does not exist here."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class FormField:
         looks: `text`, `area`, `number`, `flag`, `list` (of short texts) or `choice`.
         required: whether it must be filled in.
         choices: the choices, if it is a choice.
-        group: `system`, or the kind of source that it is a field of.
-        folded: whether most leave it empty, so that it is folded away.
+        group: `system`, or its kind of source.
+        folded: whether most people leave it empty, so that it is folded.
     """
 
     path: str
@@ -45,7 +45,7 @@ KINDS = {"model": "Model", "outputs": "Outputs", "human": "Human"}
 
 
 def list_fields(block: str, path: str, texts: dict[str, Any], group: str) -> list[FormField]:
-    """The fields of a block of the schema, those of the blocks in it after its own.
+    """The fields of a block of the schema, followed by those of the blocks in it.
 
     Args:
         block: name in the schema's `$defs`.
@@ -91,12 +91,12 @@ def _looks(about: dict[str, Any], pattern: str) -> str:
 
 
 def build_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField, Any]]) -> dict[str, Any]:
-    """The filled-in form, as the document that `podeval submit` reads.
+    """The filled-in form, as a document for `podeval submit`.
 
     Args:
         kind: the kind of source.
         tracks: the tracks, as in `benchmark.track`.
-        given: values of fields as they were sent; what is empty is left out.
+        given: values of fields as sent; empty ones are left out.
     """
     document: dict[str, Any] = {"schema_version": 1, "system": {}, "benchmarks": [], "source": {"kind": kind}}
     values = [(field, read) for field, value in given if (read := _read_value(field, value)) is not None]

@@ -1,8 +1,8 @@
 """A part of a tab whose content is ours: a constant template, and a script of `static/` that fills it.
 
-Gradio writes what is in a template's `{{name}}` into a JavaScript template literal, and evaluates that: a system
-called `${alert(1)}` would run. So no template here holds a place for a value: scripts fetch what strangers wrote as
-HTML that Jinja escaped, or set it as text.
+Gradio writes the content of a template's `{{name}}` into a JavaScript template literal, and evaluates it: a system
+called `${alert(1)}` would run. Templates here therefore contain no placeholder for a value: scripts fetch strangers'
+text as HTML that Jinja escaped, or set it as text.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def make_part(name: str, script: str = "", content: str = "", **options: Any) ->
 
     Args:
         name: its element id.
-        script: file in `static/`, whose `start` is called with the part's element, or a script of its own.
-        content: HTML of ours that is in it from the beginning.
+        script: file in `static/`, whose `start` is called with the part's element, or a separate script.
+        content: our HTML for its beginning.
         options: the options of `gr.HTML`.
 
     Raises:
@@ -56,11 +56,11 @@ def make_part(name: str, script: str = "", content: str = "", **options: Any) ->
 
 
 def answer_part(name: str, role: str = "status", tab: str = "") -> gr.HTML:
-    """A place for what the server says of something that was asked: its value is HTML in which all text is escaped.
+    """A place for the server's answer to a request: its value is HTML in which all text is escaped.
 
     Args:
         name: its element id.
-        role: `alert` where it interrupts who listens to the page, `group` if nobody is told of a change.
+        role: `alert` if it interrupts screen readers, `group` if changes are not announced.
         tab: the tab that sends the part's event `select` when it comes to the front, as its own start does.
     """
     script = f"{_SHOW} {_ASK}" if tab else _SHOW
@@ -89,7 +89,7 @@ class TabPart:
         self._site.limit(request.request, rate, what)
 
     def _explain(self, error: PodevalError) -> str:
-        """Why nothing was done."""
+        """The reason why nothing was done."""
         if isinstance(error, StoreUnusable | DiskFull):
             _LOG.error("nothing can be recorded: %s", error)
             return translate(UNRECORDED, self._refused)[0]

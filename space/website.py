@@ -47,13 +47,13 @@ NAV = {"board": "/", "arena": "/arena", "score": "/score", "submit": "/submit", 
 """Entries of the header by the key of their name in the texts `site`."""
 _OF_BOARD = ("", "leaderboard", "compare", "system", "report")
 _SECTIONS = dict.fromkeys(_OF_BOARD, "board") | dict.fromkeys(("submissions", "queue"), "submit") | {n: n for n in NAV}
-"""The entry that a page belongs to, by the beginning of its address; all others belong to the documents."""
+"""The entry of a page, by the beginning of its address; all others belong to the documents."""
 
 LONGEST_SENTENCE = 300
-"""Letters of what is answered or logged of something odd that a stranger sent."""
+"""Number of letters of strange input from strangers that are returned or logged."""
 MEASURING_RATE = "20/hour"
 HOURS_FROM = 1.5
-"""Up to so many hours minutes are said."""
+"""Number of hours up to which minutes are shown."""
 UNRECORDED = CodedSentence(
     "Nothing can be recorded here at present, and nothing was; try again in a minute.", code="nothing-recorded"
 )

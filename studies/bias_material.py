@@ -13,11 +13,10 @@ import soundfile
 from podeval import benchmarks
 from podeval.audio.samples import resample
 from podeval.benchmarks.benchmark import Item
-from podeval.systems import espeak_worker
 from podeval.systems.dialogue_reader import SpokenLine
+from podeval.systems.engines import read_records, run_worker
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.systems.kokoro import Kokoro
-from podeval.systems.worker_process import read_records, run_worker
 from podeval.text.script import Script
 from studies.bias_chinese import ChineseKokoro
 from studies.distortions import Samples, gain, mu_law, reverberate
@@ -257,7 +256,7 @@ def _speak(voice: StudyVoice, language: str, texts: Sequence[str]) -> tuple[int,
         job = {"seed": 0, "parameters": [[2, 80]], "lines": [[file, pitch, 175, text] for text in texts]}
         # The system has six voices; the study needs the engine's other variants too.
         files = [espeakng_loader.get_library_path(), espeakng_loader.get_data_path()]
-        output = run_worker("espeak-ng", espeak_worker.__file__, files, job, sum(map(len, texts)))
+        output = run_worker("espeak-ng", files, job, sum(map(len, texts)))
         rate, sounds, _ = read_records(output, len(texts))
     else:
         # One voice for all lines; a script would begin with the engine's first.

@@ -26,8 +26,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.recording import Recording
 from podeval.recording.reference_voices import ReferenceVoices
-from podeval.systems import espeak_worker
-from podeval.systems.worker_process import read_records, run_worker
+from podeval.systems.engines import read_records, run_worker
 from podeval.text.script import Script
 from studies.bias import Keys
 from studies.distortions import Samples
@@ -90,7 +89,7 @@ def speak_german() -> Iterator[Clip]:
     lines = [["gmw/de", 50, 175, line] if n % 2 == 0 else ["gmw/de+f3", 60, 175, line] for n, line in enumerate(GERMAN)]
     files = [espeakng_loader.get_library_path(), espeakng_loader.get_data_path()]
     job = {"seed": 0, "parameters": [[2, 80]], "lines": lines}
-    rate, sounds, _ = read_records(run_worker("espeak-ng", espeak_worker.__file__, files, job, 999), len(lines))
+    rate, sounds, _ = read_records(run_worker("espeak-ng", files, job, 999), len(lines))
     speech = resample(np.concatenate(sounds).astype(np.float32), rate, RATE)
     recording = Recording.from_samples(speech.astype(np.float32), RATE)
     turns = json.loads((SAMPLES / "dialogue_espeak.json").read_text(encoding="utf-8"))[:TURNS]

@@ -119,9 +119,9 @@ def find_truth(seed: int, crowd: Crowd) -> Numbers:
     a, b = np.triu_indices(SYSTEMS, 1)
     gap = taste[:, a] - taste[:, b]
     tie, won = 0.2 * np.exp(-np.abs(gap)), 1 / (1 + np.exp(-gap))
-    shares = np.stack([won * (1 - tie), (1 - won) * (1 - tie), tie]).mean(axis=1).ravel()
-    columns = (np.tile(a, 3), np.tile(b, 3), np.repeat(np.arange(3), a.size), np.zeros(3 * a.size, dtype=np.intp))
-    fitted = fit(Rows(np.arange(SYSTEMS), 1, (), *columns, np.zeros((3 * a.size, 0)), 1000 * shares), 0.0)[:-1]
+    shares = np.stack([won * (1 - tie), (1 - won) * (1 - tie), tie]).mean(axis=1)
+    rows = Rows(np.arange(SYSTEMS), 1, (), a, b, np.zeros_like(a), np.zeros((a.size, 0)), 1000 * shares)
+    fitted = fit(rows, 0.0)[:-1]
     return np.asarray(CENTRE + POINTS * (fitted - fitted.mean()))
 
 

@@ -29,8 +29,8 @@ from typing import Any
 from podeval.judges.exchange_records import JudgeExchange, Records
 from podeval.judges.rounds import hold
 from podeval.measuring.compute import score_items
-from podeval.metrics import catalogue
-from podeval.metrics.judge_use import JudgeConfig, JudgeUse
+from podeval.metrics import JudgeUse, catalogue
+from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.pairwise_judge import SAMPLING, judge_battle, list_prompts
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 from podeval.text.podcast_request import PodcastRequest

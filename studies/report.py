@@ -49,7 +49,7 @@ FIRST = {quantity.partition(".")[0]: quantity for quantity in reversed(PLOTTED)}
 """The first key of each metric and variant, of which the page has a row."""
 
 HOW_TO_RUN = """\
-With their weights, these commands run them on the same items and put them into this page:
+If their weights are installed, these commands run the metrics on the same items and add them to this page:
 
     podeval models install --profile reference
     python studies/distortion.py run WORK --profile reference --metrics {metrics}

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from podeval.benchmarks.real_pod import BENCHMARK
+from podeval.datasets.dataset_record import Row
 from podeval.datasets.real_pod_scripts import make_claims_rows
-from podeval.datasets.row_rules import Row
 from podeval.datasets.source_files import find_package_folder
 
 _NUMERALS = (

@@ -25,8 +25,7 @@ The share of turns that end in a question mark. Range 0 to 1, higher is livelier
 Differs from nothing that is published. PodEval has no such figure.
 """
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.score import Score
+from podeval.metrics import Key, Score, metric
 from podeval.text.script import Script
 
 

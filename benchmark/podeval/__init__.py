@@ -21,7 +21,7 @@ __all__ = ["ScoreTable", "Scores", "__version__", "list_metrics", "measure", "sc
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Bring one of the names above when it is first asked for."""
+        """Load one of the names above when it is first used."""
         if name not in __all__:
             raise AttributeError(f"module 'podeval' has no attribute {name!r}")
         from importlib import import_module
@@ -31,5 +31,5 @@ if not TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    """The names above, also those that are not there yet."""
+    """The names above, including those that are not loaded yet."""
     return sorted({*globals(), *__all__})

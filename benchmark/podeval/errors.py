@@ -1,7 +1,7 @@
 """The exceptions that podeval raises, each with a sentence for the person who can fix the problem.
 
 Every message says what was wrong, where, and what to do. `BadInput` and its subclasses end a command with exit
-code 2; `ModelMissing` leaves an item unscored. `is_missing` says which values stand for an input that is missing.
+code 2; `ModelMissing` leaves an item unscored. `is_missing` identifies values that stand for a missing input.
 """
 
 import re
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CodedSentence(str):
-    """A sentence with a code, by which a page can look up the same sentence in its reader's language.
+    """A sentence with a code, with which a page can find the same sentence in its reader's language.
 
     It is a `str` and can be used wherever text is expected, so a reason that is stored and passed on keeps its code.
 
@@ -48,8 +48,8 @@ class PodevalError(Exception):
     Args:
         sentence: the message: what was wrong, where, and what to do; a `CodedSentence` also supplies its code and
             parameters.
-        code: identifies the sentence for programs and translations, however it is worded.
-        parameters: the values that the sentence mentions, by name.
+        code: identifier of the sentence for programs and translations, whatever its wording.
+        parameters: the values in the sentence, by name.
 
     Attributes:
         code: empty if the sentence has no code yet.
@@ -85,11 +85,11 @@ class CannotScore(PodevalError):
 
 
 class NoWords(CannotScore):
-    """The text that should be heard has no words, which is never the recording's fault."""
+    """The text that should be spoken has no words, which is never the recording's fault."""
 
 
 def find_address(path: object) -> str | None:
-    """Return the URL that was given in place of a path, or None if it is a path.
+    """Return the URL that was given instead of a path, or None if it is a path.
 
     A URL whose double slash `pathlib` has collapsed to one is recognised and restored.
     """
@@ -122,7 +122,7 @@ def describe_validation_error(error: "ValidationError") -> str:
 
 
 class StoreUnusable(PodevalError):
-    """The database cannot be reached, or does not keep what it acknowledges; the message says what to do."""
+    """The database cannot be reached, or does not keep acknowledged records; the message gives the remedy."""
 
 
 class StoreReadOnly(StoreUnusable):
@@ -130,10 +130,10 @@ class StoreReadOnly(StoreUnusable):
 
 
 def require_fields(what: str, fields: Mapping[str, object]) -> None:
-    """Refuse a declaration, such as that of a metric or of a model, that leaves out what nothing can be told without.
+    """Refuse a declaration, such as that of a metric or of a model, that lacks an essential field.
 
     Args:
-        what: the beginning of the sentence: what is declared, by its name.
+        what: the beginning of the sentence: the declared thing with its name.
         fields: the required fields with their values; an empty one is missing.
 
     Raises:
@@ -153,7 +153,7 @@ _WRITTEN = frozenset((
 
 def is_missing(value: Any) -> bool:
     """Return whether a value is missing: None, NaN in any form, pandas' NA and NaT, or a text that is empty or whose
-    every line says so, as JSON lines of `null` do.
+    lines all say so, such as JSON lines of `null`.
 
     Collections are never missing, whatever they contain.
     """

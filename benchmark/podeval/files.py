@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and appended lines that survive a killed process."""
+"""Files that are written whole or not at all, lines that survive a killed process, and podeval's own folders."""
 
 import contextlib
 import errno
@@ -11,7 +11,7 @@ import secrets
 import shutil
 import sys
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
@@ -23,11 +23,11 @@ LEAST_ROOM = 2**20
 
 
 class DiskFull(PodevalError):
-    """The disk is full; what was written before is safe."""
+    """The disk is full; data written before is safe."""
 
 
 def explain_unwritable(folder: Path) -> str | None:
-    """Return why nothing can be written in a folder, with what to do; None if something can."""
+    """Return the reason why nothing can be written in a folder, with the remedy; None if writing works."""
     if not os.access(folder, os.W_OK):
         return "read-only for this user; mount it for writing, or change its permissions"
     return "full; free some space" if shutil.disk_usage(folder).free < LEAST_ROOM else None
@@ -62,7 +62,7 @@ def resolve_inside(folder: Path, name: str) -> Path:
     """Return the file that a document names in a folder, with all links followed; it need not exist.
 
     Raises:
-        BadInput: the name is absolute, leads out of the folder by `..` or by a link, or is none.
+        BadInput: the name is absolute, leads out of the folder by `..` or by a link, or is empty.
     """
     parts = Path(name).parts
     try:
@@ -74,6 +74,18 @@ def resolve_inside(folder: Path, name: str) -> Path:
     if not path.is_relative_to(os.path.realpath(folder)):
         raise BadInput(f"{name!r} is a link that leads out of the folder; put the file itself there")
     return path
+
+
+def shorten_names(names: Sequence[str]) -> list[str]:
+    """Return paths without the folders that all of them share; as they are where two would become one."""
+    if len(names) < 2:
+        return [Path(name).name or name for name in names]
+    try:
+        shared = os.path.commonpath([str(Path(name).parent) for name in names])
+        short = [os.path.relpath(name, shared) if shared else name for name in names]
+    except ValueError:
+        return list(names)
+    return short if len(set(short)) == len(names) else list(names)
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -115,7 +127,7 @@ def append_lines(path: Path, rows: Iterable[Any]) -> None:
 
 
 def append_synced(file: io.FileIO, lines: bytes) -> int:
-    """Append whole lines to a file open for that, all or none, and sync them; returns the offset where they begin.
+    """Append complete lines to an open file, all or none, and sync them; return the offset of their beginning.
 
     A half-written last line of a killed process is cut off first.
     """
@@ -135,7 +147,7 @@ def append_synced(file: io.FileIO, lines: bytes) -> int:
 
 @contextlib.contextmanager
 def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
-    """Yield the storage of an address and the path in it; turn its errors, which each kind has of its own, into one."""
+    """Yield the storage of an address and the path in it; convert the errors of each kind of storage into one."""
     import fsspec
 
     try:
@@ -145,7 +157,7 @@ def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
 
 
 def write_shard(address: str, paths: Iterable[Path]) -> None:
-    """Write files into one tar in a folder or in an object storage that fsspec knows, such as `s3://…` or `hf://…`.
+    """Write files into one tar in a folder or in an object storage that fsspec supports, such as `s3://…` or `hf://…`.
 
     Raises:
         PodevalError: it cannot be written there.
@@ -162,7 +174,7 @@ def write_shard(address: str, paths: Iterable[Path]) -> None:
 
 
 def read_shard(address: str, folder: Path) -> None:
-    """Extract the files of a tar that `write_shard` wrote, if it is there, and none outside of the folder.
+    """Extract the files of a tar by `write_shard`, if it exists, but none outside of the folder.
 
     Raises:
         PodevalError: it cannot be read.
@@ -174,7 +186,7 @@ def read_shard(address: str, folder: Path) -> None:
 
 
 def delete_shard(address: str) -> None:
-    """Delete a tar that `write_shard` wrote, if it is there.
+    """Delete a tar by `write_shard`, if it exists.
 
     Raises:
         PodevalError: it cannot be deleted.
@@ -199,7 +211,7 @@ def read_lines(path: Path) -> list[Any]:
     """Read the complete JSON lines of a file; a half-written last line is ignored.
 
     Raises:
-        BadInput: an earlier line is not JSON; the message says which.
+        BadInput: an earlier line is not JSON; the message names it.
     """
     try:
         content = path.read_bytes()
@@ -223,7 +235,7 @@ def import_file(path: Path, name: str) -> ModuleType:
     """Import a Python file as a module of this name, and return it.
 
     Raises:
-        PodevalError: it is not a file of Python; whatever the file raises goes through.
+        PodevalError: it is not a Python file; errors raised by the file pass through.
     """
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -243,7 +255,7 @@ def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
         wait: wait for another holder to finish instead of raising.
 
     Raises:
-        BadInput: another process holds it.
+        BadInput: another process holds the lock.
     """
     from filelock import FileLock, Timeout
 
@@ -276,7 +288,20 @@ def find_end_of_last_line(file: IO[bytes]) -> int:
 
 
 def find_user_folder() -> Path:
-    """Return the folder for what podeval computed for this user: `PODEVAL_CACHE`, or the user's cache folder."""
+    """Return the folder for podeval's results of this user: `PODEVAL_CACHE`, or the user's cache folder."""
     import platformdirs
 
     return Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval"))
+
+
+def locate_hub_source(name: str) -> Path:
+    """Return the folder of that name which is a Hub repo in source form, for wheels and editable installs alike.
+
+    Raises:
+        PodevalError: the installation lacks it.
+    """
+    package = Path(__file__).parent
+    for candidate in (package / "_hub" / name, package.parents[1] / name):
+        if candidate.is_dir():
+            return candidate
+    raise PodevalError(f"this installation of podeval lacks {name}/; reinstall it")

@@ -1,11 +1,10 @@
-"""PodBench as a task of Inspect (`inspect-ai`), so that anyone who evaluates language models with it needs nothing
-else.
+"""PodBench as a task of Inspect (`inspect-ai`), so people who evaluate language models with Inspect need nothing else.
 
     inspect eval podeval/podbench --model hf/OWNER/NAME -T judge=MODEL@https://host/v1
 
-The model is Inspect's, asked once as podeval asks a script writer; the scorers are podeval's metrics with podeval's
-judge, so that a value has the protocol that `podeval run` would give it. What podeval leaves unscored, Inspect leaves
-out of its means too.
+The model is Inspect's, asked once, like podeval's script writers; the scorers are podeval's metrics with podeval's
+judge, so a value has the same protocol as in `podeval run`. Inspect also excludes podeval's unscored items from its
+means.
 """
 
 import math
@@ -23,10 +22,9 @@ from podeval.benchmarks.benchmark import Item
 from podeval.datasets.items import load_items
 from podeval.errors import PodevalError
 from podeval.measuring.compute import score_items
-from podeval.metrics import catalogue
+from podeval.metrics import Result, Unscored, catalogue
+from podeval.metrics import Score as Measured
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.score import Result, Unscored
-from podeval.metrics.score import Score as Measured
 from podeval.runs.item_inputs import gather_inputs, write_prompt
 from podeval.runs.measure import CONDITIONS, make_protocols
 from podeval.runs.run_folder import Output, RunPlan
@@ -45,10 +43,10 @@ def podbench(
     """Write the podcast script that an instruction asks for.
 
     Args:
-        split: `test`, whose rows `podeval data build podbench` makes, or `sample`, to try things on.
+        split: `test`, built by `podeval data build podbench`, or `sample`, for trials.
         data: folder of the built dataset; ./podbench by default.
-        judge: the judge, as `--judge` of podeval takes it; without one every value is unscored.
-        records: folder of the judge's raw answers, which an interrupted evaluation continues from.
+        judge: the judge, in the form of podeval's `--judge`; without one every value is unscored.
+        records: folder of the judge's raw answers, from which an interrupted evaluation resumes.
         seed: the seed of the model's answers.
     """
     rows = load_items(_BENCHMARK, split, data)
@@ -109,7 +107,7 @@ def _plan(split: str, dataset: str) -> RunPlan:
 
 
 async def _score(name: str, bench: JudgeConfig, plan: RunPlan, state: TaskState, target: Target) -> Score:
-    """One value for each key of the metric; none of them counts where podeval has no score."""
+    """One value for each key of the metric; none of them counts without a score of podeval."""
     import anyio.to_thread
 
     item = Item.model_validate(state.metadata["item"])
@@ -128,7 +126,7 @@ async def _score(name: str, bench: JudgeConfig, plan: RunPlan, state: TaskState,
 
 
 def _measure(name: str, bench: JudgeConfig, item: Item, text: str) -> Result:
-    """The result of one script, as a run of podeval has it."""
+    """The result of one script, as in a run of podeval."""
     metric = catalogue.get(name)
     use = next(use for use in _BENCHMARK.metrics(_TRACK) if use.name == name)
     parameters = metric.read_parameters(use.parameters)

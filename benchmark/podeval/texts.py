@@ -1,6 +1,6 @@
-"""Every sentence that the engine says to people on pages, in English by its code, with places for what varies.
+"""All sentences of the engine for people on pages, in English by code, with placeholders.
 
-A page in another language recognises a sentence by its code, or by its words if only those were kept, and has the
+A page in another language recognises a sentence by its code, or by its words if only those were stored, and has the
 translation in its catalogue (`space/locale`).
 """
 
@@ -367,24 +367,24 @@ REASONS: Mapping[str, str] = {
 """Reasons why an item is unscored or a system unranked, by code; `{0}`, `{1}` … are places."""
 
 LONGEST = 4_000
-"""Characters of a text in which a sentence is looked for."""
+"""Number of characters of a text that are searched for a sentence."""
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
 def write_sentence(code: str, /, **parameters: Any) -> CodedSentence:
-    """Return a sentence with its code; parameters may be sentences too.
+    """Return a sentence with its code; parameters may also be sentences.
 
     Args:
         code: one of `SENTENCES`.
-        parameters: the value for each of its places.
+        parameters: the value for each of its placeholders.
     """
     return CodedSentence(SENTENCES[code].format(**parameters), code=code, **parameters)
 
 
 def parse_sentence(text: str) -> CodedSentence | None:
-    """Return the sentence of a text that was kept without its code; None if it is none of these.
+    """Return the sentence of a text that was stored without its code; None if it is none of these.
 
-    The time is linear in the length of the text, whatever it says.
+    The time is linear in the length of any text.
     """
     if len(text) > LONGEST:
         return None
@@ -410,17 +410,17 @@ def translate_reason(reason: str, words: Mapping[str, Any]) -> str:
 
 
 _VARYING = re.compile(r"\d+(?:[.,:]\d+)*|'[^']*'|\"[^\"]*\"")
-"""Parts of a sentence that differ between two of one kind: numbers, and what is quoted."""
+"""Parts of a sentence that differ between two of one kind: numbers and quotations."""
 
 
 def find_kinds(sentences: Iterable[str]) -> dict[str, str]:
-    """Map each sentence to the first of its kind: sentences that differ only in numbers and in what they quote."""
+    """Map each sentence to the first of its kind: sentences that differ only in numbers and quotations."""
     examples: dict[str, str] = {}
     return {sentence: examples.setdefault(_VARYING.sub("", sentence), sentence) for sentence in sentences}
 
 
 def _match(template: str, text: str) -> dict[str, str] | None:
-    """Return what is in the places of a template, each reaching to the first occurrence of what follows it."""
+    """Return the content of a template's placeholders, each up to the first occurrence of the following text."""
     literals, names = _split(template)
     if not text.startswith(literals[0]) or not text.endswith(literals[-1]):
         return None

@@ -1,4 +1,4 @@
-"""Which version of podeval this is, and of a library here; by itself, so that any room can say it."""
+"""The version of podeval, and of a library here; in a separate module, so that any room can use it."""
 
 __version__ = "0.2.0"
 

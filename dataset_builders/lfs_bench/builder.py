@@ -13,8 +13,17 @@ import datasets
 from podeval.benchmarks.lfs_bench import BENCHMARK, CHALLENGES, SCENARIOS
 from podeval.datasets.builder import Builder, DatasetTable
 from podeval.datasets.data_files import read_object_lines
-from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
-from podeval.datasets.row_rules import Row, RowRule, require_at_least, require_one_of, require_present
+from podeval.datasets.dataset_record import (
+    Config,
+    DatasetRecord,
+    ResponsibleUse,
+    Row,
+    RowRule,
+    Source,
+    require_at_least,
+    require_one_of,
+    require_present,
+)
 from podeval.text.tokens import count_words_or_characters
 
 LANGUAGES = {"english": "en", "chinese": "zh"}

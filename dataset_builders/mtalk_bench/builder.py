@@ -12,7 +12,18 @@ import datasets
 from podeval.benchmarks.mtalk_bench import BENCHMARK
 from podeval.datasets.builder import Builder, DatasetTable
 from podeval.datasets.data_files import read_parquet
-from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
+from podeval.datasets.dataset_record import (
+    Config,
+    DatasetRecord,
+    ResponsibleUse,
+    Row,
+    RowRule,
+    Source,
+    require_at_least,
+    require_one_of,
+    require_present,
+    require_readable_audio,
+)
 from podeval.datasets.mtalk_turns import (
     TYPES,
     SourceTurn,
@@ -20,14 +31,6 @@ from podeval.datasets.mtalk_turns import (
     group_by_dialogue,
     sort_turns,
     split_tags,
-)
-from podeval.datasets.row_rules import (
-    Row,
-    RowRule,
-    require_at_least,
-    require_one_of,
-    require_present,
-    require_readable_audio,
 )
 from podeval.errors import BadInput
 

@@ -15,8 +15,16 @@ from podeval.benchmarks.podbench import BENCHMARK
 from podeval.datasets import podbench_meta
 from podeval.datasets.builder import Builder, DatasetTable
 from podeval.datasets.data_files import read_object_lines
-from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
-from podeval.datasets.row_rules import Row, RowRule, require_one_of, require_text
+from podeval.datasets.dataset_record import (
+    Config,
+    DatasetRecord,
+    ResponsibleUse,
+    Row,
+    RowRule,
+    Source,
+    require_one_of,
+    require_text,
+)
 from podeval.datasets.source_files import find_files
 from podeval.errors import BadInput
 

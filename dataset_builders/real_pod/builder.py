@@ -16,7 +16,18 @@ from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS
 from podeval.benchmarks.real_pod_splits import SPLITS, VOICES
 from podeval.datasets.builder import Builder, DatasetTable
 from podeval.datasets.data_files import read_object_lines, read_objects
-from podeval.datasets.dataset_record import Config, DatasetRecord, Source
+from podeval.datasets.dataset_record import (
+    Config,
+    DatasetRecord,
+    Row,
+    RowRule,
+    Source,
+    require_at_least,
+    require_one_of,
+    require_present,
+    require_readable_audio,
+    require_text,
+)
 from podeval.datasets.episodes import EPISODE_RULES, list_episode_features, make_episode_rows
 from podeval.datasets.feeds import EpisodeLink
 from podeval.datasets.real_pod_scripts import (
@@ -33,15 +44,6 @@ from podeval.datasets.real_pod_scripts import (
     make_split_rows,
     read_parts,
     read_topic_id,
-)
-from podeval.datasets.row_rules import (
-    Row,
-    RowRule,
-    require_at_least,
-    require_one_of,
-    require_present,
-    require_readable_audio,
-    require_text,
 )
 from podeval.errors import BadInput
 

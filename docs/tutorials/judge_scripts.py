@@ -49,9 +49,8 @@ address = f"http://127.0.0.1:{server.server_port}/v1"
 # %%
 from pydantic import BaseModel, Field
 
-from podeval.judges.client import JudgeClient, JudgeRequest, UsableAnswer
+from podeval.judges import JudgeClient, JudgeRequest, Prompt, UsableAnswer
 from podeval.judges.judge import find_judge
-from podeval.judges.prompt import Prompt
 
 
 class Warmth(BaseModel):

@@ -1,6 +1,6 @@
-"""What operators decide: votes, listeners, submissions, what is frozen, what the arena compares; and who decided what.
+"""Operators' decisions about votes, listeners, submissions, freezing, and the arena; with their authors.
 
-Only for anyone who is named in PODEVAL_ADMINS and signed in, or for the one person of this machine.
+Only for anyone who is named in PODEVAL_ADMINS and signed in, or for the only person of this machine.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ class AboutSession(_Sent):
 
 
 class AboutSubmission(_Sent):
-    """What becomes of a submission."""
+    """The new state of a submission."""
 
     id: str
     action: Literal["requeue", "cancel", "withdraw", "takedown"]
 
 
 class Freeze(_Sent):
-    """Whether votes or submissions are taken; the reason is shown to everybody."""
+    """Whether votes or submissions are accepted; the reason is shown to everybody."""
 
     what: str
     frozen: bool
@@ -93,13 +93,13 @@ class AboutSystem(_Sent):
 
 
 class Goal(_Sent):
-    """Counted votes wanted on each dimension; nothing takes the goal away."""
+    """Wanted number of counted votes on each dimension; nothing removes the goal."""
 
     votes: int | None = None
 
 
 async def name_operator(person: Operator) -> str:
-    """The name under which a decision is kept."""
+    """The name recorded with a decision."""
     return "operator" if person.identity == "local" else person.name
 
 
@@ -112,7 +112,7 @@ async def get_arena(site: CurrentSite) -> ArenaModeration:
 
 
 async def get_board(site: CurrentSite) -> BoardModeration:
-    """The decisions on what is taken, and all decisions."""
+    """The decisions on freezing, and all decisions."""
     return BoardModeration(site.services.database, site.services.arena.changed)
 
 
@@ -122,7 +122,7 @@ OnBoard = Annotated[BoardModeration, Depends(get_board)]
 
 @routes.get("/admin", dependencies=[Depends(require_operator)])
 def page(request: Request, site: CurrentSite, arena: OnArena, board: OnBoard) -> HTMLResponse:
-    """Show what is flagged, waits or was decided."""
+    """Show everything that is flagged, waits or was decided."""
     rows = site.services.desk.queue.all()[:NEWEST]
     return site.render(
         request,
@@ -174,7 +174,7 @@ def submission(by: OperatorName, site: CurrentSite, sent: AboutSubmission) -> JS
 
 @routes.post("/admin/frozen")
 def frozen(by: OperatorName, board: OnBoard, sent: Freeze) -> JSONResponse:
-    """Freeze votes or submissions, or take them again."""
+    """Freeze votes or submissions, or accept them again."""
     (board.freeze if sent.frozen else board.thaw)(sent.what, sent.reason, by)
     return JSONResponse({"what": sent.what, "frozen": sent.frozen})
 

@@ -1,4 +1,4 @@
-"""What the board shows, for programs: read-only JSON, documented at `/api/docs`; health and counts for operators."""
+"""The board's content for programs: read-only JSON, documented at `/api/docs`; health and counts for operators."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ RATE = "120/minute"
 MOST_ROWS = 5_000
 MOST_NUMBER = 2**53
 MOST_SKIPPED = 100_000
-"""Votes that an offset leaves out, because the database counts them; `after` finds its place at once."""
+"""Number of votes that an offset skips, because the database counts them; `after` finds its place at once."""
 Families = dict[str, tuple[str, Mapping[str, float]]]
 """Counts by their name, each with its kind and its samples by their labels."""
 _DONE = {"backup": operator_settings.BACKED_UP, "sweep": operator_settings.SWEPT}
 MOST_NAMED = 20
-"""Names in the sentence that says which there are."""
+"""Number of names in the sentence that lists the choices."""
 
 
 class RowsPage(BaseModel):
-    """Some rows of many; `total` counts all that fit, so that the next page can be asked for."""
+    """Some rows of many; `total` counts all matching rows, so the next page can be requested."""
 
     total: int
     rows: list[dict[str, Any]]
@@ -111,7 +111,7 @@ def items(
 def votes(
     site: CurrentSite,
     dimension: str | None = None,
-    after: Annotated[int, Query(ge=0, le=MOST_NUMBER, description="votes with a higher number alone")] = 0,
+    after: Annotated[int, Query(ge=0, le=MOST_NUMBER, description="only votes with a higher number")] = 0,
     offset: Annotated[int, Query(ge=0, le=MOST_SKIPPED, description="go on by `after` beyond")] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
 ) -> RowsPage:
@@ -153,7 +153,7 @@ def health(site: CurrentSite) -> Response:
 
 @routes.get("/api/docs", include_in_schema=False, dependencies=[limit(RATE)])
 def documentation(request: Request, site: CurrentSite) -> HTMLResponse:
-    """Show every path of the OpenAPI document, what it gives and what it can be asked."""
+    """Show every path of the OpenAPI document, with its answer and its parameters."""
     # What is made for programs is before what pages ask too.
     operations = sorted(list_operations(request.app.openapi()), key=lambda one: not one["path"].startswith("/api/"))
     read, sent = ([one for one in operations if one["method"] == method] for method in METHODS)
@@ -170,7 +170,7 @@ def counts(site: CurrentSite) -> PlainTextResponse:
 
 
 def _count_stored(site: Site) -> Families:
-    """What the database and the disk say: asked seldom, as the counts go through all votes."""
+    """Facts from the database and the disk: read seldom, because the counts process all votes."""
     services, now = site.services, datetime.now(UTC)
     counted, hub = services.arena.counts(), services.evaluation.hub
     with services.database.reading() as session:
@@ -251,14 +251,14 @@ def _require_known(folder: RunsFolder, column: str, name: str) -> None:
 
 
 def to_records(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as JSON takes them: what is not a number is null."""
+    """Rows in the form of JSON: values that are not numbers are null."""
     plain = rows.replace([np.inf, -np.inf], np.nan).astype(object)
     records = plain.where(plain.notna(), None).to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in records]
 
 
 def _json_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows with what is JSON in them read."""
+    """Rows with parsed JSON columns."""
     records = to_records(rows)
     # Rows share protocols: each is read once.
     read = lru_cache(maxsize=None)(json.loads)
@@ -295,7 +295,7 @@ def _list_parameters(operation: dict[str, Any], document: dict[str, Any]) -> Ite
 
 
 def _parameter(name: str, location: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
-    """What a path can be asked, or what is sent to it: its kind in words of JSON Schema, and what else is known."""
+    """The parameters or the body of a path: the kind in terms of JSON Schema, and its other facts."""
     kinds = [_kind(one) for one in schema.get("anyOf", [schema])]
     notes = [schema.get("description", "")]
     if "minimum" in schema:

@@ -1,4 +1,4 @@
-"""The arena's pages: a blind comparison and a vote, and what all votes imply."""
+"""The arena's pages: a blind comparison and a vote, and the result of all votes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ in_turn = ThreadPool(AT_ONCE)
 routes = APIRouter(tags=["arena"])
 routes.include_router(audio_routes.routes)
 LONGEST_QUESTION = 160
-"""Letters of a question that is shown as a heading; a longer one is a page of rules."""
+"""Number of letters of a question that is shown as a heading; a longer one is a page of rules."""
 
 
 class Wish(FromPage):
@@ -48,7 +48,7 @@ _Stretch = Annotated[tuple[StrictFloat, StrictFloat], Strict(False)]
 
 
 class BallotSent(FromPage):
-    """A ballot as a page or program sends it; `podeval.arena.Ballot` says what is in it."""
+    """A ballot in the form for a page or program; `podeval.arena.Ballot` defines its content."""
 
     id: str
     token: str
@@ -69,7 +69,7 @@ def _voter(request: Request, site: CurrentSite) -> str:
 @routes.get("/arena/offer", include_in_schema=False, dependencies=[limit("120/minute")])
 @in_turn
 def offer(request: Request, site: CurrentSite) -> JSONResponse:
-    """What the tab offers this person: the dimensions that can be judged, or the reason why there are none, and its
+    """The tab's content for this person: the dimensions that can be judged, or the reason why there are none, and its
     texts.
     """
     texts, closed = _texts(request, site), site.services.closed
@@ -99,7 +99,7 @@ def _texts(request: Request, site: CurrentSite) -> dict[str, Any]:
 
 
 def _show(request: Request, site: CurrentSite, view: BattleView) -> JSONResponse:
-    """A battle as data, and what is asked in the words of the page: a long question is folded with its task."""
+    """A battle as data, with the question in the words of the page: a long question is folded with its task."""
     language = site.language(request)
     texts = site.texts[language]
     names = {name.replace("_", " "): word for name, word in texts["board"]["groups"].items()}
@@ -128,7 +128,7 @@ def battle(request: Request, site: CurrentSite, wish: Wish) -> JSONResponse:
 @routes.get("/arena/battles/{token}", dependencies=[limit("60/minute")])
 @in_turn
 def again(request: Request, site: CurrentSite, token: str) -> JSONResponse:
-    """Return an open battle again, to the person it was made for."""
+    """Return an open battle again, to its voter."""
     return _show(request, site, site.services.arena.show(token, _voter(request, site)))
 
 
@@ -157,8 +157,8 @@ def reveal(request: Request, site: CurrentSite, vote: str) -> JSONResponse:
 @routes.get("/arena/votes/{vote}/revealed", include_in_schema=False, dependencies=[limit("60/minute")])
 @in_turn
 def revealed(request: Request, site: CurrentSite, vote: str) -> JSONResponse:
-    """The revealed battle in the words of the page: whose the sides are, what the votes say of the two, and what
-    the caller's own votes say.
+    """The revealed battle in the words of the page: the systems, the result of the votes on the two, and that of the
+    caller's own votes.
     """
     who, texts = _voter(request, site), _texts(request, site)
     reveal, mine = site.services.rankings.reveal(who, vote), Personals(site.services.database).of(who)
@@ -187,7 +187,7 @@ def me(request: Request, site: CurrentSite) -> JSONResponse:
 
 @routes.get("/arena/ratings", include_in_schema=False, dependencies=[limit("60/minute")])
 def ratings(request: Request, site: CurrentSite, dimension: str = "", protocol: str = "") -> HTMLResponse:
-    """Show the ratings of one dimension with what they rest on."""
+    """Show the ratings of one dimension with their basis."""
     ranking, arena = site.services.rankings.current(), site.services.arena
     by = protocol if protocol in ranking.protocols else next(iter(ranking.protocols), "")
     parts = ranking.protocols.get(by, {})
@@ -203,9 +203,9 @@ def ratings(request: Request, site: CurrentSite, dimension: str = "", protocol: 
 
 @routes.get("/arena/ratings.json", dependencies=[limit("60/minute")])
 def ratings_json(site: CurrentSite) -> JSONResponse:
-    """The rankings by public votes, on excerpts and on whole recordings, and by the battles before each judge:
-    ratings with 95 % intervals and ranks, or what a provisional system lacks (`provisional`), and whose votes count
-    for less (`lowered`).
+    """The rankings by public votes, on excerpts and on whole recordings, and by the battles before each judge: ratings
+    with 95 % intervals and ranks, or what a provisional system lacks (`provisional`), and the groups of votes that
+    count for less (`lowered`).
     """
     return JSONResponse(site.services.rankings.current().document())
 
@@ -217,7 +217,7 @@ def ratings_csv(request: Request, site: CurrentSite) -> Response:
 
 
 def _describe_standing(battle: RevealedBattle, texts: dict[str, Any]) -> str:
-    """What this vote did to the tally of the two, and how they stand, or the sentence that it cannot be said yet."""
+    """The effect of this vote on the tally of the two, and their standing, or the sentence that it is unknown yet."""
     sides = [(side.title, side.rating) for side in (battle.a, battle.b)]
     tally = texts["pair_tally"].format(battle.a.title, battle.b.title, *battle.between) if battle.between else ""
     if any(rating is None or rating.low is None for _, rating in sides):
@@ -254,14 +254,14 @@ def _describe_own(mine: Personal, texts: dict[str, Any], reveals: bool) -> str:
 
 
 def _battle(view: BattleView) -> dict[str, Any]:
-    """A battle for a browser, whose clock may be wrong: the time left, not the time it ends."""
+    """A battle for a browser, whose clock may be wrong: the remaining time, not the end."""
     left = (view.expires_at - datetime.now(UTC)).total_seconds()
     plain = asdict(view) | {"seconds_left": max(0.0, left)}
     return plain | {"served_at": view.served_at.isoformat(), "expires_at": view.expires_at.isoformat()}
 
 
 def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -> dict[str, Any]:
-    """What the template needs of one dimension: the plot, the rows, the matrix, and what is undecided."""
+    """The template's data for one dimension: the plot, the rows, the matrix, and the undecided pairs."""
     entries = [(ranking.systems[row.system], row) for row in part.ratings.systems]
     ranked = [(about, row) for about, row in entries if row.provisional is None]
     drawn = [

@@ -18,7 +18,7 @@ from fastapi.responses import Response, StreamingResponse
 from website import CurrentSite, Site, limit, write_system_address
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.board import pictures, reported_elsewhere
+from podeval.board import reported_elsewhere, scene
 from podeval.board.board_json import SCRIPT_TEXTS, Addresses, describe_board, describe_picture
 from podeval.board.downloads import make_tidy, render_badge
 from podeval.board.runs_folder import RunsFolder
@@ -36,14 +36,14 @@ RATE = "120/minute"
 PAGE_RATE = "300/minute"
 SMALLEST_PACKED = 4_096
 CSV_ROWS, CSV_PACKED = 1_000, 20
-"""Rows that are written at once, and rows from which they are packed."""
+"""Number of rows that are written at once, and of rows from which they are packed."""
 GZIP_BITS = 31
 """The form of gzip, as zlib numbers it."""
 
 
 @routes.get("/board.json", include_in_schema=False, dependencies=[limit(PAGE_RATE)])
 def view(request: Request, site: CurrentSite, part: str = "") -> Response:
-    """All that the leaderboard's script draws of a place; of `part=picture`, its picture alone."""
+    """All data of a place for the leaderboard's script; with `part=picture`, only its picture."""
     content, whole = describe_view(site, request, part)
     answer = Response(orjson.dumps(content), 200 if whole else 503, media_type="application/json")
     site.keep_language(request, answer)
@@ -94,7 +94,7 @@ def describe_view(site: Site, request: Request, part: str = "") -> tuple[dict[st
     Args:
         site: the site of the results.
         request: the request of a reader.
-        part: `picture` for the picture alone.
+        part: `picture` for only the picture.
     """
     folder, language, person = site.results, site.language(request), site.person(request)
     words = Words(site.texts[language]["board"], language)
@@ -106,7 +106,7 @@ def describe_view(site: Site, request: Request, part: str = "") -> tuple[dict[st
             return {"texts": texts, "nothing": [words["empty"], words["empty_how"], "podeval demo", where]}, True
         wish = _view(request)
         if part == "picture":
-            size = pictures.NARROW if request.query_params.get("width") == "narrow" else pictures.PAGE
+            size = scene.NARROW if request.query_params.get("width") == "narrow" else scene.PAGE
             return describe_picture(resolve_view(wish, index), folder, words, ADDRESSES, size), True
         return describe_board(wish, index, folder, words, ADDRESSES), True
     except BadInput as error:
@@ -123,13 +123,13 @@ ADDRESSES = Addresses(write_system_address, _write_sound_address)
 
 
 def _view(request: Request) -> BoardView:
-    """The view of an address; a form without a script says a name once for each of its values."""
+    """The view of an address; a form without a script repeats a name for each of its values."""
     query = request.query_params
     return BoardView.from_query({name: ",".join(query.getlist(name)) for name in query})
 
 
 def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:
-    """The view of an address, which a file must be of: nobody would see that it is of another."""
+    """The view of an address, which must match exactly for a file: nobody would notice a different one."""
     index = folder.index()
     if index.empty:
         raise BadInput(write_sentence("nothing-measured"))
@@ -157,10 +157,10 @@ def stream_csv(request: Request, table: pd.DataFrame, name: str, mark: str = "\u
     """A table as a file, written and packed while it is sent, so that its text is never in memory as a whole.
 
     Args:
-        request: the request, which says whether packed bytes are taken.
+        request: the request, which states whether compressed bytes are accepted.
         table: the table; cells that a spreadsheet would run are made safe.
         name: the name of the file.
-        mark: the mark at the front that tells spreadsheets which letters these are; empty for none.
+        mark: the mark at the front that tells spreadsheets the encoding; empty for none.
     """
     packed = "gzip" in request.headers.get("accept-encoding", "") and len(table) >= CSV_PACKED
 
@@ -178,7 +178,7 @@ def stream_csv(request: Request, table: pd.DataFrame, name: str, mark: str = "\u
 
 
 def compress(request: Request, answer: Response) -> Response:
-    """The answer in fewer bytes, where who asks takes them and there are many."""
+    """The answer in fewer bytes, if the client accepts compression and there are many."""
     if "gzip" in request.headers.get("accept-encoding", "") and len(answer.body) >= SMALLEST_PACKED:
         answer.body = gzip.compress(answer.body, compresslevel=1)
         answer.headers.update({"Content-Encoding": "gzip", "Content-Length": str(len(answer.body))})

@@ -1,4 +1,4 @@
-"""The documents: a list that can be searched, what this board is, and a page for every metric in plain words."""
+"""The documents: a searchable list, a page about this board, and a page for every metric in plain words."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def documents(request: Request, site: CurrentSite) -> Response:
 
 @routes.get("/about", dependencies=[limit(RATE)])
 def about(request: Request, site: CurrentSite) -> Response:
-    """Show what this board is, and to whom one writes."""
+    """Show a description of this board, and its contact."""
     texts = _read_texts(request, site)[0]["about"]
     contact = texts["contact"].format(site.contact) if site.contact else ""
     text = "\n\n".join([texts["content"], texts["security"], contact])
@@ -75,7 +75,7 @@ def _read_texts(request: Request, site: Site) -> tuple[dict[str, Any], Words]:
 
 
 def _title(metric: Metric, words: Words) -> str:
-    """Return a metric's name; in another language than the engine's with the name that the field knows it by."""
+    """Return a metric's name; in a language other than the engine's together with its usual English name."""
     own = words.title(get_column(metric.name, metric.headline.name, metric.dimension))
     return metric.title if words.language == FIRST or own == metric.title else f"{own}（{metric.title}）"
 

@@ -1,4 +1,6 @@
-"""Two systems side by side: values with their paired difference, every item, and both to hear at one position."""
+"""Two systems side by side: values with their paired difference, every item, and both recordings to play at the same
+position.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ AT_ONCE = 12
 """Threads that look for copies, most of which wait for one to be made; pages, votes and `/health` have others."""
 
 MOST, MOST_EACH = 36, 6
-"""Sounds and peaks that wait or are looked for, of all and of one address; a page asks for four at once."""
+"""Sounds and peaks that wait or are searched, in total and for one address; a page requests four at once."""
 
 _KEEP = {"Cache-Control": "private, max-age=600"}
 _WAITING = WaitingRoom(MOST, MOST_EACH)
@@ -108,7 +110,7 @@ def page(
 
 
 def in_turn(work: Callable[..., Response]) -> Callable[..., Awaitable[Response]]:
-    """The same work in one of our threads, for as many requests of an address as may wait for them."""
+    """The same work in one of our threads, for a limited number of waiting requests per address."""
     in_thread = _POOL(work)
 
     @wraps(work)
@@ -125,7 +127,7 @@ def in_turn(work: Callable[..., Response]) -> Callable[..., Awaitable[Response]]
 
 @dataclass
 class SoundWish:
-    """A recording as an address names it; brought to the loudness of the same of `beside`, if there is one."""
+    """A recording by its address; at the loudness of the same recording of `beside`, if there is one."""
 
     system: str
     where: str
@@ -160,7 +162,7 @@ Wish = Annotated[SoundWish, Depends()]
 @routes.api_route("/compare/audio", methods=["GET", "HEAD"], dependencies=[limit("300/minute")])
 @in_turn
 def audio(request: Request, site: CurrentSite, wish: Wish) -> Response:
-    """Send a recording, at the loudness of the one next to it where that is named."""
+    """Send a recording, at the loudness of the one next to it if that is named."""
     copy = wish.read(site, Recordings.file)
     return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 
@@ -175,7 +177,7 @@ def peaks(request: Request, site: CurrentSite, wish: Wish) -> Response:
 def _content(
     comparison: SystemComparison, column: Column | None, shared: Shared | None, texts: dict[str, Any]
 ) -> dict[str, Any]:
-    """What the page says of two systems: their values, items and differences."""
+    """The page's content about two systems: their values, items and differences."""
     return {
         "found": comparison,
         "places": comparison.places,
@@ -232,7 +234,7 @@ def _item(item: Shared, column: Column | None, texts: dict[str, Any]) -> dict[st
 
 
 def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every score of one item, side by side; what is unscored with its reason and cause."""
+    """Every score of one item, side by side; unscored ones with their reason and cause."""
     columns = [pair.column for pair in comparison.pairs if pair.column.metric in item.readings]
     cells = [(column, _cells(item, column, texts, reasons=True)) for column in columns]
     return [

@@ -1,6 +1,6 @@
 """The audit of judges: whether each judge with records here is steady, swayed, readable, and agrees with people.
 
-Records are in the folder `judges` of the runs, and where PODEVAL_JUDGES says (folders, separated as in PATH); with the
+Records are in the folder `judges` of the runs, and in PODEVAL_JUDGES (folders, separated as in PATH); with the
 files `scores.jsonl` and `human.csv` next to them, the agreement with people is shown.
 """
 
@@ -30,12 +30,12 @@ routes = APIRouter(tags=["board"])
 
 SCORES, HUMAN = "scores.jsonl", "human.csv"
 MOST_OPEN = 2
-"""Folders of records whose judges are shown open; those of more are folded."""
+"""Number of folders of records whose judges are shown open; if there are more, they are folded."""
 
 
 @dataclass(frozen=True)
 class AuditedRecords:
-    """The audits of the judges of one folder of records, or why there are none."""
+    """The audits of the judges of one folder of records, or the reason why there are none."""
 
     name: str
     judges: Sequence[AuditFindings] = ()
@@ -99,7 +99,7 @@ def _audit(folder: Path, stamp: object) -> AuditedRecords:
 
 
 def build_report(audits: Sequence[AuditedRecords], texts: Mapping[str, Any]) -> Report:
-    """Build the report on all judges with records: each with what papers print of the same, then the papers' tables."""
+    """Build the report on all judges with records: each next to the papers' figures, then the papers' tables."""
     words, sections = texts["judges"], []
     for audited in audits:
         problem = [Text(f"{words['unreadable']} {audited.problem}", "notice")] if audited.problem else []
@@ -119,6 +119,6 @@ def build_report(audits: Sequence[AuditedRecords], texts: Mapping[str, Any]) -> 
 
 
 def _without_address(judge: AuditFindings) -> dict[str, Any]:
-    """For everybody: where a judge is served is its operator's affair."""
+    """The same for everybody, because only the operator needs to know a judge's address."""
     described = {name: value for name, value in judge.judge.items() if name not in ("endpoint", "extra")}
     return to_plain(judge) | {"judge": described}

@@ -39,7 +39,7 @@ class Invitation(FromPage):
 
 
 class PageSent(FromPage):
-    """A page as a listener answered it; `podeval.listening.listener_pages.validate_answer` says what is in it."""
+    """A listener's answer to a page; `podeval.listening.listener_pages.validate_answer` defines its content."""
 
     answer: dict[str, Any]
     heard: dict[str, float] = Field({})
@@ -75,7 +75,7 @@ def page(request: Request, site: CurrentSite, test: str) -> HTMLResponse:
 
 @routes.post("/listen/{test}/sessions", dependencies=[limit("600/hour")])
 def begin(request: Request, site: CurrentSite, test: str, invitation: Invitation) -> JSONResponse:
-    """Come back, or begin where the listener consents; null for anyone who has not begun and does not consent."""
+    """Resume, or begin if the listener consents; null for anyone who has not begun and does not consent."""
     who = _identify(request, site, invitation)
     overview = _overview(site, test)
     stands = site.services.listening.resume(test, who)
@@ -135,7 +135,7 @@ def play(request: Request, site: CurrentSite, session: str, number: int, letter:
 
 @routes.get("/listen/sessions/{session}/pages/{number}/peaks/{letter}", dependencies=[limit(FAST)])
 def peaks(site: CurrentSite, session: str, number: int, letter: str) -> Response:
-    """Send the peaks of a stimulus, as a player draws them."""
+    """Send the peaks of a stimulus, for a player."""
     return audio_routes.answer_picture(_open_sounds(site).peaks(session, number, letter))
 
 

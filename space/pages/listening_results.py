@@ -1,4 +1,6 @@
-"""Listening tests for their operator: who came, screening, box plots, means with intervals, and the tables as CSV."""
+"""Listening tests for their operator: participants, screening, box plots, means with intervals, and the tables as
+CSV.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from pages.board import attach
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput
 from podeval.listening import session_results, webmushra
-from podeval.listening.completion import Completion
 from podeval.listening.results import ListeningResults, draw_listeners, summarise
+from podeval.listening.screening import Completion
 from podeval.text.table_files import make_csv_safe
 from podeval.texts import write_sentence
 
@@ -79,8 +81,8 @@ def one(request: Request, site: CurrentSite, overview: OperatorsTest, test: str)
 def table(
     site: CurrentSite, overview: OperatorsTest, test: str, part: Literal["marks", "tidy", "results", "webmushra"]
 ) -> Response:
-    """Send a table of a test: its marks, or a questionnaire's answers; a row for each mark and a column for each thing
-    known of it, those that do not count among them; the results with and without screening; or webMUSHRA's.
+    """Send a table of a test: its marks, or a questionnaire's answers; a row for each mark and a column for each of its
+    facts, including marks that do not count; the results with and without screening; or webMUSHRA's.
     """
     database, kind = site.services.database, overview.design.kind
     rows: Any = session_results.tabulate_marks_of_test(database, test) if part in ("tidy", "webmushra") else ()
@@ -102,7 +104,7 @@ def table(
 
 @routes.post("/listening/{test}/standing")
 def standing(site: CurrentSite, person: Operator, test: str, sent: ListenerStanding) -> JSONResponse:
-    """Leave a listener out of the results, or take them back, with the reason."""
+    """Exclude a listener from the results, or include them again, with the reason."""
     if all(came.listener != sent.listener for came in session_results.read_sessions(site.services.database, test)):
         raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-listener"))
     site.services.listening.count_session(test, sent.listener, sent.counted, sent.reason, person.name)
@@ -117,7 +119,7 @@ def close(site: CurrentSite, overview: OperatorsTest, test: str) -> JSONResponse
 
 
 def _summary(site: Site, test: str) -> tuple[ListeningResults | None, str]:
-    """The results, or why there are none yet."""
+    """The results, or the reason why there are none yet."""
     try:
         return summarise(site.services.database, test), ""
     except BadInput as reason:
@@ -125,7 +127,9 @@ def _summary(site: Site, test: str) -> tuple[ListeningResults | None, str]:
 
 
 def _list_returns(completion: Completion | None) -> list[str]:
-    """Where listeners are sent at the end, for the operator to check: all who finish, and who are screened out."""
+    """The addresses for listeners at the end, for the operator to check: for all who finish, and for those screened
+    out.
+    """
     if completion is None:
         return []
     codes = [completion.code_for("…", screened_out=False)]

@@ -1,5 +1,5 @@
-"""What language models may ask: the board and its metrics as read-only tools, by the Model Context Protocol over
-streamable HTTP at /mcp. It has no accounts and no sessions, and nothing can be changed by it.
+"""Tools for language models: the board and its metrics, read-only, by the Model Context Protocol over streamable HTTP
+at /mcp. It has no accounts and no sessions, and cannot change anything.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class SubmissionCheck:
             asked: arguments of `draft_document`: `repo`, `benchmark`, `track`, `task`.
 
         Raises:
-            BadInput: there is nothing to look over, or only for anyone who is signed in.
+            BadInput: there is nothing to check, or only for signed-in people.
             TooMany: more than one address or all may ask for.
             HubUnavailable: the Hub does not answer.
         """
@@ -169,7 +169,7 @@ def build_arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
 
     Args:
         site: the site of the arena.
-        dimension: one alone; empty for all.
+        dimension: only this one; empty for all.
     """
     document: dict[str, Any] = site.services.rankings.current().document()
     if dimension:
@@ -247,7 +247,7 @@ class BoardTools:
     def compare_systems(self, a: Name, b: Name, benchmark: Name = "") -> Answer:
         """Compare two systems by paired differences over the items they share; null where they share none.
 
-        `says` is how a compares with b, `sure` whether the interval says so.
+        `says` is the comparison of a with b, `sure` whether the interval supports it.
 
         Raises:
             BadInput: there is no such system, or the two were not both measured there.

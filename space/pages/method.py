@@ -1,4 +1,6 @@
-"""The methodology: rules of the board, how far metrics and judges agree with people, what changed when."""
+"""The methodology: rules of the board, the agreement of metrics and judges with people, and the changes with their
+dates.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ from podeval.validation.paper_runs import list_printed_agreements, recompute_agr
 routes = APIRouter(include_in_schema=False)
 
 NEWEST = 100
-"""Number of changes in the list of what changed."""
+"""Number of changes in the change list."""
 
 
 compute_published = cache(recompute_agreement)
@@ -58,7 +60,7 @@ def _list_changes(site: Site) -> list[Change]:
 
 @routes.get("/method", dependencies=[limit("60/minute")])
 def method(request: Request, site: CurrentSite) -> Response:
-    """Show how the board is made, how far metrics agree with people, and what changed."""
+    """Show how the board is made, how far metrics agree with people, and the changes."""
     agreements, language = _compute_agreement(site), site.language(request)
     published = compute_published()
     history, ranking = _list_changes(site), site.services.rankings.current()
@@ -99,7 +101,9 @@ def _validity_row(row: Validity, language: str) -> dict[str, Any]:
 
 
 def _searches(rows: list[Validity]) -> list[dict[str, Any]]:
-    """What is above a table of agreements, for each human measure: how many keys, systems, and what chance does."""
+    """The text above a table of agreements, for each human measure: the number of keys and systems, and the effect of
+    chance.
+    """
     return [
         {
             "human": row.human,

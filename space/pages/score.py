@@ -1,4 +1,4 @@
-"""What the Score tab plays and saves: its example recordings, and the report of what was measured."""
+"""The sounds and files of the Score tab: its example recordings, and the report of a measurement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from podeval.texts import write_sentence
 routes = APIRouter(include_in_schema=False)
 
 EXAMPLES = ("reader", "readers", "faults")
-"""The examples; what each is, is said in the texts of the tab."""
+"""The examples; the texts of the tab describe each of them."""
 _VOICES = "real_pod_voices.json"
 _PAUSE = 0.35
 _GAIN, _HOLE = 3.0, (0.30, 0.33)
@@ -31,9 +31,9 @@ _GAIN, _HOLE = 3.0, (0.30, 0.33)
 
 @cache
 def read_example(name: str) -> tuple[bytes, str, int]:
-    """An example as a file in FLAC, with what is said in it and how many people speak.
+    """An example as a FLAC file, with its words and number of speakers.
 
-    All are made of LibriTTS-R's recordings in `podeval.benchmarks` (CC BY 4.0), whose words are known.
+    All are made from LibriTTS-R's recordings in `podeval.benchmarks` (CC BY 4.0), whose words are known.
 
     Args:
         name: one of `EXAMPLES`.

@@ -1,4 +1,4 @@
-"""Submitting and the queue: a form by the document's schema, the gate's word on it, and what became of it all."""
+"""Submitting and the queue: a form from the document's schema, the gate's verdict, and the states of submissions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OURS = ("operator", "gate", "queue", "worker")
 
 
 class Sent(FromPage):
-    """A submission document as a page or program sends it; `podeval.systems.submission` says what is in it."""
+    """A submission document from a page or program; `podeval.systems.submission` defines its content."""
 
     document: dict[str, Any]
 
@@ -70,8 +70,8 @@ def require_owner(request: Request, site: CurrentSite, id: str) -> Person:
     """The person who sent a request about a submission of theirs.
 
     Raises:
-        NotSignedIn: nobody knows who sent it.
-        ArenaRefused: it is somebody else's, or there is none.
+        NotSignedIn: the sender is unknown.
+        ArenaRefused: it belongs to somebody else, or does not exist.
     """
     person = site.require_person(request)
     if not may(person, get_row(site, id)):
@@ -107,7 +107,7 @@ def notebook(request: Request, site: CurrentSite, benchmark: str, split: str) ->
 
 @routes.post("/submit/check", dependencies=[limit("20/minute", "submit check")])
 def check(request: Request, site: CurrentSite, sent: Sent) -> JSONResponse:
-    """Check a submission without queueing it: lists every broken rule, or what would run and for how long."""
+    """Check a submission without queueing it: list every broken rule, or the runs with their duration."""
     who = get_submitter(site.require_person(request))
     try:
         return JSONResponse(check_document(site.services.desk, sent.document, who))
@@ -130,7 +130,7 @@ def submit(request: Request, site: CurrentSite, sent: Sent) -> JSONResponse:
 
 @routes.get("/submissions/{id}", include_in_schema=False, dependencies=[limit(RATE)])
 def one(request: Request, site: CurrentSite, row: Row) -> HTMLResponse:
-    """Show one submission and what became of it."""
+    """Show one submission and its state."""
     person, content = site.person(request), _describe(site, row)
     return site.render(
         request,
@@ -205,7 +205,7 @@ def get_submitter(person: Person) -> Submitter:
     """A person's role in the queue; the only user of this machine is its operator.
 
     Raises:
-        Refused: their name is one under which this installation writes.
+        Refused: their name is reserved for this installation.
     """
     if person.identity == "local":
         return OPERATOR
@@ -226,7 +226,7 @@ def _spoken(desk: SubmissionService, benchmark: str, split: str) -> tuple[RunEnt
     """The run of scripts that are read aloud.
 
     Raises:
-        ArenaRefused: there are none of this name here.
+        ArenaRefused: there is no upload of this name here.
     """
     for entry, items in list_spoken(desk.gate.data):
         if (entry.benchmark, entry.split) == (benchmark, split):

@@ -1,4 +1,4 @@
-"""A system's page: what it is, where it stands among the others, and every item to hear and to read."""
+"""A system's page: its description, its standing among the others, and every item to play and read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from podeval.board.item_results import MOST_KEYS, draw_timeline
 from podeval.board.report import About, Chapter, SystemReport, UnknownReport, describe_system, list_places, read_chapter
 from podeval.metrics.score import Timeline
 from podeval.recording.defects import TimedDefect
-from podeval.text.labels import format_moment
+from podeval.text.subtitles import format_moment
 
 routes = APIRouter(include_in_schema=False)
 routes.get("/report/{name:path}")(lambda name: RedirectResponse(write_system_address(name)))
@@ -39,7 +39,7 @@ LONGEST = 15.0
 
 _SEVERITIES = ("high", "medium", "low")
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
-"""Phrases around the words or the name in a metric's report of what is heard."""
+"""Phrases around the words or the name in a metric's report of recognised words."""
 
 
 @routes.get("/system", dependencies=[limit("120/minute")])
@@ -52,7 +52,7 @@ def page(
     slice: str = "",
     part: int = 0,
 ) -> HTMLResponse:
-    """Show a system among the others, and one item to hear and read."""
+    """Show a system among the others, and one item to play and read."""
     board = site.results.board()
     all_texts = site.texts[site.language(request)]
     texts = all_texts["report"]
@@ -99,7 +99,7 @@ def page(
 def _read_chapter(
     site: Site, board: pd.DataFrame, system: str, where: str, slice: str, no_place: str
 ) -> tuple[About, list[str], Chapter]:
-    """What a system is, the places where it has results, and the chapter on one of them."""
+    """A system's description, the places of its results, and the chapter on one of them."""
     try:
         description = describe_system(board, site.results.systems(), system)
     except UnknownReport as error:
@@ -129,7 +129,7 @@ def _item(
     texts: dict[str, Any],
     reasons: dict[str, Any],
 ) -> dict[str, Any]:
-    """Every score of an item, what went wrong in it, and its windowed values over time."""
+    """Every score of an item, its defects, and its windowed values over time."""
     results, _ = item_results.find_item_results(items, system, where, item)
     defects = item_results.list_defects(results)
     # Times are those of the one recording; an output of several sounds has none.
@@ -164,7 +164,7 @@ def _timeline(metric: str, track: Timeline, texts: dict[str, Any]) -> dict[str, 
 
 
 def _list_defects(defects: Sequence[TimedDefect], audio: str, texts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the rows in order of time, and how many defects are left out.
+    """Return the rows in order of time, and the number of omitted defects.
 
     Args:
         defects: the defects of the item.

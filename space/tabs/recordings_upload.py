@@ -1,4 +1,4 @@
-"""Recordings for systems that cannot be run as a model: the scripts as a zip, and the upload of what was spoken."""
+"""Recordings for systems that cannot be run as a model: the scripts as a zip, and the upload of the recordings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from podeval.texts import write_sentence
 EVENT: dict[str, Any] = {"api_visibility": "private", "preprocess": False, "show_progress": "minimal"}
 RATE, SHOW_RATE = "20/hour", "60/minute"
 MOST_NAMED = 12
-"""Missing or needless recordings that are named; the others are counted."""
+"""Number of missing or needless recordings that are named; the others are counted."""
 
 
 class RecordingsUpload(TabPart):
@@ -40,7 +40,9 @@ class RecordingsUpload(TabPart):
         return Uploads(self._site.services.runs)
 
     def list_kits(self) -> str:
-        """Where the scripts are, and the notebook, for a system that cannot be run here; those to be entered first."""
+        """The addresses of the scripts and the notebook, for a system that cannot be run here; first those to be
+        entered.
+        """
         entered = list_runs_of_tracks((name, "voice") for name in benchmarks.list_benchmarks())
         kits = [
             f"{entry.folder}: [{self._texts['scripts_zip']}](/submit/scripts/{entry.folder}.zip), "
@@ -67,12 +69,12 @@ class RecordingsUpload(TabPart):
         tracks.change(self.show, tracks, self._answer, **quick)
 
     def token_of(self, owner: str) -> str:
-        """The folder of what a person uploaded and has not submitted; empty if there is nothing."""
+        """The folder of a person's upload that is not submitted; empty if there is none."""
         upload = self.uploads.waiting(owner, self._desk.queue)
         return upload.token if upload is not None else ""
 
     def receive(self, request: gr.Request, file: Any, tracks: Any) -> tuple[str, Any]:
-        """Unpack what was uploaded, and say which recordings are there; the file itself is deleted in any case."""
+        """Unpack an upload, and list its recordings; the file itself is deleted in any case."""
         path = None
         try:
             path = get_uploaded_path(file)
@@ -89,7 +91,7 @@ class RecordingsUpload(TabPart):
                 path.unlink(missing_ok=True)
 
     def show(self, request: gr.Request, tracks: Any) -> str:
-        """The same for what was uploaded before, as other tracks are chosen."""
+        """The same for an earlier upload, when other tracks are chosen."""
         try:
             self._limit(request, SHOW_RATE, "recordings shown")
             person = self._site.person(request.request)
@@ -108,7 +110,7 @@ class RecordingsUpload(TabPart):
         return self._show(request, upload=upload, runs=listing, of_no_item=of_no_item)
 
     def _compare(self, entry: RunEntry, upload: Upload, *, alone: bool) -> dict[str, Any]:
-        """Which recordings of a run are there, and which are missing."""
+        """The existing and the missing recordings of a run."""
         try:
             choices = list_expected_names(entry, entry.items(self._desk.gate.data))
         except BadInput:

@@ -1,4 +1,4 @@
-"""Score: any metric of this machine on a recording or script of one's own, where the operator lets visitors measure."""
+"""Score: any metric of this machine on a visitor's recording or script, if the operator allows it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from podeval.text.message_catalogue import FIRST
 from podeval.texts import write_sentence
 
 IN_TURN: dict[str, Any] = {"concurrency_limit": WAITING + 1, "api_visibility": "private", "show_progress": "hidden"}
-"""Anyone who measures waits in our line and not in Gradio's, which is one per language and says no place in our
+"""Anyone who measures waits in our line and not in Gradio's, which is one per language and cannot show the place in our
 words."""
 
 
@@ -46,12 +46,12 @@ PARTS_ID = "score-tabs"
 
 
 def list_offered(part: str) -> list[Metric]:
-    """Metrics of the embedded profile that what is given in a part of the tab suffices for."""
+    """Metrics of the embedded profile for which the inputs in a part of the tab suffice."""
     return [metric for metric in catalogue.load_all_metrics() if find_score_part(metric) == part]
 
 
 def name_metric(metric: Metric, language: str) -> str:
-    """A metric's name as a language's readers know it."""
+    """A metric's name in a reader's language."""
     if language == FIRST:
         return metric.title
     return get_column(metric.name, metric.headline.name, metric.dimension).title_in(language)
@@ -74,7 +74,7 @@ def check_names(names: Sequence[str], part: str) -> list[str]:
     """The metrics that somebody names, each once, as far as a part of the tab offers them.
 
     Raises:
-        BadInput: one of them is not measured here, or there are more than there are metrics.
+        BadInput: one of them is not measured here, or there are more names than metrics.
     """
     offered = [metric.name for metric in list_offered(part)]
     if wrong := [name for name in [*names[: len(offered)], *names[-1:]] if name not in offered]:
@@ -90,7 +90,7 @@ def render_problem(sentence: str) -> str:
 
 
 def render_work(texts: Mapping[str, Any], what: str, at: float | None = None) -> str:
-    """The one line on what is being done; `at` is the share of the work that is done."""
+    """The one line on the current step; `at` is the finished share of the work."""
     label = escape(texts["working"]["label"])
     bar = "" if at is None else f'<progress id="progress" value="{at:.3f}" aria-label="{label}"></progress> '
     return f"<p>{bar}{escape(what)} …</p>"
@@ -111,18 +111,18 @@ class ScorePart(TabPart):
     TEXTS = "score"
 
     def _wait_in_line(self, turn: MeasuringTurn) -> Iterator[tuple[str, str, str]]:
-        """Say how many are before a visitor, until there is nobody."""
+        """Report the number of people before a visitor, until there is nobody."""
         while before := turn.wait():
             yield render_work(self._texts, self._texts["working"]["turn"].format(before)), "", ""
 
     def _show(self, request: gr.Request, lines: Sequence[Mapping[str, Any]], title: str, report: str = "") -> str:
-        """What was measured so far, in the texts of `podeval score`: the verdict, defects, values, folded details.
+        """The results so far, in the texts of `podeval score`: the verdict, defects, values, folded details.
 
         Args:
             request: the visitor's request.
             lines: the lines of the program that scores.
             title: name of the recording or script.
-            report: name of the whole report, once it is there.
+            report: name of the complete report, once it exists.
         """
         if (results := read_results(lines, title)) is None:
             return ""
@@ -181,7 +181,7 @@ class RecordingPart(ScorePart):
         )
 
     def choose(self, request: gr.Request, which: str) -> tuple[Any, str]:
-        """The fields for a recording of one's own, or the example that was chosen, to be heard."""
+        """The fields for the visitor's own recording, or the chosen example, with a player."""
         if which not in EXAMPLES:
             return gr.Column(visible=True), ""
         _, words, _ = read_example(which)
@@ -189,7 +189,7 @@ class RecordingPart(ScorePart):
         return gr.Column(visible=False), example
 
     def look_at(self, audio: str | None) -> str:
-        """What is wrong with a recording that was just chosen; empty if nothing is known to be."""
+        """The fault of a newly chosen recording; empty if none is known."""
         return render_problem(self._too_large(audio) if audio else "")
 
     def measure(
@@ -202,7 +202,7 @@ class RecordingPart(ScorePart):
         names: list[str],
         upsample: bool = False,
     ) -> Iterator[tuple[Any, ...]]:
-        """What is being done, what is wrong, and what was measured so far; whenever there is more of it."""
+        """The current step, errors, and results so far; whenever there are more."""
         if missing := self._missing(which, audio, words, names):
             yield "", render_problem(missing), ""
             return
@@ -241,7 +241,7 @@ class RecordingPart(ScorePart):
 
     @contextmanager
     def _chosen(self, which: str, audio: str | None) -> Iterator[tuple[Path, str, int]]:
-        """The file that is measured, with its words and how many speak where that is known."""
+        """The file to measure, with its words and number of speakers if known."""
         if which not in EXAMPLES:
             yield Path(str(audio)), "", 0
             return
@@ -252,7 +252,7 @@ class RecordingPart(ScorePart):
             yield path, words, count
 
     def _missing(self, which: str, audio: str | None, words: str, names: Sequence[str]) -> str:
-        """What a visitor has to choose or enter first; empty if nothing is missing."""
+        """The missing choice or input of a visitor; empty if nothing is missing."""
         texts = self._texts
         if which not in EXAMPLES:
             if not audio:
@@ -282,7 +282,7 @@ class ScriptPart(ScorePart):
         run.click(self.measure, [text, names], make_answers("script"), concurrency_id="script", **IN_TURN)
 
     def measure(self, request: gr.Request, text: str, names: list[str]) -> Iterator[tuple[str, str, str]]:
-        """What is being done, what is wrong, and the values of all chosen metrics."""
+        """The current step, errors, and the values of all chosen metrics."""
         texts = self._texts
         if not text.strip():
             yield "", render_problem(texts["enter_script"]), ""

@@ -50,9 +50,9 @@ _FIELD_OF_RULE = {
     "base": "source.base.repo",
     **dict.fromkeys(("exists", "readable", "card", "size", "safetensors", "remote_code", "code"), "source.repo"),
 }
-"""Rules of the gate that are about what one field names."""
+"""Rules of the gate that concern the content of one field."""
 WRONG = "wrong"
-"""The class of a field whose help says what is wrong with it."""
+"""The class of a field whose help describes its mistake."""
 _MARK = f"""() => {{
   for (const each of document.querySelectorAll("#tab-submit :is(input, textarea)"))
     each.setAttribute("aria-invalid", String(each.closest(".{WRONG}") !== null));
@@ -64,9 +64,9 @@ _RESTORE = (
     " return kept.length === values.length ? kept : values; }"
 )
 _FORGET = f"""(answer) => {{ if (answer?.includes('href="/submissions/')) sessionStorage.removeItem('{DRAFT}'); }}"""
-"""Only the answer to a submission that was taken has its address in it."""
+"""Only the answer to an accepted submission contains its address."""
 _IN_BROWSER: dict[str, Any] = {"fn": None, "queue": False, "show_progress": "hidden", "api_visibility": "private"}
-"""Settings of events without a function on the server, by which the typed text never leaves the browser."""
+"""Settings of events without a function on the server, so the typed text never leaves the browser."""
 
 
 class SubmitTab(TabPart):
@@ -145,7 +145,7 @@ class SubmitTab(TabPart):
         return column
 
     def _place_fields(self, declared: list[FormField], more: str) -> None:
-        """Fields in their order, those that most leave empty folded away below the others."""
+        """Fields in their order, with rarely used ones folded below the others."""
         for field in declared:
             if not field.folded:
                 self._place(field)
@@ -168,14 +168,14 @@ class SubmitTab(TabPart):
         self._fields.append(component)
 
     def choose_kind(self, kind: Any) -> list[Any]:
-        """The fields of the kind of source alone; what was said about another one goes."""
+        """Only the fields of this kind of source; messages about another kind are removed."""
         columns = [*(gr.Column(visible=name == kind) for name in KINDS), gr.Column(visible=kind != "model")]
         return ["", *columns, *self._mark("", {})]
 
     def document(self, kind: Any, tracks: Any, given: tuple[Any, ...], owner: str = "") -> dict[str, Any]:
-        """The filled-in form, as the document that `podeval submit` reads.
+        """The filled-in form, as a document for `podeval submit`.
 
-        Outputs for which no repo is named are those that their owner uploaded.
+        Outputs without a repo are those that their owner uploaded.
         """
         rows = zip(self._declared, given, strict=True)
         used = [(field, value) for field, value in rows if field.group in (SYSTEM, kind)]

@@ -479,7 +479,7 @@ def test_an_mp3_that_is_longer_than_its_header_states_is_read_and_noted(tmp_path
 
 @pytest.mark.parametrize("content", [header(0), header(0) + LIST, header(0xFFFFFFFF), header(0) * 3])
 def test_a_wav_of_headers_alone_is_refused(read: Read, content: bytes) -> None:
-    with pytest.raises(BadAudio, match="holds no readable audio"):
+    with pytest.raises(BadAudio, match="contains no readable audio"):
         read(content)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.construction.mtalk_recordings import lay_under, measure_active_power, put_in
+from podeval.construction.mtalk_recordings import measure_active_power, put_in
 from podeval.errors import CannotScore
 
 RATE = 16_000
@@ -24,7 +24,8 @@ def noise() -> Any:
 @pytest.mark.parametrize("level", [0.01, 1.0])
 def test_the_ratio_is_as_stated(speech_like: Any, noise: Any, snr: float, level: float) -> None:
     speech = speech_like * np.float32(level)
-    added = (lay_under(speech, noise, RATE, snr) - speech).astype(np.float64)
+    under = np.resize(noise, len(speech))
+    added = (put_in(speech, under, RATE, snr, at=0.0) - speech).astype(np.float64)
     assert len(added) == len(speech)
     assert db(measure_active_power(speech, RATE) / np.mean(added**2)) == pytest.approx(snr, abs=0.05)
 

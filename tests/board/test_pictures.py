@@ -13,7 +13,7 @@ from podeval.board.columns import get_column
 from podeval.board.runs_folder import Index, RunsFolder, arrange_numbers
 from podeval.board.system_info import Facts
 from podeval.board.view import PLOTS, BoardView, order, resolve_view
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.plots.charts import Series, draw_radar
 from podeval.text.message_catalogue import read_texts
 
@@ -21,7 +21,7 @@ TEXTS = read_texts(locate_hub_source("space") / "locale", "en", ("board",))["boa
 WORDS = TEXTS["plot"] | {"breakdowns": {"scenario": "scenario"}}
 
 
-def drawn(board: pd.DataFrame | Index, folder: RunsFolder, **wish: Any) -> pictures.Drawn:
+def drawn(board: pd.DataFrame | Index, folder: RunsFolder, **wish: Any) -> scene.Drawn:
     settled = resolve_view(BoardView(**wish), board)
     return pictures.draw(settled, order(settled), folder, WORDS, lambda column: column.title)
 

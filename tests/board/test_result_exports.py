@@ -162,7 +162,7 @@ def test_a_folder_with_something_else_in_it_is_not_written_into(runs: Path, tmp_
 
 def test_every_printed_figure_is_in_an_evaluation_table_with_its_protocol_and_place() -> None:
     from podeval.board.reported_elsewhere import read_figures
-    from podeval.hub_sources import locate_hub_source
+    from podeval.files import locate_hub_source
 
     tasks = {task["task"]: task for task in json.loads(run_command("report", "export", "--form", "papers-with-code"))}
     tables = [table for task in tasks.values() for table in task["datasets"]]

@@ -45,7 +45,7 @@ CASES = [
     ("loudness", "empty.wav", 2, "is empty (0 bytes): export or download it again"),
     ("loudness", "text.wav", 2, "is a text file, not audio"),
     ("loudness", "truncated.flac", 2, "of about 3.00 s could be read: export or download the file again"),
-    ("loudness", "header.wav", 2, "holds no readable audio: export or download the file again"),
+    ("loudness", "header.wav", 2, "contains no readable audio: export or download the file again"),
     ("loudness", "silence.wav", 1, "digital silence from beginning to end; check how it was exported"),
     ("loudness", "nan.wav", 1, "samples that are not numbers (NaN or infinity); export it again"),
     ("loudness", "blip.wav", 1, "lasts 0.05 s; at least 0.4 s are needed"),
@@ -127,14 +127,14 @@ def test_upsampling_is_done_where_it_is_asked_for(podeval: Podeval, files: Path)
             ("measure", "loudness", "good.wav", "--profile", "best"),
             "no profile 'best' that can be run; choose embedded or",
         ),
-        (("measure", "wer", "good.wav"), "wer needs the words that should be heard: add --text FILE"),
+        (("measure", "wer", "good.wav"), "wer needs the words that should be spoken: add --text FILE"),
         (
             ("measure", "loudness", "good.wav", "--text", "text.wav"),
-            "compares with nothing; leave out --text and --reference",
+            "has nothing to compare with; leave out --text and --reference",
         ),
         (
             ("measure", "loudness", "good.wav", "--reference", "seven.wav"),
-            "compares with nothing; leave out --text and --reference",
+            "has nothing to compare with; leave out --text and --reference",
         ),
         (("measure", "loudness"), "Missing argument"),
         (

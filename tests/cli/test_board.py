@@ -15,6 +15,6 @@ def test_a_new_or_empty_folder_is_told(podeval: Any, tmp_path: Path, monkeypatch
     runs = tmp_path / "typo"
     serve = ("serve", "--runs", runs, "--port", "0")
     said = podeval(*serve, code=0)
-    shown = "so the board shows only what papers report; choose another folder with --runs"
+    shown = "so the board shows only the papers' figures; choose another folder with --runs"
     assert f"{runs} is a new folder, {shown}" in said.err
     assert f"There are no runs in {runs}, {shown}" in podeval(*serve).err

@@ -123,7 +123,7 @@ def test_a_selection_of_too_few_takes_all_and_of_none_says_why(podeval: Podeval,
     said = podeval(
         "data", "segments", "show.txt", "--select", 9, "--min-seconds", 12, "--max-seconds", 35, "--json", code=0
     )
-    assert "clips of 12 to 35 s: 1 found, 9 asked for; all found are taken" in said.err
+    assert "clips of 12 to 35 s: 1 found, 9 requested; all of them are used" in said.err
     assert json.loads(said.out)["clips"] == CLIPS[:1]
     said = podeval("data", "segments", "show.txt", "--min-seconds", 1, "--max-seconds", 2, "--json", code=1)
     assert json.loads(said.out)["reason"].startswith("no clip lasts 1 to 2 s; give other limits")
@@ -159,12 +159,12 @@ BAD = [
     (["latin.txt"], 2, "is a transcript, but not in UTF-8"),
     (["noise.bin"], 2, "is not in a format podeval reads"),
     (["alone.txt"], 1, "alone.txt: there is only one speaker (Ann); turn-taking needs at least two"),
-    (["show.txt", "--clips-out", "c"], 2, "show.txt is a transcript; --clips-out needs its recording too, add --audio"),
-    (["show.txt", "--summary-out", "s.wav"], 2, "--summary-out needs its recording too"),
+    (["show.txt", "--clips-out", "c"], 2, "show.txt is a transcript; --clips-out also needs its recording"),
+    (["show.txt", "--summary-out", "s.wav"], 2, "--summary-out also needs its recording"),
     (["show.txt", "--audio", "gone.wav", "--clips-out", "c"], 2, "'gone.wav' does not exist"),
     (["show.txt", "--audio", "show.txt", "--clips-out", "c"], 2, "not audio"),
-    (["show.txt", "--audio", "silence.wav", "--clips-out", "c"], 1, "is digital silence where it is cut"),
-    (["show.txt", "--audio", "silence.wav", "--summary-out", "s.wav"], 1, "is digital silence where it is cut"),
+    (["show.txt", "--audio", "silence.wav", "--clips-out", "c"], 1, "is digital silence at the cut"),
+    (["show.txt", "--audio", "silence.wav", "--summary-out", "s.wav"], 1, "is digital silence at the cut"),
     (["show.txt", "--audio", "nan.wav", "--clips-out", "c"], 1, "samples that are not numbers"),
     (["show.txt", "--audio", "show.wav", "--clips-out", "show.txt"], 2, "Not a directory; choose a folder"),
     (["gone.wav", "--clips-out", "/proc/x"], 2, "cannot write to /proc/x: "),

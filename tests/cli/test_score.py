@@ -38,7 +38,9 @@ def test_labels_that_are_empty_say_why(podeval: Podeval, recordings: Path, tmp_p
     said = podeval(
         "score", recordings / "one.wav", "--metrics", "loudness", "--labels", tmp_path / "labels.txt", code=0
     )
-    assert "labels.txt, which is empty: no turns and no defects are known, try it without --metrics" in said.err
+    assert (
+        "labels.txt, which is empty: there are no turns and no defects to write, try it without --metrics" in said.err
+    )
 
 
 def test_a_folder_has_a_row_a_file_and_a_mean(podeval: Podeval, recordings: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import datasets
 
 from podeval.datasets.builder import Builder, DatasetTable
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
-from podeval.datasets.row_rules import require_at_least, require_one_of, require_present, require_readable_audio
+from podeval.datasets.dataset_record import require_at_least, require_one_of, require_present, require_readable_audio
 
 
 class Talks(Builder):

@@ -9,8 +9,7 @@ import yaml
 datasets = pytest.importorskip("datasets")
 
 from podeval.datasets.build import build, read_lock, verify  # noqa: E402
-from podeval.datasets.dataset_record import LOCK  # noqa: E402
-from podeval.datasets.row_rules import BrokenRules  # noqa: E402
+from podeval.datasets.dataset_record import LOCK, BrokenRules  # noqa: E402
 from podeval.errors import BadInput  # noqa: E402
 
 

@@ -13,8 +13,8 @@ from podeval import benchmarks  # noqa: E402
 from podeval.benchmarks.lfs_bench import SCENARIOS  # noqa: E402
 from podeval.datasets import catalogue  # noqa: E402
 from podeval.datasets.build import build, read_lock, read_stored_rows, verify  # noqa: E402
+from podeval.datasets.dataset_record import BrokenRules  # noqa: E402
 from podeval.datasets.items import load_items  # noqa: E402
-from podeval.datasets.row_rules import BrokenRules  # noqa: E402
 from podeval.errors import BadInput  # noqa: E402
 
 PARTS = ("mono", "two", "multi")

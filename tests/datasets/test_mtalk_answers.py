@@ -81,7 +81,7 @@ def _without(*keys: str) -> Any:
         (
             _without("dialogue", "loud"),
             [
-                "semantic-1-2-1: loud have words but no audio, so they are left out",
+                "semantic-1-2-1: loud have text but no audio, so they are left out",
                 "semantic-1-2: loud does not answer turn 1",
             ],
             7,
@@ -97,8 +97,8 @@ def _without(*keys: str) -> Any:
         (
             lambda first: first.update(question="record_1-2/1-2-turn2_para.wav"),
             [
-                "semantic-1-2-1: its question is of turn 2 by its path; its place in the file counts",
-                "semantic-1-2-1: its question is para by its path; its section in the file counts",
+                "semantic-1-2-1: the path of its question says turn 2; its place in the file counts",
+                "semantic-1-2-1: the path of its question says para; its section in the file counts",
             ],
             8,
         ),
@@ -122,15 +122,15 @@ def test_a_missing_piece_is_a_sentence(
         (lambda all_: all_["Ambient sound"][0].append("x"), "ambient-1-2-2: a turn must be an object, is a str"),
         (
             lambda all_: all_["Ambient sound"].append(all_["Ambient sound"][0]),
-            "Ambient sound, dialogue 2: ambient-1-2 was dialogue 1 already; this one is left out",
+            "Ambient sound, dialogue 2: ambient-1-2 was already read as dialogue 1; this one is left out",
         ),
         (
             lambda all_: all_["Ambient sound"][0][0].update(question="first.wav"),
-            "Ambient sound, dialogue 1: no question's path holds record_<number>",
+            "Ambient sound, dialogue 1: no question's path contains record_<number>",
         ),
         (
             lambda all_: all_["Ambient sound"][0].append(turn("9-9", 2, "amb")),
-            "ambient-1-2-2: its question is of ambient-9-9 by its path",
+            "ambient-1-2-2: the path of its question says ambient-9-9",
         ),
     ],
 )

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq  # noqa: E402
 
 from podeval.datasets import catalogue  # noqa: E402
 from podeval.datasets.build import build, read_lock, verify  # noqa: E402
+from podeval.datasets.dataset_record import BrokenRules  # noqa: E402
 from podeval.datasets.push import push  # noqa: E402
-from podeval.datasets.row_rules import BrokenRules  # noqa: E402
 from podeval.errors import BadInput  # noqa: E402
 
 FOLDER = Path(__file__).parents[2] / "dataset_builders" / "mtalk_bench"

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq  # noqa: E402
 from podeval.construction.podbench import make_generation_prompt  # noqa: E402
 from podeval.datasets import catalogue, podbench_meta  # noqa: E402
 from podeval.datasets.build import build, read_lock, read_stored_rows, verify  # noqa: E402
+from podeval.datasets.dataset_record import BrokenRules  # noqa: E402
 from podeval.datasets.push import push  # noqa: E402
-from podeval.datasets.row_rules import BrokenRules  # noqa: E402
 from podeval.errors import BadInput  # noqa: E402
 
 COMMIT = "d" * 40
@@ -106,7 +106,7 @@ def test_without_a_commit_the_newest_is_looked_up_once_said_and_locked(
     assert f"podbench: no commit is pinned; the newest is {COMMIT}, written into the build" in said[0]
     newer = repo.commit({"test.parquet": parquet([published(1), published(2)])})
     assert built("out")["source"].items() >= locked.items(), "what was built before is built again"
-    assert said[0] == f"podbench: no commit is pinned; {COMMIT} as in the build that is there"
+    assert said[0] == f"podbench: no commit is pinned; using {COMMIT}, as in the existing build"
     assert built("other")["source"]["revision"] == f"cnxu/PodBench@{newer}"
     assert built("other")["configs"]["instructions"]["test"]["rows"] == 2
 

@@ -16,8 +16,8 @@ from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES  # noqa: E402
 from podeval.benchmarks.real_pod_splits import SPLITS  # noqa: E402
 from podeval.datasets import catalogue  # noqa: E402
 from podeval.datasets.build import build, read_lock, verify  # noqa: E402
+from podeval.datasets.dataset_record import BrokenRules  # noqa: E402
 from podeval.datasets.push import push  # noqa: E402
-from podeval.datasets.row_rules import BrokenRules  # noqa: E402
 from podeval.errors import BadInput, ModelMissing  # noqa: E402
 from podeval.models import registry  # noqa: E402
 from podeval.models.interfaces import SpeakerTurn, Transcript, Word  # noqa: E402
@@ -372,9 +372,9 @@ def test_recordings_of_no_use_are_named_by_rule_and_nothing_is_written(tmp_path:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"configs": ["episodes"]}, "episodes is not made from paper but from episodes"),
+        ({"configs": ["episodes"]}, "episodes is made from episodes, not from paper"),
         ({"source": "episodes"}, "episodes is a folder of your own"),
-        ({"source": "{folder}", "configs": ["topics"]}, "topics is not made from episodes but from paper "),
+        ({"source": "{folder}", "configs": ["topics"]}, "topics is made from paper "),
         ({"source": "{folder}"}, "contains no audio; `podeval data fetch real_pod --into"),
     ],
 )

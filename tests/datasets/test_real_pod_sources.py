@@ -10,8 +10,8 @@ pytest.importorskip("datasets")
 from podeval.benchmarks.real_pod import BENCHMARK
 from podeval.datasets import catalogue
 from podeval.datasets.data_files import read_objects
+from podeval.datasets.dataset_record import Row
 from podeval.datasets.real_pod_scripts import SOURCES, find_unsourced_claim, make_claims_rows
-from podeval.datasets.row_rules import Row
 from podeval.datasets.source_files import find_package_folder
 from podeval.errors import BadInput
 from podeval.runs.item_inputs import ask_of

@@ -114,7 +114,7 @@ def test_tasks_that_the_hub_does_not_take_leave_the_data_there(tmp_path: Path, h
     assert any(name.endswith(".parquet") for name in files)
     assert "README.md" in files
     assert "eval.yaml" not in files
-    assert "the data is there and can be loaded, but the Hub did not take eval.yaml" in said[-1]
+    assert "the data is uploaded and can be loaded, but the Hub did not accept eval.yaml" in said[-1]
     assert "packages/tasks/src/eval.ts" in said[-1]
     del hub.repos.not_taken["eval.yaml"]
     push(tmp_path / "out", "me/podbench", progress=said.append)

@@ -17,14 +17,21 @@ from podeval.metrics.human_records import read_webmushra
 from podeval.metrics.judge_use import note
 from podeval.metrics.judged.content_density import describe_difference
 from podeval.metrics.judged.script_quality import Item
+from podeval.metrics.speech.pace import count_syllables
 from podeval.metrics.spoken_dialogue import parse_criteria
 from podeval.systems.dialogue_reader import estimate_seconds, make_speakable, split_into_short_lines, split_sentences
 from podeval.text.characters import clean_text, fold_letters, keep_letters
 from podeval.text.comparison.alignment import split_words
 from podeval.text.comparison.content_differences import compare_entities
 from podeval.text.comparison.matched_readings import write_as_in_script
-from podeval.text.comparison.normalise import compute_bracketed_share, drop_bracketed, keep_spoken, normalise
-from podeval.text.comparison.simplified_chinese import convert_to_mainland, simplify
+from podeval.text.comparison.normalise import (
+    compute_bracketed_share,
+    convert_to_mainland,
+    drop_bracketed,
+    keep_spoken,
+    normalise,
+    simplify,
+)
 from podeval.text.dialogue_segments import join_utterances
 from podeval.text.labelled_turns import read_labels
 from podeval.text.language import identify_language, read_as
@@ -34,7 +41,6 @@ from podeval.text.redaction import redact, redact_line
 from podeval.text.script import Script, Turn, read_source
 from podeval.text.script_format import count_length, rate_of
 from podeval.text.subtitles import read_cues
-from podeval.text.syllables import count_syllables
 from podeval.text.table_files import mark_formulas, unmark_formulas
 from podeval.text.terminal_safe import make_printable
 from podeval.text.tokens import detect_language, is_foreign, is_japanese, is_unspaced

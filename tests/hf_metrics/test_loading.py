@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.measuring.space_files import install
 from podeval.metrics import catalogue
 

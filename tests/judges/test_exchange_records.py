@@ -64,7 +64,7 @@ def test_replay_says_what_was_never_asked(
     outcomes = JudgeClient(find_judge(f"records:{tmp_path}")).ask(make_requests(small_prompt, 2))
     assert isinstance(outcomes[0], UsableAnswer)
     assert isinstance(outcomes[1], Unanswered)
-    assert "holds no answer" in outcomes[1].reason
+    assert "contains no answer" in outcomes[1].reason
 
 
 def test_replay_reads_raw_answers_by_the_rules_of_the_day(

@@ -94,7 +94,7 @@ def test_each_provider_that_hears_is_sent_audio_in_its_form(judge_at: Any, heard
 
 def test_audio_for_anthropic_is_refused_before_it_is_sent(judge_at: Any, heard: Prompt) -> None:
     judge, server = judge_at("anthropic")
-    assert "Anthropic takes no audio" in get_reason(ask(replace(judge, hears=True), heard, clip=CLIP))
+    assert "Anthropic does not accept audio" in get_reason(ask(replace(judge, hears=True), heard, clip=CLIP))
     assert not server.calls
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.listening import Listening, session_results
-from podeval.listening.completion import Completion
+from podeval.listening.screening import Completion
 from tests.fakes.databases import SERVER_LONG
 
 from .conftest import begin, design

@@ -11,8 +11,8 @@ import soundfile
 from scipy import stats
 
 from podeval.errors import BadInput
-from podeval.listening import Listening, headphones, results, session_results
-from podeval.listening.headphones import INTERVALS, NEEDED, PAGE, TRIAL_NAMES, TRIALS, synthesise
+from podeval.listening import Listening, results, screening, session_results
+from podeval.listening.screening import INTERVALS, NEEDED, PAGE, TRIAL_NAMES, TRIALS, synthesise
 from podeval.store.tables import ListeningSession
 from tests.fakes.databases import SERVER_LONG
 
@@ -37,7 +37,7 @@ def pitch(samples: np.ndarray) -> float:
 
 def test_by_headphones_the_right_tone_is_softest_and_over_loudspeakers_another_one() -> None:
     for seed in range(5):
-        rights = headphones.find_right_answers(seed)
+        rights = screening.find_right_answers(seed)
         for trial in range(TRIALS):
             parts = intervals("antiphase", seed, trial)
             at_an_ear = [float(np.std(part[:, 0])) for part in parts]
@@ -48,7 +48,7 @@ def test_by_headphones_the_right_tone_is_softest_and_over_loudspeakers_another_o
 
 
 def test_the_pitch_is_between_the_ears_alone() -> None:
-    rights = headphones.find_right_answers(4)
+    rights = screening.find_right_answers(4)
     for trial in range(TRIALS):
         parts = intervals("huggins", 4, trial)
         assert all(0.2 < pitch(part[:, ear]) < 5 for part in parts for ear in (0, 1)), "each ear hears plain noise"
@@ -70,7 +70,7 @@ def test_who_guesses_passes_in_two_of_a_hundred_at_most_and_every_interval_is_ri
     assert stats.binom.sf(NEEDED - 1, TRIALS, 1 / INTERVALS) == pytest.approx(13 / 729)
     dice, passed, counts = random.Random(5), {"guess": 0, "first": 0}, np.zeros(INTERVALS)
     for seed in range(20_000):
-        rights = headphones.find_right_answers(seed)
+        rights = screening.find_right_answers(seed)
         guesses = {name: dice.randint(1, INTERVALS) for name in TRIAL_NAMES}
         for way, answers in (("guess", guesses), ("first", dict.fromkeys(TRIAL_NAMES, 1))):
             passed[way] += (
@@ -85,7 +85,7 @@ def answers_of(listening: Listening, session: str, right: int) -> dict[str, int]
     """So many right answers to the check of a session, the others wrong."""
     with listening.database.reading() as opened:
         seed = opened.get_one(ListeningSession, session).seed
-    rights = headphones.find_right_answers(seed)
+    rights = screening.find_right_answers(seed)
     return {
         name: r if n < right else r % INTERVALS + 1 for n, (name, r) in enumerate(zip(TRIAL_NAMES, rights, strict=True))
     }

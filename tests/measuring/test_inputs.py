@@ -240,7 +240,7 @@ def test_what_a_pipeline_of_transformers_returns_is_scored(tmp_path: Path) -> No
     assert podeval.score(one, metrics="loudness").values == expected
     table = podeval.score([one, *many], metrics="loudness")
     assert (len(table), table.errors, table[0].values) == (3, {}, expected)
-    with pytest.raises(BadInput, match="`audio` has 2 arrays; give each as a recording of its own"):
+    with pytest.raises(BadInput, match="`audio` has 2 arrays; give each as a separate recording"):
         podeval.score({"audio": [one["audio"]] * 2, "sampling_rate": 16_000}, metrics="loudness")
 
 

@@ -13,7 +13,7 @@ from podeval.metrics.score import Score
 from podeval.metrics.speech.podcast_checks import RUN, find_repetitions, podcast_checks
 from podeval.models.interfaces import Transcript, Word
 from podeval.recording import Recording
-from podeval.systems.planted_podcast import PlantedPodcast
+from podeval.systems.registry import PlantedPodcast
 from podeval.systems.speech import Ask
 from podeval.text.podcast_request import PodcastRequest
 

@@ -55,7 +55,7 @@ with Database(pathlib.Path(sys.argv[1])) as opened:
 """
 SITE = """
 import pathlib, sys
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 sys.path.insert(0, str(locate_hub_source("space")))
 import app
 from starlette.testclient import TestClient

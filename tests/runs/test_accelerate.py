@@ -118,7 +118,7 @@ def test_the_first_process_measures_what_the_others_spoke_as_it_comes(
                     assert folder.output("two") is None
                     speak_share(tiny.Singer(), request, second)
 
-    spread = replace(request, speaking=WithAnother(first))
+    spread = replace(request, speaking=WithAnother(group=first))
     summary = run_system(tiny.Singer(), "The Singer", spread)
     assert {row.metric: row.scored for row in summary.metrics} == {"loudness": 3, "trouble": 3}
     assert counted("spoken") == 3
@@ -139,7 +139,7 @@ def test_what_processes_that_died_have_spoken_is_kept_by_one_alone(
             raise Killed
 
     with pytest.raises(Killed):
-        run_system(tiny.Singer(), "The Singer", replace(request, speaking=Dying(ProcessGroup(0, 2, here))))
+        run_system(tiny.Singer(), "The Singer", replace(request, speaking=Dying(group=ProcessGroup(0, 2, here))))
     assert counted("spoken") == 2
     summary = run_system(tiny.Singer(), "The Singer", request)
     assert {row.metric: row.scored for row in summary.metrics} == {"loudness": 3, "trouble": 3}

@@ -188,7 +188,7 @@ def test_an_item_in_quarantine_is_compared_and_decides_nothing(written: Write, t
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "0", "1")
     assert "issue 7" in suite.find("testcase/skipped").get("message")
     unknown = refuse_command("compare", a, b, "--quarantine", "nothing_like_it")
-    assert "lists nothing_like_it, which neither run has" in unknown
+    assert "lists nothing_like_it, which neither run contains" in unknown
     everything = [word for name in names for word in ("--quarantine", name)]
     assert "no item outside quarantine in common" in refuse_command("compare", a, b, *everything)
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -33,7 +33,7 @@ from podeval.systems.adapters.outputs import OwnOutputs
 from podeval.systems.python_file import open_python
 from podeval.systems.servers.connection import ServerConnection
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
-from podeval.systems.speech import Ask, Reference, Speech
+from podeval.systems.speech import Ask, OwnMaker, Reference, Speech
 from podeval.texts import REASONS
 
 REAL_POD = benchmarks.get("real_pod")
@@ -152,18 +152,17 @@ def test_values_of_pauses_that_podeval_set_are_shown_and_not_ranked() -> None:
 # Runs, from what is made to what the board says.
 
 
-class Speaker:
+class Speaker(OwnMaker[Speech]):
     """Makes a second of tone in a way that a test chooses for each item."""
 
-    at_once = 1
     generation: ClassVar[dict[str, Any]] = {"system": "own"}
 
     def __init__(self, ways: Mapping[str, Mapping[str, Any]]) -> None:
         self.ways = ways
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Speech]:
+    def make_one(self, ask: Ask, seed: int) -> Speech:
         tone = 0.1 * np.sin(np.arange(16_000) / 9)
-        return [Speech(tone.astype(np.float32)[:, None], 16_000, (), 1.0, details=self.ways[a.id]) for a in asks]
+        return Speech(tone.astype(np.float32)[:, None], 16_000, (), 1.0, details=self.ways[ask.id])
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from podeval.runs.run import RunRequest, reopen_failed
 from podeval.runs.run_folder import RunFolder, RunPlan, RunSummary
 from podeval.systems.adapters.outputs import OwnOutputs
 from podeval.systems.servers.connection import RequestRefused, ServerBusy
-from podeval.systems.speech import Ask, Speech, SpeechFailed, SpokenAnswer, SpokenAnswers, WrittenScript
+from podeval.systems.speech import Ask, OwnMaker, Speech, SpeechFailed, SpokenAnswer, SpokenAnswers, WrittenScript
 from tests.fakes.command import refuse_command
 
 
@@ -127,22 +127,20 @@ def test_only_the_metrics_asked_for_are_measured(tiny: Any, tmp_path: Path) -> N
         keep_metrics(tiny.BENCHMARK, ["warmth"], "voice")
 
 
-class Fickle:
+class Fickle(OwnMaker[Any]):
     """Speaks what it is told to, item by item; a server that is down is down once."""
 
-    at_once = 1
     generation: ClassVar[dict[str, str]] = {"system": "fickle"}
 
     def __init__(self) -> None:
         self.down = True
 
-    def make(self, asks: Any, seed: int) -> Any:
-        (ask,) = asks
+    def make_one(self, ask: Any, seed: int) -> Any:
         if ask.id == "two" and self.down:
             raise ServerBusy("no server answers")
         if ask.id == "three":
-            return [Speech(np.full(16_000, np.nan, np.float32), 16_000, (), 0.1)]
-        return [Speech(np.full(16_000, 0.1, np.float32), 16_000, (), 0.1)]
+            return Speech(np.full(16_000, np.nan, np.float32), 16_000, (), 0.1)
+        return Speech(np.full(16_000, 0.1, np.float32), 16_000, (), 0.1)
 
 
 def test_what_a_server_could_not_do_is_done_by_the_next_run(tiny: Any, tmp_path: Path) -> None:
@@ -159,23 +157,21 @@ def test_what_a_server_could_not_do_is_done_by_the_next_run(tiny: Any, tmp_path:
     assert any("NaN or infinite samples" in reason for reason in reasons)
 
 
-class Mended:
+class Mended(OwnMaker[Any]):
     """Fails on one item and is silent on another, until it is mended; remembers what it was asked."""
 
-    at_once = 1
     generation: ClassVar[dict[str, str]] = {"system": "mended"}
 
     def __init__(self) -> None:
         self.broken, self.asked = True, list[str]()
 
-    def make(self, asks: Any, seed: int) -> Any:
-        (ask,) = asks
+    def make_one(self, ask: Any, seed: int) -> Any:
         self.asked.append(ask.id)
         if ask.id == "two" and self.broken:
             raise SpeechFailed("the WAV announces 2147479552 bytes and has 31044")
         level = 0.0 if ask.id == "three" and self.broken else 0.1
         tone = level * np.sin(np.arange(16_000) / 9)
-        return [Speech(tone.astype(np.float32), 16_000, (), 0.1)]
+        return Speech(tone.astype(np.float32), 16_000, (), 0.1)
 
 
 def test_what_failed_is_spoken_and_measured_again_when_asked(tiny: Any, tmp_path: Path) -> None:
@@ -195,7 +191,7 @@ def test_what_failed_is_spoken_and_measured_again_when_asked(tiny: Any, tmp_path
 
 def test_a_changed_system_takes_the_place_of_one_that_failed_on_everything(tiny: Any, tmp_path: Path) -> None:
     class Broken(Mended):
-        def make(self, asks: Any, seed: int) -> Any:
+        def make_one(self, ask: Any, seed: int) -> Any:
             raise SpeechFailed("my_tts.py: no such model")
 
     request = RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path)
@@ -241,12 +237,11 @@ def test_a_podcast_without_music_is_not_said_to_have_failed(capsys: pytest.Captu
     ]
 
 
-class Writer:
-    at_once = 1
+class Writer(OwnMaker[Any]):
     generation: ClassVar[dict[str, str]] = {"system": "writer"}
 
-    def make(self, asks: Any, seed: int) -> list[WrittenScript]:
-        return [WrittenScript(f"1: {ask.prompt[:20]}\n2: Yes.", None, 0.1, {"whole": False}) for ask in asks]
+    def make_one(self, ask: Any, seed: int) -> WrittenScript:
+        return WrittenScript(f"1: {ask.prompt[:20]}\n2: Yes.", None, 0.1, {"whole": False})
 
 
 def test_scripts_are_written_for_any_split(tmp_path: Path) -> None:
@@ -261,14 +256,10 @@ def test_scripts_are_written_for_any_split(tmp_path: Path) -> None:
     assert f"{total} outputs were cut off at the longest that the model may write: their ends are missing" in notes
 
 
-class Answerer:
-    at_once = 1
+class Answerer(OwnMaker[Any]):
     generation: ClassVar[dict[str, str]] = {"system": "answerer"}
 
-    def make(self, asks: Any, seed: int) -> list[SpokenAnswers]:
-        return [self._answer(ask) for ask in asks]
-
-    def _answer(self, ask: Ask) -> SpokenAnswers:
+    def make_one(self, ask: Ask, seed: int) -> SpokenAnswers:
         sound = Speech(np.full(8_000, 0.1, np.float32), 16_000, (), 0.1)
         return SpokenAnswers(tuple(SpokenAnswer(turn.id, sound, "Yes.") for turn in ask.user or ()), 0.2)
 
@@ -295,7 +286,7 @@ def test_the_command_takes_exactly_one_system_and_says_so(tiny: Any, tmp_path: P
     none = CliRunner().invoke(app, ["run"])
     assert none.exit_code == 2
     assert "name a system, or give one of --outputs" in none.output
-    assert "SYSTEM and --python are several systems" in refuse("espeak_ng", "--python", "a.py:speak")
+    assert "SYSTEM and --python name several systems" in refuse("espeak_ng", "--python", "a.py:speak")
     assert "give --server too" in refuse("espeak_ng", "--model", "x")
     assert "name the model" in refuse("--server", "http://127.0.0.1:9/v1")
     assert "can only be used with --server" in refuse("espeak_ng", "--api", "chat")
@@ -350,17 +341,16 @@ def test_a_log_of_the_submitters_own_is_another_protocol(tmp_path: Path) -> None
 def test_what_we_asked_wrongly_is_our_fault_and_is_tried_again(tiny: Any, tmp_path: Path) -> None:
     """A server that refuses a field of ours, and an error that nobody thought of, cost their items alone."""
 
-    class Served:
-        at_once = 1
+    class Served(OwnMaker[Any]):
         generation: ClassVar[dict[str, Any]] = {"system": "server"}
         refuses = True
 
-        def make(self, asks: Any, seed: int) -> list[Speech]:
-            if self.refuses and asks[0].id == "one":
+        def make_one(self, ask: Any, seed: int) -> Speech:
+            if self.refuses and ask.id == "one":
                 raise RequestRefused("http://x answered 400: Unknown name seed")
-            if self.refuses and asks[0].id == "two":
+            if self.refuses and ask.id == "two":
                 raise AttributeError("'list' object has no attribute 'get'")
-            return [Speech(np.full((16_000, 1), 0.1, np.float32), 16_000, (), 1.0)]
+            return Speech(np.full((16_000, 1), 0.1, np.float32), 16_000, (), 1.0)
 
     maker = Served()
     request = RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path)

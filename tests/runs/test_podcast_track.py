@@ -19,7 +19,7 @@ from podeval.runs.own_system import OwnSystem, run_own_system
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import RunFolder
 from podeval.systems.adapters.outputs import OwnOutputs
-from podeval.systems.planted_podcast import RATE, PlantedPodcast, mix_music
+from podeval.systems.registry import RATE, PlantedPodcast, mix_music
 from podeval.systems.speech import Ask
 from tests.runs.test_board import column, rank, write_run
 

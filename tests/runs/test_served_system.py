@@ -87,10 +87,10 @@ def test_options_of_a_server_need_one(options: dict[str, Any], words: str) -> No
     ("options", "words"),
     [
         ({"clone": True}, r"--clone cannot be used with the API chat \(write\)"),
-        ({"server_kind": "elevenlabs"}, "--server-kind elevenlabs speaks, and neither writes nor answers"),
+        ({"server_kind": "elevenlabs"}, "--server-kind elevenlabs can only speak, not write or answer"),
         ({"field": ("messages=[]",)}, "--field messages is set by podeval"),
-        ({"api": "speech"}, "the API speech cannot do what the track write asks for; use --api chat"),
-        ({"api": "realtime"}, "the API realtime cannot do what the track write asks for; use --api chat"),
+        ({"api": "speech"}, "the API speech does not support the track write; use --api chat"),
+        ({"api": "realtime"}, "the API realtime does not support the track write; use --api chat"),
     ],
 )
 def test_a_system_that_writes_takes_fields_and_no_voices(options: dict[str, Any], words: str) -> None:

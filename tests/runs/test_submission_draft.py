@@ -71,7 +71,7 @@ def test_what_is_no_run_or_no_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="there is no run in"):
         draft_submission(tmp_path, tmp_path / "xy", "xy")
     run, _ = finished(tmp_path / "runs", "demo", "voice", lambda run, item: keep_failure(run, item, "no"))
-    with pytest.raises(BadInput, match="holds no output that could be submitted"):
+    with pytest.raises(BadInput, match="contains no output that could be submitted"):
         draft_submission(run.path, tmp_path / "xy", "xy")
     run, _ = finished(tmp_path / "other", "demo", "voice", speak)
     with pytest.raises(BadInput, match="lower-case letters"):

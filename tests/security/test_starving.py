@@ -328,7 +328,7 @@ def test_one_sender_has_a_share_and_who_submits_has_room_when_visitors_filled_th
     monkeypatch.setattr("gradio_addresses.MOST_HELD", 15_000)
     clients = [visitor(site, f"198.51.100.{turn}") for turn in range(8)]
     assert [send_file(clients[0], 1_000).status_code for _ in range(4)] == [200, 200, 503, 503]
-    assert "as is kept of one sender" in send_file(clients[0], 1_000).json()["error"]
+    assert "the storage limit for one sender" in send_file(clients[0], 1_000).json()["error"]
     torn = clients[1].post("/gradio_api/upload", content=b"x" * 2_000, headers={"content-type": "multipart/form-data"})
     assert torn.status_code == 400
     assert send_file(clients[1], 1_000).status_code == 503, "what broke off counts while it lies there"
@@ -352,7 +352,7 @@ def test_an_upload_is_one_file_and_one_sender_has_few(site: Any, tmp_path: Path)
     for number in range(MOST_FILES):
         assert issued.explain_full("one", 0, False) == ""
         issued.issue("one", str(tmp_path / str(number)), "one")
-    assert "as much as is kept of one sender" in issued.explain_full("one", 0, False)
+    assert "reached the storage limit for one sender" in issued.explain_full("one", 0, False)
     assert issued.explain_full("another", 0, False) == ""
 
 

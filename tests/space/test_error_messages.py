@@ -73,7 +73,7 @@ TO_PAGES = (
         "arena/battle_audio.py",
         "listening/sessions.py",
         "listening/listener_pages.py",
-        "listening/headphones.py",
+        "listening/screening.py",
     ),
     *("submissions/gate.py", "submissions/source_files.py", "submissions/service.py", "submissions/rules.py"),
     *("submissions/queue.py", "submissions/states.py", "submissions/uploads.py", "submissions/recordings_zip.py"),

@@ -8,7 +8,7 @@ import pytest
 
 from podeval.listening import Listening
 from podeval.listening.designs import read_design
-from podeval.listening.headphones import TRIAL_NAMES, find_right_answers
+from podeval.listening.screening import TRIAL_NAMES, find_right_answers
 from podeval.store.database import Database
 from podeval.store.tables import ListeningSession
 from tests.space.listening_fixture import SYSTEMS, fill

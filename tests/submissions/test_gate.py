@@ -296,7 +296,7 @@ def test_a_board_for_everybody_takes_no_folders(outputs_document: Submitted, fol
 
 
 def test_reported_figures_are_not_run(submitted: Submitted) -> None:
-    from podeval.hub_sources import locate_hub_source
+    from podeval.files import locate_hub_source
     from podeval.systems.submission_reading import load
 
     assert (

@@ -119,7 +119,7 @@ def test_an_operator_does_it_afterwards(tiny: ModuleType, queue: Queue, repo: An
     with pytest.raises(BadInput, match="is queued; only published results are proposed"):
         publish("--eval-results")
     tiny.worker(queue, tmp_path).once()
-    with pytest.raises(BadInput, match="asked for no form"):
+    with pytest.raises(BadInput, match="requested no format"):
         publish()
     assert "eval_results: open: http" in publish("--eval-results")
     assert "eval_results: open: http" in publish("--eval-results")

@@ -385,4 +385,4 @@ def test_what_a_restore_replaced_is_reached_by_a_later_takedown(
     build(board)
     assert where_it_is(board) == []
     (kept,) = [path for path in board.glob("podeval.db.before-*") if not path.name.endswith(("-wal", "-shm"))]
-    assert f"{kept} is a database that was replaced, with what was written in it: delete it" in sentences
+    assert f"{kept} is a replaced database that still contains the texts: delete it" in sentences

@@ -402,7 +402,7 @@ def test_no_row_of_a_restored_database_names_a_file_outside(
         assert '"audio": "https://example.org/a.wav"' in documents
         assert session.get_one(SubmissionRow, "s").place == ""
     rewrite(tmp_path / "backup.tar", tmp_path / "sounds.tar", "", sounds={"/etc/hostname": "../../../../x.wav"})
-    with pytest.raises(BadInput, match="lists every recording that it names"):
+    with pytest.raises(BadInput, match="must list every recording that the database names"):
         restore(tmp_path / "sounds.tar", there / "podeval.db", there, force=True)
 
 
@@ -425,7 +425,7 @@ def test_a_database_with_other_than_the_tables_of_its_version_is_refused(
     rewrite(tmp_path / "backup.tar", tmp_path / "same.tar", "ANALYZE")
     restore(tmp_path / "same.tar", tmp_path / "same.db", tmp_path / "runs")
     rewrite(tmp_path / "backup.tar", tmp_path / "hostile.tar", sql)
-    with pytest.raises(StoreUnusable, match="differs from what its version has"):
+    with pytest.raises(StoreUnusable, match="differs from that of its version"):
         restore(tmp_path / "hostile.tar", tmp_path / "new.db", tmp_path / "runs")
     assert not (tmp_path / "new.db").exists()
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.systems import espeak_ng, worker_process
+from podeval.systems import engines, espeak_ng
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.speech import Speech, SpeechFailed
 from podeval.text.script import Script
@@ -55,7 +55,7 @@ def test_six_speakers_sound_different_and_a_seventh_is_refused(espeak: EspeakNg)
     speech = espeak.speak(Script.parse(turns[:6]))
     sounds = {speech.samples[round(t.start * speech.rate) :][:8000].tobytes() for t in speech.turns}
     assert len(sounds) == 6
-    with pytest.raises(BadInput, match=r"has 6 voices, the script asks for 7"):
+    with pytest.raises(BadInput, match=r"has 6 voices, the script needs 7"):
         espeak.speak(Script.parse(turns))
 
 
@@ -95,7 +95,7 @@ def test_a_crash_of_the_library_is_an_error_with_its_signal(
 ) -> None:
     crashing = ["import ctypes; ctypes.string_at(0)"]
     run: Callable[..., Any] = subprocess.run
-    monkeypatch.setattr(worker_process.subprocess, "run", lambda command, **k: run([command[0], "-c", *crashing], **k))
+    monkeypatch.setattr(engines.subprocess, "run", lambda command, **k: run([command[0], "-c", *crashing], **k))
     with pytest.raises(SpeechFailed, match="ended with signal 11"):
         espeak.speak(dialogue)
 

@@ -7,8 +7,7 @@ import pytest
 
 import podeval
 from podeval.errors import BadInput
-from podeval.text.comparison.normalise import compute_bracketed_share, normalise
-from podeval.text.comparison.simplified_chinese import convert_to_mainland, simplify
+from podeval.text.comparison.normalise import compute_bracketed_share, convert_to_mainland, normalise, simplify
 from podeval.text.comparison.word_errors import count_word_errors
 
 
@@ -198,3 +197,13 @@ def test_an_hour_of_text_takes_no_longer_than_a_blink() -> None:
         began = time.process_time()
         normalise(text * (54_000 // len(text)), normaliser="basic")
         assert time.process_time() - began < 0.15
+
+
+def test_an_address_of_a_link_may_have_brackets() -> None:
+    written = "See [the Nile](https://en.wikipedia.org/wiki/Nile_(river)) and [it](a.html)."
+    assert normalise(written, "en", "whisper") == normalise("See the Nile and it.", "en", "whisper")
+
+
+def test_the_code_of_an_area_in_brackets_is_spoken() -> None:
+    assert normalise("Call (555) 123-4567", "en", "basic") == "call 555 123 4567"
+    assert normalise("in 1990 (1991) or (12) apples", "en", "basic") == "in 1990 or apples"

@@ -47,6 +47,11 @@ def turns_of(source: Any) -> list[tuple[str, str]]:
         write("[{name}] 00:00:{seconds}\n{text}", "\n\n"),
         write("00;00;{seconds};00 - 00;00;{seconds};24\n{name}\n{text}", "\n\n"),
         write("{name}  10:{seconds} AM\n{text}"),
+        write("{name} - 00:{seconds}\n{text}", "\n\n"),
+        write("{name} • 00:{seconds}\n{text}", "\n\n"),
+        write("{name} — Today at 10:{seconds} AM\n{text}", "\n\n"),
+        write("{name}, [12.05.24 10:{seconds}]\n{text}", "\n\n"),
+        write("{name}: 10:{seconds}\n{text}", "\n\n"),
         write("{name} [00:00:{seconds}.000 --> 00:00:{seconds}.900]\n{text}"),
         write("{name} 00:00:{seconds}: {text}"),
         write("**{name}:** [00:00:{seconds}] {text}"),
@@ -82,6 +87,31 @@ def test_a_few_names_with_times_are_speakers(names: tuple[str, ...]) -> None:
     assert turns_of(text) == [
         (name[-1] if name[-1].isdigit() else name, f"We begin at {at}.") for at, name in enumerate(names)
     ]
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["{}  0:1{}\n{}", "{} (00:1{}):\n{}", "{}: 00:1{}\n{}", "{} 2024-05-12 10:1{}:00\n{}", "{} - 0:1{}\n{}\n..."],
+)
+@pytest.mark.parametrize("name", ["Anna", "Unknown Speaker"])
+def test_one_name_with_times_is_one_speaker_and_no_words(form: str, name: str) -> None:
+    script = read_any_script("\n\n".join(form.format(name, at, text) for at, (_, text) in enumerate(LINES)))
+    assert script.speakers == (name,)
+    assert [turn.text.removesuffix(" ...") for turn in script.turns] == [text for _, text in LINES]
+
+
+def test_one_name_above_every_line_is_noted() -> None:
+    script = read_any_script("\n".join(f"Anna\n{text}" for _, text in LINES))
+    assert script.notes[0].startswith("8 of 8 lines look like turns with a label")
+
+
+def test_a_clock_is_an_answer_where_others_have_words() -> None:
+    assert turns_of("Ann: When?\nBen: 10:30\nAnn: Good.\nBen: Yes.")[1] == ("Ben", "10:30")
+
+
+def test_georgian_names_have_no_capitals() -> None:
+    text = "ნინო:\nგამარჯობა.\n\nგიორგი:\nმადლობა.\n\nნინო:\nდავიწყოთ."
+    assert read_any_script(text).speakers == ("ნინო", "გიორგი")
 
 
 def test_screenplays_are_read_without_scenes() -> None:
@@ -230,6 +260,9 @@ WITH_SPEAKERS: list[Any] = [
     {"result": {"transcription": {"utterances": [{"speaker": at, "text": t} for at, (_, t) in enumerate(PAIR)]}}},
     {"sentences": [{"speaker_name": who, "text": t} for who, t in PAIR]},
     {"segments": [{"speaker": who, "startTime": 0, "body": t} for who, t in PAIR]},
+    {"segments": [{"name": "Intro", "turns": TURNS[:1]}, {"name": "Main", "turns": TURNS[1:]}]},
+    [{"name": "Intro", "host": "Anna", "dialogue": TURNS[:1]}, {"name": "Main", "dialogue": TURNS[1:]}],
+    {"utterances": [{"speaker": who, "text": t, "words": [{"word": "a", "speaker": who}]} for who, t in PAIR]},
     {"episode": {"title": "Rivers", "chapters": [{"dialogue": [turn]} for turn in TURNS]}},
     {"speaker": [who for who, _ in PAIR], "text": [t for _, t in PAIR]},
     [{"Speaker": who, "Text": t} for who, t in PAIR],

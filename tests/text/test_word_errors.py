@@ -115,3 +115,20 @@ def test_the_published_example_is_reproduced(shared: Path, transcripts: dict[str
     assert basic.wer == pytest.approx(70 / 715, abs=1e-12)
     # Fillers, contractions and numbers unified: fewer errors still.
     assert (count_word_errors(reference, hypothesis).wer or 1) < basic.wer
+
+
+def test_words_may_be_written_together_or_apart() -> None:
+    written = "Our co-host spoke every day about healthcare and e-mail."
+    heard = "our cohost spoke everyday about health care and email"
+    for one, other in ((written, heard), (heard, written)):
+        errors = count_word_errors(one, other)
+        assert (errors.wer, errors.cer) == (0, 0)
+        assert (count_word_errors(one, other, read=False).wer or 0) > 0.5
+    # Other words are errors, and no word of the reference changes.
+    assert count_word_errors("in two parts, into one", "in to parts into one").substitutions == 1
+    assert count_word_errors(written, heard).reference_length == 11
+
+
+def test_a_turkish_name_changes_no_other_word_of_english() -> None:
+    written, heard = "I met Yıldız in Istanbul. I think I like it.", "I met Yildiz in Istanbul. I think I like it."
+    assert count_word_errors(written, heard).wer == count_word_errors(heard, written).wer == 0

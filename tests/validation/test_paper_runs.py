@@ -82,7 +82,7 @@ def test_a_figure_of_the_papers_material_and_protocol_has_a_verdict(measured: Ca
     ("choices", "why"),
     [
         ({"preset": ""}, "run it with --preset lfs"),
-        ({"split": "sample"}, "the paper's material is not that of the split sample, track voice"),
+        ({"split": "sample"}, "the paper's material differs from that of the split sample, track voice"),
         ({"failed": 3}, "17 of 20 items are scored"),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_run_of_no_paper_has_nothing_beside_it(measured: Callable[..., list[Ru
     assert measured("my_tts") == []
     result = CliRunner().invoke(app, ["report", "papers", "--runs", str(tmp_path / "runs")])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "has the name of a system of which a paper prints figures" in result.stderr
+    assert "has the name of a system with figures in a paper" in result.stderr
     with pytest.raises(BadInput, match="there are no runs in"):
         compare_with_print(tmp_path / "nowhere")
 

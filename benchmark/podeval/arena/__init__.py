@@ -1,7 +1,7 @@
 """The arena: listeners compare two outputs blindly, and ratings are computed from their votes.
 
-`Arena` serves battles and records votes, `ArenaSettings` contains what an operator can set, `ArenaRefused` says why
-something was not accepted.
+`Arena` serves battles and records votes, `ArenaSettings` contains what an operator can set, `ArenaRefused` gives the
+reason for a refusal.
 """
 
 from podeval.arena.refusal import ArenaRefused

@@ -1,4 +1,4 @@
-"""Play the sounds of a battle as copies that do not reveal their origin, at one loudness where that is set."""
+"""Play the sounds of a battle as copies that do not reveal their origin, at one loudness if that is set."""
 
 import logging
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from podeval.texts import write_sentence
 Found = TypeVar("Found")
 
 LONG = 60.0
-"""Seconds from which a sound is long."""
+"""Seconds from which a sound counts as long."""
 
 _SIZES = 64 * 2**10
 """The bytes of an excerpt are a multiple of this."""
@@ -38,12 +38,12 @@ class BattleAudio:
     def file(self, name: str, *, opus: bool = False) -> Path:
         """Return the file after a name.
 
-        It is FLAC. Two excerpts are of one size, and neither is answered before both are there: neither size nor
-        waiting tells of which system a copy was made before.
+        It is FLAC. Two excerpts have the same size, and neither is sent before both exist: neither size nor waiting
+        reveals the system of an existing copy.
 
         Args:
             name: opaque name of audio.
-            opus: return Ogg Opus instead where the sound is `LONG` or longer, whose size follows from its length.
+            opus: return Ogg Opus instead if the sound is `LONG` or longer, because its size follows from its length.
 
         Raises:
             ArenaRefused: the name is not of this arena, its battle is long over, or the recording no longer exists.
@@ -74,7 +74,7 @@ class BattleAudio:
             _LOG.error("%s; the arena no longer plays it", error)
             for side in audio.compared or ():
                 if Path(side.path) == error.source:
-                    self._arena.retire(side.output, "its file is not what was taken in")
+                    self._arena.retire(side.output, "its file is not the one that was added")
             raise ArenaRefused(UNKNOWN, write_sentence("battle-recording-taken-down")) from error
         except PodevalError as error:
             # What went wrong names the file, which names the system: it is for the operator, not for the listener.

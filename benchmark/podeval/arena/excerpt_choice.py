@@ -2,12 +2,12 @@
 
 Votes on `excerpts` (20 to 30 s of both; a vote from 10 s heard of each side) and on `whole` recordings (a vote from
 90 % heard of each) are never rated together. A benchmark whose outputs make sense only as a whole
-(`Benchmark.whole_battles`) is compared by the second alone.
+(`Benchmark.whole_battles`) uses only the second.
 
 Nobody judges two hours of audio in one sitting, and two freely chosen excerpts would compare a greeting with a
-farewell. Short outputs are heard whole. Outputs with equally many turns (the same script, the same dialogue) are
-compared over the same turns, and where a turn must be cut, over the same part of it; others at the same relative
-position. Anyone who wants to judge recordings from beginning to end has them whole (`choose_whole`).
+farewell. Short outputs are played whole. Outputs with equally many turns (the same script, the same dialogue) are
+compared over the same turns, and if a turn must be cut, over the same part of it; other outputs are compared at the
+same relative position. Anyone who wants to judge recordings from beginning to end has them whole (`choose_whole`).
 """
 
 import math
@@ -28,7 +28,7 @@ SECONDS = 30.0
 """Default length of the longest excerpt of one side."""
 
 SHORTEST_SHARE = 2 / 3
-"""Share of the longest excerpt below which the next turn is begun too, though it must be cut."""
+"""Share of the longest excerpt below which the next turn is begun too, even if it must be cut."""
 
 _TIMES_HEARD = 3
 """Number of times that both sides can be played before a battle lapses."""
@@ -67,7 +67,7 @@ def list_protocols(benchmark: str) -> tuple[str, ...]:
     """List the protocols by which outputs of a benchmark are compared.
 
     Args:
-        benchmark: its name; empty, or of none of ours, for recordings from elsewhere.
+        benchmark: its name; empty, or unknown to us, for recordings from elsewhere.
     """
     return (WHOLE,) if benchmark in _benchmarks_heard_whole() else PROTOCOLS
 
@@ -78,7 +78,7 @@ def choose(a: RecordingLength, b: RecordingLength, *, seed: int, seconds: float 
     Args:
         a: one recording.
         b: the other.
-        seed: seed of the position; the same seed gives the same excerpts also when the sides are exchanged.
+        seed: seed of the position; the same seed gives the same excerpts if the sides are exchanged.
         seconds: longest excerpt.
     """
     if max(a.seconds, b.seconds) <= seconds:
@@ -96,10 +96,10 @@ def choose_whole(a: RecordingLength, b: RecordingLength) -> Excerpts:
 
 
 def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, seconds: float) -> Excerpts:
-    """Choose as many whole turns as fit on both sides from the same turn on; where they are short, part of one more.
+    """Choose as many whole turns as fit on both sides from the same turn on; if they are short, add part of one more.
 
-    The latest start is the one from which the longer side still fills an excerpt, so that the end is heard as often as
-    any other part, and not in scraps.
+    The latest start is the one from which the longer side still fills an excerpt, so the end is played as often as any
+    other part, and not in scraps.
     """
     count = len(a.turns)
     latest = max(
@@ -165,7 +165,9 @@ def count_heard_seconds(played: Sequence[Span], length: float) -> float:
 
 
 def time_open(battle: Battle, settings: ArenaSettings) -> timedelta:
-    """Return how long a battle can be judged: whole hours, which say nothing of exact lengths, if it is long."""
+    """Return the time in which a battle can be judged: for a long one in whole hours, which do not reveal exact
+    lengths.
+    """
     (begin_a, end_a), (begin_b, end_b) = read_spans(battle)
     hours = math.floor(_TIMES_HEARD * (end_a - begin_a + end_b - begin_b) / 3600)
     return timedelta(seconds=max(settings.vote_within, 3600 * (hours + 1 if hours else 0)))
@@ -180,7 +182,7 @@ def read_spans(battle: Battle | Row[Any]) -> tuple[tuple[float, float], tuple[fl
 def compute_played_seconds(length: float, other: float, protocol: str) -> float:
     """Return how long a side is played, with the silence that hides its exact length.
 
-    Two excerpts are equally long: how long one takes for the same words would identify it.
+    Two excerpts are equally long: different times for the same words would identify a system.
     """
     return round_up_seconds(max(length, other) if protocol == EXCERPTS else length)
 

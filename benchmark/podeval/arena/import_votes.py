@@ -1,6 +1,7 @@
 """Import records from a file, another arena's log, a bucket, or the public log, each exactly once."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -29,14 +30,14 @@ from podeval.store.vote_counts import count_battles, count_votes
 
 @dataclass
 class TakenIn:
-    """The result of an import: how many records were new, and why the others were skipped."""
+    """The result of an import: the number of new records, and the reasons why the others were skipped."""
 
     votes: int = 0
     standings: int = 0
     erasures: int = 0
     repeated: int = 0
     erased: int = 0
-    """Number of skipped records of voters who asked to be forgotten."""
+    """Number of skipped records that belong to voters who asked to be forgotten."""
     orphans: int = 0
     """Number of records about a vote or battle that the database lacks."""
 
@@ -85,36 +86,35 @@ def take_in(session: Session, records: Iterable[Record]) -> TakenIn:
     Raises:
         BadInput: a vote exists with another content, or its battle exists with another vote.
     """
-    done = TakenIn()
+    counts: Counter[str] = Counter()
     erased = set(session.scalars(select(Erasure.pseudonym)))
     here: set[tuple[Any, str]] = set()
     for record in records:
         match record:
             case VoteRecord():
-                _vote(session, record, done, erased, here)
+                counts[_vote(session, record, erased, here)] += 1
             case StandingRecord():
-                _standing(session, record, done)
+                counts[_standing(session, record)] += 1
             case ErasureRecord():
-                done.repeated += record.voter in erased
-                done.erasures += record.voter not in erased
+                counts["repeated" if record.voter in erased else "erasures"] += 1
                 pseudonyms.erase(session, record.voter, now=record.at)
                 erased.add(record.voter)
     session.flush()
-    return done
+    return TakenIn(**counts)
 
 
 def _make_sure(session: Session, here: set[tuple[Any, str]], kind: type[Any], key: str, values: dict[str, Any]) -> None:
-    """Add a row unless it exists; `here` has those that are known to exist."""
+    """Add a row unless it exists; `here` contains the known rows."""
     if (kind, key) not in here and session.get(kind, key) is None:
         session.add(kind(id=key, **values))
         session.flush()
     here.add((kind, key))
 
 
-def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str], here: set[tuple[Any, str]]) -> None:
+def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tuple[Any, str]]) -> str:
+    """Take in one vote; return the field of `TakenIn` that counts it."""
     if record.voter in erased:
-        done.erased += 1
-        return
+        return "erased"
     # A vote is imported once; two forms of one vote are refused.
     row = session.scalar(select(Vote).where((Vote.id == record.id) | (Vote.battle == record.battle)))
     if row is not None:
@@ -122,14 +122,12 @@ def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str],
             record.id, record.battle, record.voter, record.outcome
         ):  # fmt: skip
             raise BadInput(
-                f"the vote {record.id} already exists here with different content; one of the two logs was changed"
+                f"the vote {record.id} already exists here with different content; one of the two logs has been changed"
             )
-        done.repeated += 1
-        return
+        return "repeated"
     # A repeated battle needs the one that it repeats.
     if record.repeats is not None and session.get(Battle, record.repeats) is None:
-        done.orphans += 1
-        return
+        return "orphans"
     # The battle with what it compares, then the vote.
     _add_compared(session, record, here)
     if session.get(Battle, record.battle) is None:
@@ -141,7 +139,7 @@ def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str],
     session.add(make_vote(record))
     session.flush()
     count_votes(session, Vote.id == record.id)
-    done.votes += 1
+    return "votes"
 
 
 def _add_compared(session: Session, record: VoteRecord, here: set[tuple[Any, str]]) -> None:
@@ -157,14 +155,13 @@ def _add_compared(session: Session, record: VoteRecord, here: set[tuple[Any, str
         _make_sure(session, here, ArenaOutput, make_output_id(system, record.item), values)
 
 
-def _standing(session: Session, record: StandingRecord, done: TakenIn) -> None:
+def _standing(session: Session, record: StandingRecord) -> str:
+    """Take in one decision; return the field of `TakenIn` that counts it."""
     vote = session.scalar(select(Vote).where(Vote.id == record.vote))
     if vote is None:
-        done.orphans += 1
-        return
+        return "orphans"
     if session.scalar(select(Flag.number).where(Flag.id == record.id)) is not None:
-        done.repeated += 1
-        return
+        return "repeated"
     newest = session.scalar(
         select(Flag.made_at)
         .where(Flag.vote == record.vote, Flag.kind.in_(("excluded", "counted")))
@@ -179,7 +176,7 @@ def _standing(session: Session, record: StandingRecord, done: TakenIn) -> None:
         session.flush()
         count_votes(session, Vote.id == vote.id)
     session.flush()
-    done.standings += 1
+    return "standings"
 
 
 def make_output_id(system: str, item: str) -> str:

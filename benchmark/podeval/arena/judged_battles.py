@@ -1,9 +1,9 @@
-"""Battles before a judge: which systems meet on which dialogue, in which order, and what came of it.
+"""Battles before a judge: which systems meet on which dialogue, in which order, and the outcome.
 
 `all`: every two systems on every dialogue that both answered. `mtalk`: as people's battles in MTalk-Bench (appendix
 C.1), separately for each dimension, one of the three pairs with the closest Elo ratings so far, up to a number of
-battles (the paper's judges fought about 500 a dimension). The pairs of a round are chosen by the ratings before it, and
-then asked about together. All choices follow from the seed, so that a rerun meets the answers in the records.
+battles (the paper's judges held about 500 per dimension). The ratings before a round choose its pairs, which are then
+judged together. All choices follow from the seed, so that a rerun meets the answers in the records.
 """
 
 from collections import defaultdict
@@ -29,14 +29,14 @@ Pairing = Literal["all", "mtalk"]
 PER_DIMENSION = 500
 """Battles of the paper's judges in each dimension."""
 ROUND = 4
-"""Battles of a dimension that are asked about together."""
+"""Number of battles of a dimension that are judged together."""
 
 Outcome = JudgedBattle | PodevalError
 Fought = tuple[SpokenDialogue, SpokenDialogue, Outcome]
-"""The two sides of a battle, and its outcome or why there is none."""
+"""The two sides of a battle, and its outcome or the reason why there is none."""
 Sides = tuple[SpokenDialogue, SpokenDialogue]
 Hold = Callable[[list[Conversation[JudgedBattle]]], Sequence[Outcome]]
-"""Holds conversations with the judge, such as `podeval.judges.rounds.hold`."""
+"""Function that conducts conversations with the judge, such as `podeval.judges.rounds.hold`."""
 
 
 def hold_battles(
@@ -53,12 +53,12 @@ def hold_battles(
     """Hold the battles of all dialogues, and yield them as their rounds end.
 
     Args:
-        dialogues: dialogues that name their systems; those of one id can meet.
+        dialogues: dialogues that name their systems; those with the same id can meet.
         ask: the function that starts the conversation about two sides.
-        hold: the function that contains the conversations of a round.
-        pairing: the rule for which systems meet.
+        hold: the function that holds the conversations of a round.
+        pairing: the rule that pairs systems.
         variant: the weight of ties in the ratings of `mtalk`: none in the paper's variant, else one half.
-        most: most battles of each dimension, for `mtalk`.
+        most: highest number of battles per dimension, for `mtalk`.
         seed: seed of the choices of `mtalk`.
         choose: the function that chooses among the pairs of `all`.
 
@@ -99,18 +99,18 @@ def read_sides(
 
     Args:
         sources: the folders and files.
-        data: folder of the runs' dataset; by default the one of that name in the working folder.
-        tell: the function that is told how many items a run's system did not answer.
+        data: folder of the runs' dataset; by default the folder of that name in the working folder.
+        tell: the function that gets the number of items that a run's system did not answer.
 
     Raises:
-        BadInput: a source contains no dialogues, a dialogue names no system, or a run answered other items than those
-            of the dataset.
+        BadInput: a source contains no dialogues, a dialogue names no system, or a run answered items that are not in
+            the dataset.
     """
     for path in sources:
         if not path.is_dir():
             one = read_dialogue(path)
             if not one.system:
-                raise BadInput(f"{path} does not say whose answers these are; name the `system`")
+                raise BadInput(f"{path} does not say which system gave these answers; name the `system`")
             yield one
             continue
         run = open_run(path)
@@ -124,7 +124,8 @@ def read_sides(
         answered = list(read_dialogues(run, dataset.items))
         if missing := len(dataset.items) - len(answered):
             tell(
-                f"{plan.system} gave no answer to {missing} of {len(dataset.items)} dialogues, and meets nobody on them"
+                f"{plan.system} gave no answer to {missing} of {len(dataset.items)} dialogues, and has no "
+                f"battles on them"
             )
         yield from answered
 
@@ -142,7 +143,7 @@ class _Field:
         self._rows: list[tuple[str, str, str]] = []
 
     def choose(self) -> list[Meeting]:
-        """Choose the next meetings; none if there are enough, or nobody is left to meet."""
+        """Choose the next meetings; none if there are enough, or no pair is left."""
         systems = {system for systems in self.items.values() for system in systems}
         ratings = dict.fromkeys(systems, INITIAL)
         if self._rows:

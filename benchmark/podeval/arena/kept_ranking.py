@@ -1,7 +1,7 @@
 """The last ranking of an arena on the disk, so that a site that starts has one to show until the next is computed.
 
-A file in the user's cache folder for each database: an archive of NumPy's arrays, without pickles, in which one is the
-text of everything that is no array. It is not read if the newest vote that it rests on is no longer there.
+A file in the user's cache folder for each database: an archive of NumPy's arrays, without pickles, one of which is the
+text of everything except arrays. It is not read if the newest vote in it no longer exists.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from podeval.files import find_user_folder, write_whole
 Kept = TypeVar("Kept")
 
 _ARRAY = "array"
-"""The only key of an object that stands for an array: its number."""
+"""The only key of an object that represents an array: its number."""
 
 
 def find_file(database: str) -> Path:
@@ -47,13 +47,13 @@ def write_ranking(file: Path, ranking: Any) -> None:
     content = json.dumps(asdict(ranking), default=replace).encode()
     buffer = io.BytesIO()
     numbered: dict[str, Any] = {f"{_ARRAY}{number}": array for number, array in enumerate(arrays)}
-    np.savez_compressed(buffer, content=np.frombuffer(content, dtype=np.uint8), **numbered)
+    np.savez(buffer, content=np.frombuffer(content, dtype=np.uint8), **numbered)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, buffer.getvalue())
 
 
 def read_ranking(file: Path, kind: type[Kept]) -> Kept | None:
-    """Return the ranking in a file; None if there is none, or it cannot be read by this version.
+    """Return the ranking in a file; None if there is none, or this version cannot read it.
 
     Args:
         file: the file.
@@ -73,7 +73,7 @@ def read_ranking(file: Path, kind: type[Kept]) -> Kept | None:
 
 
 def _build(kind: Any, value: Any) -> Any:
-    """Return a value of a type from what JSON has of it."""
+    """Return a value of a type from its form in JSON."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is types.UnionType:
         return None if value is None else _build(next(part for part in parts if part is not types.NoneType), value)

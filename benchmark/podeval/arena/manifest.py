@@ -1,9 +1,10 @@
 """Add the systems, items and outputs that an arena compares from a manifest.
 
-A manifest is YAML or JSON: `{systems: [{id, title, kind}], items: [{id, dimension, capability, …}], outputs: [{system,
-item, audio, turns}]}`. Paths of audio are relative to the manifest. Adding it again changes what differs and adds what
-is new; an output that a battle has shown keeps its id, so its votes stay, and a retired output stays retired unless the
-manifest says `active: true`. Length and loudness are measured here, once.
+A manifest is YAML or JSON:
+`{systems: [{id, title, kind}], items: [{id, dimension, capability, …}], outputs: [{system, item, audio, turns}]}`.
+Paths of audio are relative to the manifest. Adding it again changes differing entries and adds new ones; an output that
+a battle has shown keeps its id, so its votes stay, and a retired output stays retired unless the manifest says
+`active: true`. Length and loudness are measured here, once.
 """
 
 from collections import Counter
@@ -22,7 +23,7 @@ from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, CannotScore
 from podeval.runs.run_folder import Output, RunPlan, run_folders
 from podeval.store.database import Database
-from podeval.store.retire_outputs import retire
+from podeval.store.operator_settings import retire
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle
 from podeval.text.yaml_text import describe_place, read_yaml_file
 
@@ -54,7 +55,7 @@ class ManifestTurn(_Strict):
 
 
 class ItemEntry(_Strict):
-    """An item that the systems were asked."""
+    """An item, as put to the systems."""
 
     id: Name
     dimension: Annotated[str, Field(min_length=1, max_length=100)]
@@ -118,7 +119,7 @@ class Added:
 
 
 def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added:
-    """Add a manifest, all of it or nothing, except outputs that differ from what listeners heard of them before.
+    """Add a manifest, completely or not at all, except outputs that differ from those that listeners heard before.
 
     Args:
         database: database of the arena.
@@ -160,11 +161,11 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added
             is_other = output is not None and output.sha256 not in ("", values["sha256"])
             if output is not None and is_other and session.scalar(battles.limit(1)) is not None:
                 left_out.append(
-                    f"{values['audio']} is not what listeners heard of {values['system']} on {values['item']}; "
-                    "a new version of a system is a system of its own, give it another id"
+                    f"{values['audio']} is not the recording of {values['system']} on {values['item']} that "
+                    f"listeners heard; give a new version of a system another id"
                 )
                 if output.audio == values["audio"]:
-                    retire(session, [output.id], "its file is not what was taken in", now)
+                    retire(session, [output.id], "its file is not the one that was added", now)
                 continue
             new["outputs"] += _put(session, ArenaOutput, values, now)
         return Added(new, left_out)

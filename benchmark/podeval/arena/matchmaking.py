@@ -37,10 +37,10 @@ from podeval.texts import write_sentence
 _LOG = logging.getLogger("podeval.arena")
 
 _SEED_BITS = 53
-"""Bits of a battle's seed, which JSON can hold exactly."""
+"""Bits of a battle's seed, a number that JSON represents exactly."""
 
 _FRESH_SECONDS = 30.0
-"""Seconds for which ratings and counts are used at least."""
+"""Seconds for which ratings and counts are used before they are computed again."""
 
 _GOLD_APART = 5
 """Fewest votes between a battle and its repetition."""
@@ -74,14 +74,14 @@ _Kind = tuple[str, str]
 
 @dataclass
 class _Snapshot:
-    """What is the same for all voters, kept for a while."""
+    """The part that is the same for all voters, cached for a while."""
 
     made_at: float = -1e9
     cost: float = 0.0
     fields: dict[_Kind, PairingField] = field(default_factory=dict)
 
     def shows(self, battle: Battle) -> bool:
-        """Tell whether a battle like this one could be made now: with an open dimension and outputs in the pool."""
+        """Return whether a battle like this one could be made now: with an open dimension and outputs in the pool."""
         compared = self.fields.get(_kind(battle))
         return compared is not None and {battle.low, battle.high} <= compared.pool.items.get(battle.item, frozenset())
 
@@ -92,7 +92,7 @@ class _Snapshot:
 
 
 class Matchmaker:
-    """The maker of battles; what it knows of all voters is made again next to the battles every half minute or later.
+    """The maker of battles; a background task refreshes its data about all voters every half minute or later.
 
     Args:
         database: the database of the arena.
@@ -122,7 +122,7 @@ class Matchmaker:
             session: a session that reads battles and votes.
             voter: a pseudonym.
             now: the time.
-            protocol: the protocol of the comparison; by default the first of `PROTOCOLS` that has something left.
+            protocol: the protocol of the comparison; by default the first of `PROTOCOLS` with something left to judge.
             dimension: the dimension to be judged; a random one by default.
             seed: the seed of all random choices; random by default.
 
@@ -146,7 +146,7 @@ class Matchmaker:
                 compared.count((battle.low, battle.high))
 
     def shows(self, session: Session, battle: Battle) -> bool:
-        """Tell whether a battle like this one could be made now."""
+        """Return whether a battle like this one could be made now."""
         return self._current(session).shows(battle)
 
     def forget(self) -> None:
@@ -290,11 +290,11 @@ def _kind(battle: Battle) -> _Kind:
 def _find_open(
     fields: Mapping[_Kind, PairingField], avoidable: tuple[MetBefore, ...]
 ) -> tuple[str, MetBefore, list[str]]:
-    """Return the first protocol in which something is left to judge, what is avoided there, and its dimensions.
+    """Return the first protocol with something left to judge, the meetings to avoid there, and its dimensions.
 
     Args:
         fields: the systems that can be compared, by protocol and dimension.
-        avoidable: meetings to avoid if anything is left then; the last are avoided in any case.
+        avoidable: meetings to avoid if others remain; the last are avoided in any case.
     """
     for protocol in PROTOCOLS:
         for before in avoidable:

@@ -1,6 +1,7 @@
-"""An operator's decisions about the arena: which votes count, what is compared, and how many votes are wanted.
+"""An operator's decisions about the arena: the votes that count, the compared systems and items, and the desired number
+of votes.
 
-Nothing is deleted; ratings follow at once. Each decision has a reason and a name, and is noted on the trail in the
+Nothing is deleted; ratings change at once. Each decision has a reason and a name, and is noted on the trail in the
 transaction that carries it out.
 """
 
@@ -17,7 +18,6 @@ from podeval.arena import vote_review
 from podeval.arena.service import Arena
 from podeval.errors import BadInput
 from podeval.store import operator_settings
-from podeval.store.operator_settings import validate_reason
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Vote
 from podeval.store.vote_counts import count_rated
 
@@ -32,7 +32,7 @@ class Pool:
     Attributes:
         systems: id, title, whether in the pool, and number of items with a recording.
         dimensions: dimensions by name, each with whether it is open and its counted votes.
-        goal: counted votes wanted on each dimension; None if none is set.
+        goal: desired number of counted votes on each dimension; None if not set.
     """
 
     systems: list[tuple[str, str, bool, int]]
@@ -59,15 +59,15 @@ class ArenaModeration:
         Raises:
             BadInput: there is no such vote, or no reason or name is given.
         """
-        self._arena.decide(vote, "counted" if counted else "excluded", validate_reason(reason), by)
+        self._arena.decide(vote, "counted" if counted else "excluded", operator_settings.validate_reason(reason), by)
 
     def count_voter(self, voter: str, counted: bool, reason: str, by: str) -> int:
         """Exclude all votes of a voter from the public rating, or include them again; return how many changed.
 
         Raises:
-            BadInput: nobody of that pseudonym voted, or no reason or name is given.
+            BadInput: nobody with that pseudonym voted, or no reason or name is given.
         """
-        standing, reason = "counted" if counted else "excluded", validate_reason(reason)
+        standing, reason = "counted" if counted else "excluded", operator_settings.validate_reason(reason)
         now = self._clock()
 
         def change(session: Session) -> list[str]:
@@ -86,7 +86,7 @@ class ArenaModeration:
         """Open or close a dimension for new battles; its votes count either way.
 
         Raises:
-            BadInput: nothing is judged on it, or no reason is given.
+            BadInput: it is not a dimension of any battle, or no reason is given.
         """
 
         def change(session: Session) -> None:
@@ -117,7 +117,7 @@ class ArenaModeration:
         """Set how many counted votes are wanted on each dimension; pages show it next to the present number.
 
         Raises:
-            BadInput: it is not a number of votes, or no reason is given.
+            BadInput: the value is not a number of votes, or no reason is given.
         """
         if votes is not None and not 1 <= votes <= 10_000_000:
             raise BadInput(f"{votes} is not a valid target number of votes")
@@ -126,8 +126,8 @@ class ArenaModeration:
         self._carry_out("votes goal", str(votes or "none"), reason, by, partial(keep, now=self._clock()))
 
     def _carry_out(self, action: str, subject: str, reason: str, by: str, change: Callable[[Session], Found]) -> Found:
-        """Carry out a decision and note it on the trail, both or neither; the next battle knows it."""
-        reason = validate_reason(reason)
+        """Carry out a decision and note it on the trail, both or neither; it applies to the next battle."""
+        reason = operator_settings.validate_reason(reason)
 
         def work(session: Session) -> Found:
             done = change(session)
@@ -139,7 +139,7 @@ class ArenaModeration:
         return done
 
     def pool(self) -> Pool:
-        """Return what the arena compares."""
+        """Return the systems, items and dimensions that the arena compares."""
         with self._database.reading() as session:
             playable = select(func.count()).where(
                 ArenaOutput.system == ArenaSystem.id, ArenaOutput.active, ArenaOutput.audio != ""

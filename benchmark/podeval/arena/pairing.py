@@ -1,14 +1,14 @@
 """Choose which two systems meet next, on which item, and on which side each is shown.
 
 `closest`: among the pairs with the closest ratings, the least compared comes first. A new system takes part in at most
-half of the battles, so that it is placed soon and listeners still hear the others. Its battles are dealt: it first
-meets those with whom it has the fewest votes, and whether a voter meets it next, and whom with it, follows from the
-voter and the number of their votes. Anyone who skips such a battle, or leaves it, is given the same pair again.
+half of the battles, so it soon has a rating, and listeners still hear the others. Its battles are dealt: it first meets
+the systems with which it has the fewest votes. The voter and the number of their votes determine whether the voter
+meets it next, and against which system. Anyone who skips such a battle, or leaves it, gets the same pair again.
 `mtalk`: one of the three closest pairs, as in MTalk-Bench. Sides are random. Everything else follows from one seed,
 which is recorded with the battle.
 
-Pairs are sorted by the difference of their ratings once for all voters; for each battle, those that the voter has left
-are looked through as arrays, so that its cost does not depend on votes.
+Pairs are sorted by the difference of their ratings once for all voters; each battle searches the voter's remaining
+pairs as arrays, so its cost does not depend on the number of votes.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ CLOSEST_SHARE = 1 / 3
 CLOSEST_PAIRS = 3
 
 SETTLED_VOTES = 30
-"""Votes from which a system's rating is considered settled."""
+"""Number of votes from which a system's rating counts as settled."""
 
 NEWCOMERS_SHARE = 0.5
 """Largest share of battles with unsettled systems, while two others are settled."""
@@ -71,14 +71,14 @@ class MetBefore:
 
     Args:
         meetings: pairs and items.
-        again: whether a system may come again on an item on which the voter heard it, with one not met there.
+        again: whether a system may occur again on an item on which the voter heard it, with a new opponent.
     """
 
     def __init__(self, meetings: Collection[tuple[Pair, str]], again: bool = True) -> None:
         self.meetings = frozenset(meetings)
         self.again = again
         self.systems: dict[str, set[str]] = {}
-        """Systems that the voter heard, by item."""
+        """Systems that the voter has heard, by item."""
         for met, item in self.meetings:
             self.systems.setdefault(item, set()).update(met)
 
@@ -106,7 +106,7 @@ class PairingPool:
             together[np.ix_(self._members[systems], self._members[systems])] += count
         self.low, self.high = (side.astype(np.intp) for side in np.nonzero(np.triu(together, 1)))
         self.common = together[self.low, self.high]
-        """Number of items on which each pair can meet; pairs are in order of their names."""
+        """Number of items on which each pair can meet; pairs are ordered by their names."""
         self._position = np.full((size, size), -1, dtype=np.intp)
         self._position[self.low, self.high] = np.arange(len(self.low))
 
@@ -152,14 +152,14 @@ class PairingPool:
 
 
 class PairingField:
-    """A pool with everybody's ratings and votes: what is the same for all voters, arranged once.
+    """A pool with everybody's ratings and votes: the part that is the same for all voters, arranged once.
 
     Args:
         pool: the systems and items that can be compared.
         ratings: ratings of systems, on any interval scale; a system without one is new.
         votes: numbers of votes by pair.
         served: numbers of battles by pair.
-        provisional: systems that have too few opponents or voters, however many votes there are on them.
+        provisional: systems that have too few opponents or voters, whatever the number of their votes.
     """
 
     def __init__(
@@ -201,11 +201,11 @@ class PairingField:
 
     @cached_property
     def closest(self) -> Positions:
-        """The closest pairs of settled systems, as they are for a voter to whom all are open."""
+        """The closest pairs of settled systems, for a voter to whom all are open."""
         return self.find_closest(self.settled)
 
     def find_closest(self, settled: Positions) -> Positions:
-        """Return those of some pairs, sorted by their difference, that count as the closest."""
+        """Return those pairs, sorted by their difference, that count as the closest."""
         return self.find_nearest(settled, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(settled))))
 
     def find_nearest(self, positions: Positions, count: int) -> Positions:
@@ -238,8 +238,8 @@ def choose_next_meeting(
         before: meetings that this voter had before; none of them is shown again.
         count_items: returns the numbers of battles of a pair by item, over all voters.
         seed: seed of all random choices.
-        rule: the rule for which pair meets.
-        deal: the basis of the choice of new systems' battles; by default the seed.
+        rule: the rule that pairs systems.
+        deal: the basis for the choice of new systems' battles; by default the seed.
     """
     chance = random.Random(seed)  # noqa: S311 - reproducible by its recorded seed, no secret
     is_open = field.pool.find_open(before)
@@ -263,12 +263,12 @@ def choose_next_meeting(
 
 
 def pick_dimension(available: Sequence[str], *, seed: int) -> str:
-    """Draw one of the dimensions in which the voter has something left to judge, each equally likely."""
+    """Draw one of the dimensions on which the voter has something left to judge, each equally likely."""
     return random.Random(f"{seed}:dimension").choice(sorted(available))  # noqa: S311 - as above
 
 
 def _draw_of_three(field: PairingField, candidates: Positions, chance: random.Random) -> int:
-    """Draw one of the three closest pairs; of those that are equally close, random ones are among the three."""
+    """Draw one of the three closest pairs; ties for these places are broken at random."""
     near = field.find_nearest(candidates, CLOSEST_PAIRS)
     closer = near[field.gaps[near] < field.gaps[near[-1]]].tolist()
     tied = near[len(closer) :].tolist()
@@ -291,9 +291,9 @@ def _draw_closest(field: PairingField, is_open: Mask, chance: random.Random, dea
 
 
 def _deal(field: PairingField, deal: Deal) -> int:
-    """Return one of the pairs with the fewest votes, by the voter and how often they voted on a new system.
+    """Return one of the pairs with the fewest votes, by the voter and the number of their votes on new systems.
 
-    Each pair has a number of its own in each turn, of which the smallest counts: votes of others on other pairs change
+    Each pair has its own number in each turn, and the smallest number decides: votes of others on other pairs change
     nothing.
     """
     votes = field.votes[field.with_new]

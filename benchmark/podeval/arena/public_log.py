@@ -1,9 +1,9 @@
-"""Keep the public log on the Hub: files are added and never changed, and each record is in exactly one of them.
+"""Keep the public log on the Hub: files are added and never changed, and each record is in exactly one file.
 
-A file gets its name and its records before it is sent. A sender that dies, or does not get the answer, finds the file
-there under its name and sends nothing twice (`podeval.hub.commits`). At start-up, records that the database lacks are
-read back; a database restored from an old backup thereby also learns what it had sent.
-(`huggingface_hub.CommitScheduler` does neither: it sends what is in a folder, and never reads back.)
+A file gets its name and its records before it is sent. A sender that dies, or gets no answer, finds the file there by
+its name and sends nothing twice (`podeval.hub.commits`). At start-up, records that the database lacks are read back; a
+database restored from an old backup also learns in this way which records it had sent.
+(`huggingface_hub.CommitScheduler` does neither: it sends the content of a folder, and never reads it back.)
 """
 
 import contextlib
@@ -65,9 +65,9 @@ class PublicLog:
 
     Args:
         database: database whose votes are published.
-        repo: `owner/name`; it is made if it does not exist.
+        repo: `owner/name`; it is created if it does not exist.
         private: whether a new repo is private.
-        token: token for the Hub; by default the one that is logged in.
+        token: token for the Hub; by default that of the logged-in user.
         clock: returns the time in UTC.
     """
 
@@ -89,17 +89,17 @@ class PublicLog:
         """Import every file of the log that this database does not have.
 
         Raises:
-            BadInput: a file contains something that is not a record, or a vote that differs from the one here.
+            BadInput: a file contains something that is not a record, or a vote that differs from the local one.
             HubUnavailable: the Hub does not answer.
         """
         return self._read_back(*self._log.files())
 
     def push(self) -> Pushed:
-        """Import what others sent, then send what is not in the log yet.
+        """Import the records of others, then send those that are not in the log yet.
 
         Raises:
-            HubUnavailable: the Hub does not answer; what was planned is sent by the next push.
-            BadInput: the Hub refuses; the message says what to do.
+            HubUnavailable: the Hub does not answer; the next push sends the planned files.
+            BadInput: the Hub refuses; the message gives the remedy.
         """
         head, files = self._log.files()
         if _README not in files:
@@ -125,7 +125,7 @@ class PublicLog:
                 try:
                     text = self._log.read(path, head).decode()
                 except UnicodeDecodeError as error:
-                    raise BadInput(f"{self._repo}/{path} is damaged ({error}); take it out of the repo") from None
+                    raise BadInput(f"{self._repo}/{path} is damaged ({error}); remove it from the repo") from None
                 records = list(read_lines(text, f"{self._repo}/{path}"))
                 done = done + self._database.write(partial(self._take_in, path, records, head))
         return done
@@ -139,7 +139,7 @@ class PublicLog:
         return added or self._log.files()[0]
 
     def _plan(self, session: Session) -> list[str]:
-        """List the files to send: those planned before; else a new one with the records that are in none."""
+        """List the files to send: those planned before, else a new one with the records that are in no file."""
         pending = select(MirrorFile.path).where(MirrorFile.repo == self._repo, MirrorFile.commit.is_(None))
         if paths := sorted(session.scalars(pending)):
             return paths
@@ -153,7 +153,7 @@ class PublicLog:
         return [path]
 
     def _unmirrored(self, session: Session) -> list[str]:
-        """Return the names of records that are in no file, oldest first, as many as a file holds."""
+        """Return the names of records that are in no file, oldest first, as many as fit into a file."""
         sources: list[tuple[Any, Any, Any]] = [
             (literal("vote:") + Vote.id, Vote.number, None),
             (literal("flag:") + Flag.id, Flag.number, Flag.vote.is_not(None) & (Flag.kind != "signal")),

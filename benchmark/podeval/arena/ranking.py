@@ -69,7 +69,7 @@ class Ranking:
     """The standings by protocol and dimension, and their basis.
 
     A protocol without votes is left out; within one, `pooled` comes first if there are several dimensions. Protocols
-    are never pooled. Battles before a judge are a protocol of their own, named after the judge's folder, in which each
+    are never pooled. Battles before a judge are a separate protocol, named after the judge's folder, in which each
     dialogue is a voter.
     """
 
@@ -78,9 +78,9 @@ class Ranking:
     status: Status
     made_at: datetime
     newest: tuple[int, str]
-    """Number and battle of the newest vote that it rests on."""
+    """Number and battle of the newest vote in the ranking."""
     heard: tuple[HeardRatings, ...]
-    """Ratings by how much was heard, of each protocol of `PROTOCOLS` that has votes."""
+    """Ratings by the share heard, for each protocol of `PROTOCOLS` that has votes."""
 
     @property
     def excluded_share(self) -> float:
@@ -147,7 +147,7 @@ class Ranking:
 class Revealed:
     """The system on one side of a judged battle: title, and its rating on the battle's dimension if there is one.
 
-    `audio` is the opaque name of what was played, `whole` that of the whole recording, empty if it is the same.
+    `audio` is the opaque name of the played sound, `whole` that of the whole recording, empty if it is the same.
     """
 
     system: str
@@ -161,11 +161,11 @@ class Revealed:
 
 @dataclass(frozen=True)
 class RevealedBattle:
-    """Who was who in a judged battle, and what the votes say of the two.
+    """The systems of a judged battle, and the result of the votes on the two.
 
-    `between` counts the votes on the two for `a`, for `b` and for neither, this one included; None if this one does
-    not count. `apart` tells whether the votes separate the two; `votes_needed` how many more would, None if nothing
-    can be said.
+    `between` counts the votes on the two for `a`, for `b` and for neither, including this one; None if this one does
+    not count. `apart` says whether the votes separate the two; `votes_needed` is the number of additional votes that
+    would, None if it is unknown.
     """
 
     a: Revealed
@@ -181,13 +181,13 @@ class RevealedBattle:
 class Rankings:
     """The ranking of an arena, computed again when the counted votes change; safe for threads.
 
-    It is computed next to those who ask, who get the last one meanwhile; after a restart, the last one is on the disk.
-    Where rating is quick, whoever asks first waits for the new one.
+    It is computed in the background, and readers get the last one meanwhile; after a restart, the last one is on the
+    disk. If rating is quick, the first reader waits for the new one.
 
     Args:
         arena: the arena whose votes are ranked.
-        share: largest share of the time that may go into rating.
-        runs: the folder of runs, whose judges' battles are ranked too; None for votes of people alone.
+        share: largest share of the time that may be spent on rating.
+        runs: the folder of runs, whose judges' battles are ranked too; None for only votes of people.
         quick: seconds of rating up to which a reader waits for the new ranking; one that takes longer is kept on disk.
     """
 
@@ -204,10 +204,10 @@ class Rankings:
         self._until = 0.0
 
     def current(self) -> Ranking:
-        """Return the ranking by all counted votes, or a slightly older one where rating takes long.
+        """Return the ranking by all counted votes, or a slightly older one if rating takes long.
 
         Raises:
-            PodevalError: there is none yet, and none could be computed.
+            PodevalError: there is no ranking yet, and none could be computed.
         """
         ranking = self._look(None)
         if ranking is None:
@@ -238,7 +238,7 @@ class Rankings:
             return ranking if session.scalar(select(Vote.battle).where(Vote.number == number)) == battle else None
 
     def reveal(self, voter: str, vote: str) -> RevealedBattle | None:
-        """Return the two systems of a battle that this voter judged; None if it is not theirs or may not be told.
+        """Return the two systems of a battle that this voter judged; None if it is not theirs or may not be revealed.
 
         Args:
             voter: a pseudonym.
@@ -283,7 +283,7 @@ class Rankings:
                 if self._cost > self._quick:
                     write_ranking(find_file(self._arena.database.name), ranking)
         except (PodevalError, OSError) as error:
-            _LOG.warning("the ranking was not computed or not kept: %s", error)
+            _LOG.warning("the ranking was not computed or not saved: %s", error)
             self._error = error
         finally:
             # The first time also loads libraries, which says nothing about the next.
@@ -335,7 +335,7 @@ def rate_dimensions(battles: Battles, dimensions: Sequence[str]) -> dict[str, St
 def rate_judges(runs: Path) -> dict[str, dict[str, Standings]]:
     """Rate the systems by the battles of each judge in a folder of runs, as `rate_dimensions` does by votes.
 
-    A judge is called by its folder's name, with a number where its battles were held in several ways. Votes of no
+    A judge has the name of its folder, with a number if its battles were held in several ways. Votes of no
     cohort count for less: dialogues are no ring.
 
     Raises:

@@ -40,7 +40,7 @@ PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds
 """Columns that are public while people vote; exact lengths are not, because they identify the output."""
 
 _ROWS = 2_000
-"""Votes that are read at once."""
+"""Number of votes that are read at a time."""
 
 POOLED = "pooled"
 """The rating over the votes of all dimensions together."""
@@ -48,7 +48,7 @@ POOLED = "pooled"
 Bounds = tuple[tuple[float, float], ...]
 
 SECONDS: Bounds = ((0.0, 15.0), (15.0, 25.0), (25.0, float("inf")))
-"""Groups of votes on excerpts, by seconds heard."""
+"""Groups of votes on excerpts, by the number of seconds heard."""
 
 SHARES: Bounds = ((0.0, 0.95), (0.95, float("inf")))
 """Groups of votes on whole recordings, by the share heard."""
@@ -65,10 +65,10 @@ class Undecided:
 
 @dataclass(frozen=True)
 class Standings:
-    """The ranking of one dimension, with the data it rests on.
+    """The ranking of one dimension, with its data.
 
-    `by_strength` is the same ranking where a slight preference counts as half a preference and half a tie; None if
-    no vote says how clear it is.
+    `by_strength` is the same ranking with a slight preference counted as half a preference and half a tie; None if no
+    vote has a strength.
     """
 
     ratings: Ratings
@@ -125,7 +125,9 @@ def compute_standings_by_dimension(
         BadInput: the numbers of battles and dimensions differ, a dimension is called `pooled`, or there are no battles.
     """
     if len(dimensions) != len(battles):
-        raise BadInput(f"{len(battles)} battles came with {len(dimensions)} dimensions; give one for each")
+        raise BadInput(
+            f"{len(battles)} battles came with {len(dimensions)} dimensions; give one dimension for each battle"
+        )
     labels = np.asarray(dimensions, dtype=object)
     if POOLED in set(dimensions):
         raise BadInput(f"a dimension cannot be called {POOLED!r}; that is the rating over all of them")
@@ -138,7 +140,7 @@ def compute_standings_by_dimension(
 
 @dataclass(frozen=True)
 class HeardGroup:
-    """The votes for which `least` to below `most` was heard: seconds of an excerpt, or shares of a whole."""
+    """The votes with a heard part from `least` to below `most`: seconds of an excerpt, or shares of a whole."""
 
     least: float
     most: float
@@ -157,9 +159,9 @@ class HeardRatings:
 
 @dataclass(frozen=True)
 class RatedVotes:
-    """The rated votes of one protocol in the order in which they were recorded, and the dimension of each.
+    """The rated votes of one protocol in the order of recording, and the dimension of each.
 
-    `heard` is how much was heard of the side that was heard less: seconds of an excerpt, the share of a whole.
+    `heard` is the heard part of the side with the smaller one: seconds of an excerpt, the share of a whole.
     """
 
     battles: Battles
@@ -168,7 +170,7 @@ class RatedVotes:
 
 
 def rate_by_heard(protocol: str, votes: RatedVotes, ranked: Ratings) -> HeardRatings:
-    """Rate the systems by the votes of one protocol, grouped by how much was heard.
+    """Rate the systems by the votes of one protocol, grouped by the part that was heard.
 
     Args:
         protocol: the protocol.
@@ -197,7 +199,7 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
 def read_battles(session: Session) -> dict[str, RatedVotes]:
     """Return the rated votes by protocol: those of `build_rating_table`, read as numbers a part at a time.
 
-    Battles and votes are read one after the other: a join in the database takes twice as long.
+    Battles and votes are read one after the other, because a join in the database takes twice as long.
 
     Args:
         session: session of the database.
@@ -243,7 +245,7 @@ def read_battles(session: Session) -> dict[str, RatedVotes]:
 
 
 def _number_texts() -> defaultdict[str, int]:
-    """Return a dictionary that numbers texts in the order in which they come."""
+    """Return a dictionary that numbers texts in the order in which they occur."""
     return defaultdict(itertools.count().__next__)
 
 
@@ -252,7 +254,7 @@ def _read_columns(
 ) -> list[NDArray[Any]]:
     """Return the columns of a query as arrays: texts by their numbers; if there are none, the values are floats.
 
-    The driver's cursor is asked, because SQLAlchemy takes as long again to make its rows of those of the driver.
+    The driver's cursor is used, because SQLAlchemy takes the same time again to convert the driver's rows.
     """
     statement = query.compile(session.get_bind(), compile_kwargs={"literal_binds": True})
     parts: list[list[NDArray[Any]]] = [[np.zeros(0, float if texts is None else np.int32)] for texts in numbers]
@@ -266,7 +268,7 @@ def _read_columns(
 
 
 def build_rating_table(session: Session, dimension: str | None = None) -> pd.DataFrame:
-    """Return the rated votes in the order in which they were recorded, with `COLUMNS`.
+    """Return the rated votes in the order of recording, with `COLUMNS`.
 
     Args:
         session: session of the database.
@@ -300,14 +302,14 @@ _PAGE, _PAGE_OF_DIMENSION = (
 def list_public_votes(
     session: Session, *, limit: int, dimension: str | None = None, after: int = 0, offset: int = 0
 ) -> list[dict[str, Any]]:
-    """List some rated votes in the order in which they were recorded, with `PUBLIC_COLUMNS`.
+    """List some rated votes in the order of recording, with `PUBLIC_COLUMNS`.
 
     Args:
         session: session of the database.
-        limit: most votes.
+        limit: highest number of votes.
         dimension: include only this dimension.
-        after: include only votes of a higher number, which the database finds at once.
-        offset: leave out this many of the first, which the database counts in an index.
+        after: include only votes with a higher number, which the database finds at once.
+        offset: skip this many of the first votes, which the database counts in an index.
     """
     page = {"after": after, "offset": offset, "limit": limit, "dimension": dimension}
     rows = session.execute(_PAGE if dimension is None else _PAGE_OF_DIMENSION, page)

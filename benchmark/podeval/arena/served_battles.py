@@ -1,6 +1,6 @@
-"""The battles that a voter was served: what they see of each, how many may be open, and which come up again.
+"""The battles that a voter was served: their visible parts, the number that may be open, and those that return.
 
-A voter sees two sides, what was asked, and nothing that tells which systems meet.
+A voter sees two sides and the question, and nothing that reveals the systems.
 """
 
 import threading
@@ -57,11 +57,11 @@ class Audio:
     output: str = ""
     """Id of the output; empty for a user's turn."""
     compared: "tuple[Audio, Audio] | None" = None
-    """Excerpt of a side and that of the other side, whose loudness is compared."""
+    """Excerpts of a side and of the other side, whose loudness is compared."""
     seconds: float | None = None
-    """Length as played, with the silence that hides its exact length; None if nothing must be hidden."""
+    """Length as played, including the silence that hides the exact length; None if nothing must be hidden."""
     is_excerpt: bool = False
-    """Whether it is one of two excerpts, which are of equal length and size."""
+    """Whether it is one of two excerpts that have the same length and size."""
 
 
 class AudioTokens:
@@ -81,10 +81,10 @@ class AudioTokens:
         self._rows: TTLCache[Any, Row[Any]] = TTLCache(CACHED, CACHED_SECONDS)
         """Rows of `_SOUNDS_OF_BATTLE` by battle."""
         self._fetched: dict[str, list[float]] = {}
-        """Shares of both sides that were sent and are not kept with their battle yet."""
+        """Shares of both sides that were sent but are not saved with their battle yet."""
 
     def name(self, battle: str, part: str, extent: str) -> str:
-        """Make the opaque name of a sound, for someone who may hear it.
+        """Make the opaque name of a sound for a person who may hear it.
 
         Args:
             battle: id.
@@ -112,10 +112,10 @@ class AudioTokens:
             return Audio(str(session.get_one(ArenaItem, row.item).turns[int(side)]["audio"]), 0.0, None)
 
     def count_fetched(self, name: str, share: float) -> None:
-        """Count what was sent of the sound that a vote is about; of another sound, count nothing.
+        """Count the bytes sent of the sound of a vote; for another sound, count nothing.
 
         Args:
-            name: the opaque name by which it was fetched.
+            name: the opaque name under which it was fetched.
             share: the bytes that were sent, as a share of the file.
         """
         battle, side, extent = self._secret.verify("audio", name) or ("", "", "")
@@ -124,7 +124,7 @@ class AudioTokens:
                 self._fetched.setdefault(battle, [0.0, 0.0])["ab".index(side)] += share
 
     def read_unkept(self, battle: str) -> tuple[float, float]:
-        """Return what this process counted of both sides and did not keep with the battle yet."""
+        """Return the shares of both sides that this process counted and did not save with the battle yet."""
         with self._lock:
             a, b = self._fetched.get(battle, (0.0, 0.0))
         return a, b
@@ -186,7 +186,7 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
 
 @dataclass(frozen=True)
 class BattleSide:
-    """One side as a listener sees it: an opaque name of audio, its length, and how much must be heard, in seconds.
+    """One side as a listener sees it: an opaque name of audio, its length, and the required part, in seconds.
 
     The length is in whole seconds, as is the sound behind the name: an exact length would identify the recording.
     """
@@ -198,7 +198,7 @@ class BattleSide:
 
 @dataclass(frozen=True)
 class BattleView:
-    """Everything that leaves the service about a battle: nothing in it reveals the systems."""
+    """Everything that leaves the service about a battle, none of which reveals the systems."""
 
     token: str
     protocol: str
@@ -209,16 +209,17 @@ class BattleView:
     instructions: str
     language: str
     turns: list[Any]
-    """Turns of the user: `{"text": …, "audio": …}`, audio by an opaque name, empty if there is none."""
+    """Turns of the user: `{"text": …, "audio": …}`, with the audio under an opaque name that is empty if there is
+    none."""
     a: BattleSide
     b: BattleSide
     rule: str
-    """Rule by which the excerpts were chosen."""
+    """Rule that chose the excerpts."""
     served_at: datetime
     expires_at: datetime
     comment_required: bool
     loudness: float | None
-    """LUFS to which both sides are brought; None if they are played as they are."""
+    """Loudness of both sides in LUFS; None if they are played unchanged."""
 
 
 def make_view(session: Session, battle: Battle, sounds: AudioTokens, token: str, settings: ArenaSettings) -> BattleView:
@@ -289,8 +290,8 @@ _STANDING_OF_VOTER = select(
     .scalar_subquery()
     .label("unjudged"),
 )
-"""Whether a voter was erased, how many battles they had this hour, whether they were given this one already, and how
-many wait for their judgement."""
+"""Whether a voter was erased, the number of their battles in this hour, whether they already had this battle, and the
+number of their battles without a vote."""
 
 _UNJUDGED_OF_VOTER = (
     select(Battle)
@@ -302,7 +303,7 @@ _OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(
 
 
 def keep_battle(session: Session, battle: Battle, now: datetime, settings: ArenaSettings) -> bool:
-    """Record a battle; False if the same voter was given the same one meanwhile.
+    """Record a battle; return False if the same voter was given the same one meanwhile.
 
     Not too many battles an hour; of too many open ones the oldest lapse.
 
@@ -334,7 +335,7 @@ def find_unjudged(
     dimension: str | None,
     is_playable: Callable[[Session, Battle], bool],
 ) -> str | None:
-    """Find the first battle that a voter opened and left, in another tab or on another day, and that can be played."""
+    """Find the first playable battle that a voter opened and left, in another tab or on another day."""
     battles = session.scalars(_UNJUDGED_OF_VOTER, {"voter": voter})
     fitting = (each for each in battles if protocol in (None, each.protocol) and dimension in (None, each.dimension))
     playable = (each for each in fitting if is_playable(session, each))
@@ -342,7 +343,7 @@ def find_unjudged(
 
 
 def reopen_battle(session: Session, id: str, now: datetime, settings: ArenaSettings) -> Battle:
-    """Return a battle, opened again where it lapsed."""
+    """Return a battle; reopen it if it has expired."""
     battle = session.get_one(Battle, id)
     if battle.expires_at < now:
         battle.served_at, battle.expires_at = now, now + time_open(battle, settings)

@@ -41,11 +41,9 @@ from podeval.arena.served_battles import (
 from podeval.arena.settings import PROTOCOLS, ArenaSettings
 from podeval.arena.vote_integrity import judge
 from podeval.arena.vote_objects import VoteObjects
-from podeval.arena.voting import Acknowledgement, Ballot
 from podeval.errors import CodedSentence
 from podeval.store import operator_settings, pseudonyms
 from podeval.store.database import Database
-from podeval.store.retire_outputs import retire
 from podeval.store.secret import Secret, is_set
 from podeval.store.tables import Battle, Erasure, Flag, Vote
 from podeval.store.vote_counts import count_rated
@@ -65,7 +63,7 @@ class Arena:
     Args:
         database: database of the arena.
         settings: the settings of battles and votes.
-        secret: key for signing tokens; by default the one of the database.
+        secret: key for signing tokens; by default that of the database.
         clock: returns the time in UTC.
         objects: a bucket into which every vote is written before it is acknowledged.
     """
@@ -92,15 +90,15 @@ class Arena:
         self._voters: TTLCache[Any, str] = TTLCache(CACHED, CACHED_SECONDS)
         """Pseudonyms by identity and name."""
         self._frozen: TTLCache[Any, str | None] = TTLCache(1, _FREEZING_SECONDS)
-        """The operator's sentence on why no votes are taken."""
+        """The operator's explanation of why no votes are accepted."""
         self.rated_at: datetime | None = None
         """Time of the last rating of this process."""
 
     def why_closed(self) -> str | None:
         """Return why no votes can be accepted; None if they can.
 
-        On a Space whose disk is lost at a restart, the arena needs a database server or a bucket, and with a bucket a
-        secret that is not lost, because without it no voter would keep their pseudonym.
+        On a Space whose disk is lost at a restart, the arena needs a database server or a bucket, and a bucket needs a
+        permanent secret, because voters would lose their pseudonyms without it.
         """
         if not loses_its_disk(self.database):
             return None
@@ -129,12 +127,12 @@ class Arena:
 
     @cachedmethod(attrgetter("_voters"), lock=attrgetter("_lock"))
     def voter(self, identity: str, name: str = "") -> str:
-        """Return the pseudonym of a person, which is made at the first visit.
+        """Return the pseudonym of a person, which is created at the first visit.
 
         Args:
             identity: identity of the person, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not
                 stored.
-            name: name of the account they signed in with; only its keyed hash is kept, for erasing them.
+            name: name of the account they signed in with; only its keyed hash is stored, so that they can be erased.
         """
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
@@ -157,16 +155,17 @@ class Arena:
     def serve(
         self, voter: str, *, protocol: str | None = None, dimension: str | None = None, seed: int | None = None
     ) -> BattleView:
-        """Serve a new battle to a voter; if none is left, one that they were given and did not judge.
+        """Serve a new battle to a voter; if none is left, an earlier one that they did not judge.
 
         Args:
             voter: a pseudonym.
-            protocol: `excerpts` or `whole`; by default excerpts, whole recordings where no excerpts are left.
+            protocol: `excerpts` or `whole`; by default excerpts, or whole recordings if no excerpts are left.
             dimension: dimension to judge; a random one by default.
             seed: seed of all random choices; random by default.
 
         Raises:
-            ArenaRefused: nothing is left to judge, the voter had too many battles this hour, or no vote can be taken.
+            ArenaRefused: nothing is left to judge, the voter had too many battles this hour, or votes cannot be
+                accepted.
         """
         if reason := self.why_closed() or self.why_frozen():
             raise ArenaRefused(CLOSED, reason)
@@ -216,7 +215,7 @@ class Arena:
                 raise ArenaRefused(EXPIRED, write_sentence("battle-lapsed"))
             return self._view(session, battle)
 
-    def vote(self, voter: str, ballot: Ballot) -> Acknowledgement:
+    def vote(self, voter: str, ballot: voting.Ballot) -> voting.Acknowledgement:
         """Record a vote; when this returns, it is on the disk (and in the bucket).
 
         The same ballot sent again gives the same acknowledgement.
@@ -245,19 +244,17 @@ class Arena:
         return done
 
     def votes_goal(self) -> int | None:
-        """Return how many counted votes the operator wants on each dimension; None if nothing is set."""
-        with self.database.reading() as session:
-            return operator_settings.read_votes_goal(session)
+        """Return the number of counted votes that the operator wants on each dimension; None if not set."""
+        return self.database.read(operator_settings.read_votes_goal)
 
     def dimensions_by_protocol(self) -> dict[str, list[str]]:
-        """Return, by protocol, the open dimensions that can be judged by it; a protocol without any is left out."""
-        with self.database.reading() as session:
-            return list_open_dimensions(session)
+        """Return, by protocol, the open dimensions that can be judged in it; a protocol without any is left out."""
+        return self.database.read(list_open_dimensions)
 
     def erase(
         self, identity: str | None = None, *, pseudonym: str | None = None, account: tuple[str, str] | None = None
     ) -> Erasure | None:
-        """Erase a person and everything they gave; return None if nobody of that identity was here.
+        """Erase a person and all their contributions; return None if this identity is unknown.
 
         Args:
             identity: identity of the person, as proven by signing in.
@@ -282,7 +279,7 @@ class Arena:
     def retire(self, output: str, reason: str) -> None:
         """Retire an output, because the file at its path is not the one that was added; its votes stay."""
         now = self._clock()
-        self.database.write(lambda session: retire(session, [output], reason, now))
+        self.database.write(lambda session: operator_settings.retire(session, [output], reason, now))
         self.changed()
 
     def sweep(self) -> vote_review.VoteReview:
@@ -302,7 +299,7 @@ class Arena:
         return vote_review.VoteReview(plan.votes, plan.excluded, plan.restored, len(plan.signals), alarms)
 
     def sweep_if_due(self, hours: float) -> bool:
-        """Apply the rules if nobody did for so long, in this process or another; return whether it was done.
+        """Apply the rules if they were not applied for this long, in this process or another; return whether they were.
 
         Args:
             hours: hours between two sweeps.
@@ -335,7 +332,7 @@ class Arena:
     def changed(self) -> None:
         """Drop caches before the next battle.
 
-        To be called when something was changed elsewhere: what is compared or played, or whether votes are taken.
+        To be called after a change elsewhere: of the compared systems, of recordings, or of whether votes are accepted.
         """
         self._matchmaker.forget()
         self.sounds.forget()
@@ -344,23 +341,19 @@ class Arena:
 
     def flags(self, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
         """Return the newest signals and decisions."""
-        with self.database.reading() as session:
-            return vote_review.list_flags(session, vote=vote, newest=newest)
+        return self.database.read(partial(vote_review.list_flags, vote=vote, newest=newest))
 
     def counts(self) -> vote_review.Counts:
         """Return the numbers of battles and votes."""
-        with self.database.reading() as session:
-            return vote_review.count_votes(session)
+        return self.database.read(vote_review.count_votes)
 
     def status(self) -> vote_review.Status:
         """Return the counts, and the current alarms."""
-        with self.database.reading() as session:
-            return vote_review.report_status(session, self.settings)
+        return self.database.read(partial(vote_review.report_status, settings=self.settings))
 
     def battles(self, dimension: str | None = None) -> pd.DataFrame:
         """Return the votes that ratings are computed from; see `ratings.build_rating_table`."""
-        with self.database.reading(one_state=False) as session:
-            return build_rating_table(session, dimension)
+        return self.database.read(partial(build_rating_table, dimension=dimension), one_state=False)
 
     def list_votes(self, *, dimension: str | None = None, **page: int) -> tuple[int, list[dict[str, Any]]]:
         """Return how many votes ratings are computed from, and a page of them; see `ratings.list_public_votes`."""
@@ -378,5 +371,5 @@ class Arena:
 
 
 def loses_its_disk(database: Database) -> bool:
-    """Tell whether what is written to a database is lost at a restart: it is a file on a Space."""
+    """Return whether data in a database is lost at a restart: if it is a file on a Space."""
     return bool(os.environ.get("SPACE_ID")) and database.is_sqlite

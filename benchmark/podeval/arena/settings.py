@@ -9,7 +9,7 @@ from podeval.errors import BadInput
 
 EXCERPTS, WHOLE = "excerpts", "whole"
 PROTOCOLS = (EXCERPTS, WHOLE)
-"""The ways of comparing, in the order in which a voter without a wish is given them."""
+"""The ways of comparing, in the order in which voters without a preference get them."""
 
 
 @dataclass(frozen=True)
@@ -18,13 +18,13 @@ class IntegrityLimits:
 
     exclude_at: float = 3.0
     alarm_share: float = 0.2
-    """Excluded share of the votes that sets off the alarm, of all votes and of those of the last day."""
+    """Share of excluded votes that triggers the alarm, of all votes and of those of the last day."""
     alarm_votes: int = 20
     """Fewest votes for an alarm."""
     fastest_seconds: float = 2.0
     heard_share: float = 0.5
     side_votes: int = 20
-    """Decided battles from which a preference for one side is examined."""
+    """Number of decided battles from which a preference for one side is examined."""
     side_share: float = 0.85
     side_chance: float = 1e-5
     undecided_share: float = 0.95
@@ -32,7 +32,7 @@ class IntegrityLimits:
     """Share of known answers that an attentive listener contradicts."""
     gold_chance: float = 0.005
     comment_votes: int = 4
-    """Votes with one comment from which it counts as copied."""
+    """Number of votes with the same comment from which it counts as copied."""
     comment_letters: int = 12
     """Letters below which a comment ("A is better") is common and does not count as copied; a Chinese character counts
     as three, and comments shared by voters must be three times as long."""
@@ -40,11 +40,11 @@ class IntegrityLimits:
     """Most voters from one origin within a day."""
     partisan_battles: int = 8
     partisan_z: float = 4.0
-    """Surplus of a voter for one system over what everyone's votes imply, in standard deviations."""
+    """Surplus of a voter for one system over the expectation from all votes, in standard deviations."""
     ally_battles: int = 4
     ally_z: float = 2.5
     ally_chance: float = 1e-5
-    """Probability, by chance, of so many voters who each favour one system a little beyond belief."""
+    """Probability that chance produces this number of voters who each favour one system unusually often."""
     burst_seconds: float = 3600.0
     burst_votes: int = 15
     burst_z: float = 4.5
@@ -53,7 +53,7 @@ class IntegrityLimits:
 
 
 PAIRING, REASON = "PODEVAL_ARENA_PAIRING", "PODEVAL_ARENA_REASON"
-"""Environment variables of a site: the rule for which pair meets, and whether a vote needs a reason."""
+"""Environment variables of a site: the rule of pairing, and whether a vote needs a reason."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,15 @@ class ArenaSettings:
     """The settings of battles and votes."""
 
     pairing: Rule = "closest"
-    """The rule for which pair meets."""
+    """The rule that pairs systems."""
     excerpt_seconds: float = 30.0
     """Longest excerpt of one side; the shortest of a long recording is two thirds of it."""
     vote_within: float = 3600.0
-    """Seconds after which a battle lapses."""
+    """Seconds after which a battle expires."""
     heard_share: float = 0.9
     """Share of each whole recording that must be heard before a judgement; a skip needs none."""
     heard_seconds: float = 10.0
-    """Seconds of each excerpt that must be heard, less where `heard_share` of it is less."""
+    """Seconds of each excerpt that must be heard, or fewer if `heard_share` of it is less."""
     fastest_playback: float = 2.0
     """Fastest playback rate; a vote that is sooner than it allows is refused."""
     comment_required: bool = False
@@ -82,13 +82,13 @@ class ArenaSettings:
     most_an_hour: int = 120
     """Most battles for one voter in an hour."""
     loudness: float | None = -18.0
-    """LUFS to which both excerpts are brought (-18: speech, AES TD1008), or less where one would clip; None plays all
-    as it is, which an arena of loudness itself needs."""
+    """LUFS of both excerpts (-18: speech, AES TD1008), or less if one of them would clip; None plays both unchanged,
+    which an arena about loudness itself needs."""
     limits: IntegrityLimits = field(default_factory=IntegrityLimits)
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> "ArenaSettings":
-        """Read what a site sets: the pairing rule, `closest` or `mtalk`, and a reason, `required` or `optional`.
+        """Read a site's settings: the pairing rule, `closest` or `mtalk`, and a reason, `required` or `optional`.
 
         Raises:
             BadInput: a setting has another value.
@@ -101,16 +101,15 @@ class ArenaSettings:
         return cls(pairing=cast(Rule, pairing), comment_required=reason == "required")
 
     def asked_seconds(self, length: float, protocol: str) -> float:
-        """Return how many seconds of a side must be heard.
+        """Return the number of seconds of a side that must be heard.
 
         Args:
-            length: the length of the side as it is played, seconds.
+            length: the length of the side as played, seconds.
             protocol: `excerpts` or `whole`.
         """
         share = self.heard_share * length
         return min(self.heard_seconds, share) if protocol == EXCERPTS else share
 
     def needed_seconds(self, length_a: float, length_b: float, protocol: str) -> float:
-        """Return the fewest seconds in which what must be heard of both sides can be heard."""
-        seconds = self.asked_seconds(length_a, protocol) + self.asked_seconds(length_b, protocol)
-        return seconds / self.fastest_playback
+        """Return the shortest time in seconds in which the required parts of both sides can be heard."""
+        return (self.asked_seconds(length_a, protocol) + self.asked_seconds(length_b, protocol)) / self.fastest_playback

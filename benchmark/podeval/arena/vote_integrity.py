@@ -1,11 +1,11 @@
 """Decide which votes count, by one set of rules that is applied from top to bottom.
 
-Each rule says what it saw in a vote and gives points; a vote with `IntegrityLimits.exclude_at` points or more does not
-count in the public rating. It is kept, with the reasons, and can be restored. No rule looks at which side won a single
-battle: taste is not an offence. Rules about people look at many votes, and ask whether a person who listens could have
-voted so.
+Each rule reports its finding about a vote and gives points; a vote with `IntegrityLimits.exclude_at` points or more
+does not count in the public rating. It is kept, with the reasons, and can be restored. No rule considers the winner of
+a single battle: taste is not an offence. Rules about people look at many votes, and ask whether a person who listens
+could have voted so.
 
-Voters who push a system give votes that are not explained by what everyone's votes imply: the expectation of each
+Voters who push a system give votes that all votes together do not explain: the expectation of each
 battle comes from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for
 a system is the sum over their battles of result minus expectation, in standard deviations of it; taste moves it by one
 or two, a ring by many.
@@ -32,11 +32,11 @@ COLUMNS = (
 )  # fmt: skip
 """Columns of the table of votes that `judge` reads, one row per vote.
 
-`at`: seconds since the epoch. `elapsed`: seconds from serving to voting, NaN if unknown. `needed`: the fewest
-seconds in which what had to be heard can be heard. `heard`: the share of what must be heard, of the side of which
-less was. `gold`: 1 if the answer is known and was given, 0 if it is known and the opposite was given, NaN if
-nothing is known. `counts`: whether it would count in the rating at all (no repeated battle). Skipped battles are not
-looked at.
+`at`: seconds since the epoch. `elapsed`: seconds from serving to voting, NaN if unknown. `needed`: the shortest time in
+seconds in which the required parts can be heard. `heard`: the share of the required part that was heard, on the side
+with the smaller share. `gold`: 1 if the answer is known and correct, 0 if it is known and the opposite was given, NaN
+if no answer is known. `counts`: whether it would count in the rating at all (no repeated battle). Skipped battles are
+not looked at.
 """
 
 _SURE = 0.05
@@ -61,7 +61,7 @@ class VoteRule:
     name: str
     points: float
     about: str
-    """Explanation for the page on which the rules are published."""
+    """Explanation for the page that publishes the rules."""
     find: Callable[[Votes, IntegrityLimits], Seen]
     compares: bool = False
     """Whether it compares a voter with everyone whose votes are `trusted`."""
@@ -112,8 +112,7 @@ def _find_same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
     with_origin = votes[votes["origin"] != ""]
     day = (with_origin["at"] // 86400).astype("int64")
     voters = with_origin.groupby([with_origin["origin"], day])["voter"].transform("nunique")
-    many = voters[voters > limits.origin_voters]
-    return _format_details("{} voters from one place in a day", many)
+    return _format_details("{} voters from one place in a day", voters[voters > limits.origin_voters])
 
 
 def _find_repeated_comments(votes: Votes, limits: IntegrityLimits) -> Seen:
@@ -179,7 +178,7 @@ def _spread_to_votes(sides: pd.DataFrame, text: Seen) -> Seen:
 
 
 def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find the votes about a system by voters without a record, in a period in which they all favour it."""
+    """Find votes on a system by voters without a record, in a period in which all of them favour it."""
     seconds, sides = limits.burst_seconds, _split_sides(votes)
     counts = votes["voter"].map(votes["voter"].value_counts())
     sides = sides[counts.loc[sides["row"]].to_numpy() <= limits.newcomer_votes]
@@ -219,7 +218,7 @@ def _split_sides(votes: pd.DataFrame) -> pd.DataFrame:
 
 
 def _expected(trusted: pd.DataFrame, counted: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the probability that A wins each battle, by everyone's votes."""
+    """Return the probability that A wins each battle, according to all votes."""
     table = trusted.groupby(["a", "b", "outcome"]).size().reset_index(name="count")
     rating = pd.Series(
         rate_quickly(pd.concat([counted["a"], counted["b"]]).unique(), table.itertuples(index=False, name=None)),
@@ -275,7 +274,7 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
     """Apply all rules to all votes; votes with too many points are excluded.
 
     Rules about campaigns compare a voter with everyone. So that a campaign does not hide behind its own votes, they are
-    applied twice: the second time, everyone means the voters that the first pass did not exclude.
+    applied twice: the second pass considers only voters that the first one did not exclude.
 
     Args:
         votes: table of votes with `COLUMNS`.
@@ -348,8 +347,7 @@ def _points(signals: pd.DataFrame) -> pd.Series:
 
 def _of_voters(votes: Votes, details: dict[str, str]) -> Seen:
     """Spread sentences about voters to each of their votes."""
-    theirs = votes["voter"].isin(list(details))
-    return votes.loc[theirs, "voter"].map(details)
+    return votes.loc[votes["voter"].isin(list(details)), "voter"].map(details)
 
 
 def _format_details(template: str, *columns: pd.Series) -> Seen:

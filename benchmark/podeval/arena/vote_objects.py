@@ -1,7 +1,7 @@
 """A bucket as a second place of every vote: one object each, written before the vote is acknowledged.
 
-On a Space the disk is lost at a restart, and SQLite is not safe on a bucket's mount; a file that is written once and
-never changed is. Objects are in a folder for each voter, with persons' decisions on their votes, so that erasing a
+On a Space the disk is lost at a restart, and SQLite is not safe on a bucket's mount, but a file is that is written once
+and never changed. Objects are in a folder for each voter, with persons' decisions on their votes, so that erasing a
 person is deleting a folder; erased persons are listed under `erased`. A half-written object belongs to a vote that was
 never acknowledged and is skipped.
 """
@@ -41,14 +41,14 @@ class VoteObjects:
     """The objects in one folder, such as a mounted bucket.
 
     Args:
-        folder: the folder; it is made if it does not exist.
+        folder: the folder; it is created if it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def write(self, session: Session, vote: str) -> None:
-        """Write a recorded vote and the key of its voter to the bucket, so that both are there after a restart."""
+        """Write a recorded vote and the key of its voter to the bucket, so that both survive a restart."""
         (record,) = read_vote_records(session, [vote], private=True)
         folder = self._of(record.voter)
         person = session.scalar(select(Pseudonym).where(Pseudonym.pseudonym == record.voter))
@@ -59,17 +59,16 @@ class VoteObjects:
         self._once(folder / f"{vote}.json", json.loads(to_line(record)))
 
     def write_standings(self, session: Session, votes: Iterable[str]) -> None:
-        """Write persons' decisions on these votes next to them; those of the rules are made again by a sweep."""
+        """Write persons' decisions on these votes next to them; a sweep repeats those of the rules."""
         rows = session.execute(select(Vote.id, Vote.voter).where(Vote.id.in_(list(votes))))
         voters = {vote: voter for vote, voter in rows}
         decided = select(Flag.id).where(Flag.vote.in_(list(voters)))
         for record in read_standing_records(session, session.scalars(decided)):
             if record.by == "a person":
-                folder = self._of(voters[record.vote])
-                self._once(folder / f"standing-{record.id}.json", json.loads(to_line(record)))
+                self._once(self._of(voters[record.vote]) / f"standing-{record.id}.json", json.loads(to_line(record)))
 
     def erase(self, pseudonym: str, at: datetime) -> None:
-        """Delete what a voter gave, and record the erasure, so that no log brings it back."""
+        """Delete a voter's contributions and record the erasure, so that no log restores them."""
         record = ErasureRecord.model_validate({"voter": pseudonym, "at": at})
         self._of(pseudonym)
         self._once(self.folder / "erased" / f"{pseudonym}.json", json.loads(to_line(record)))
@@ -83,8 +82,7 @@ class VoteObjects:
 
         The bucket is read before anything is written: no other writer waits for a slow mount.
         """
-        with database.reading() as session:
-            erasures = {record.voter: record for record in read_erasure_records(session)}
+        erasures = {record.voter: record for record in database.read(lambda s: list(read_erasure_records(s)))}
         kept = {record.voter: record for record in self._read("erased/*.json", ErasureRecord)}
         erased = (kept | erasures).values()
         for erasure in erased:
@@ -121,7 +119,7 @@ class VoteObjects:
         return self.folder / "voters" / pseudonym
 
     def _once(self, file: Path, data: Any) -> None:
-        """Write an object unless it exists whole; without a rename, which a bucket may not have."""
+        """Write an object unless it exists completely; without a rename, which a bucket may not support."""
         if file.exists() and _whole(file) is not None:
             return
         with explain_write_errors(file):

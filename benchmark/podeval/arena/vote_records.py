@@ -1,7 +1,7 @@
 """Votes and decisions as plain records: JSON lines of the public log, imports and buckets, and Parquet of exports.
 
-A public record names a voter by pseudonym alone and holds no comment, because a comment may name a person and the log
-cannot be changed. A private record holds the comment. Neither holds the origin of a vote.
+A public record names a voter only by pseudonym and contains no comment, because a comment may name a person and the log
+cannot be changed. A private record contains the comment. Neither contains the origin of a vote.
 """
 
 import hashlib
@@ -127,7 +127,7 @@ Record = VoteRecord | StandingRecord | ErasureRecord
 
 
 def name_of(record: Record) -> str:
-    """Return the name by which a record is identified in the public log."""
+    """Return the name that identifies a record in the public log."""
     match record:
         case VoteRecord():
             return f"vote:{record.id}"
@@ -139,7 +139,7 @@ def name_of(record: Record) -> str:
 def read_vote_records(
     session: Session, ids: Iterable[str] | None = None, *, private: bool = False
 ) -> Iterator[VoteRecord]:
-    """Return votes in the order in which they were recorded.
+    """Return votes in the order of recording.
 
     Args:
         session: session of the database.
@@ -188,7 +188,7 @@ _OF_BATTLE = (
 
 
 def read_standing_records(session: Session, ids: Iterable[str] | None = None) -> Iterator[StandingRecord]:
-    """Return decisions about votes, oldest first; their author is given as the rules or a person."""
+    """Return decisions about votes, oldest first; their author is either the rules or a person."""
     query = select(Flag).where(Flag.vote.is_not(None), Flag.kind.in_(("excluded", "counted"))).order_by(Flag.number)
     if ids is not None:
         query = query.where(Flag.id.in_(list(ids)))
@@ -247,7 +247,7 @@ def write_lines(records: Iterable[Record]) -> str:
 
 
 def read_lines(text: str, name: str) -> Iterator[Record]:
-    """Read records from lines of JSON; only a line feed ends a line, because a comment may hold other separators.
+    """Read records from lines of JSON; only a line feed ends a line, because a comment may contain other separators.
 
     Raises:
         BadInput: a line is not a record; the message names it.
@@ -336,13 +336,13 @@ _Table = tuple[dict[str, type], list[dict[str, Any]]]
 def export(database: Database, folder: Path, *, comments: bool = False) -> dict[str, int]:
     """Write `votes`, `standings`, `erasures`, `ratings` and `answers`, each atomically; return their numbers of rows.
 
-    An export is made again each time, so that it can hold comments (a person who is erased is not in the next one);
-    without them it is as public as the log.
+    Each export is made anew, so it can contain comments (an erased person is not in the next one); without them it is
+    as public as the log.
 
     Args:
         database: the database to read, in one consistent state.
         folder: the folder of the export; it is made if it does not exist.
-        comments: whether what voters and listeners wrote is included.
+        comments: whether texts by voters and listeners are included.
     """
     with database.reading() as session:
         tables = {
@@ -373,7 +373,7 @@ def _find_type(annotation: Any) -> type:
 
 
 def _read_listening(session: Session, table: type[ListeningRating | ListeningAnswer], names: tuple[str, ...]) -> _Table:
-    """Read what listeners gave, with their session and test."""
+    """Read listeners' contributions, with their session and test."""
     query = (
         select(*_SESSION_COLUMNS, *(getattr(table, name) for name in names))
         .select_from(table)
@@ -387,7 +387,7 @@ def _read_listening(session: Session, table: type[ListeningRating | ListeningAns
 
 
 def _write_parquet(columns: dict[str, type], rows: list[dict[str, Any]]) -> bytes:
-    """Return a table as Parquet; its columns are there also if it has no rows, so that readers can rely on them."""
+    """Return a table as Parquet; it has its columns even without rows, so that readers can rely on them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

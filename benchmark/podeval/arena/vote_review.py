@@ -1,4 +1,4 @@
-"""Apply the rules of integrity to the votes, keep what they exclude so that it can be restored, and raise alarms.
+"""Apply the rules of integrity to the votes, record exclusions so that they can be reverted, and raise alarms.
 
 No rule overrules a person's decision. Every signal and every decision is kept as a row of `flags`.
 """
@@ -20,9 +20,9 @@ from podeval.store import operator_settings, vote_counts
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
 RULES = "rules"
-"""Author of a decision that no person made."""
+"""Author of a decision that was not made by a person."""
 
-_NOT_SEEN = "the rules see nothing in it any more"
+_NOT_SEEN = "no rule applies to it any more"
 AT_ONCE = 20
 """Most votes that one writer changes: voters wait for it, at most some hundredths of a second."""
 
@@ -69,7 +69,7 @@ class Status(Counts):
 
 
 def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
-    """Read all votes in the form the rules take them, with `vote_integrity.COLUMNS`."""
+    """Read all votes in the form that the rules use, with `vote_integrity.COLUMNS`."""
     first, first_vote = aliased(Battle), aliased(Vote)
     a, b, system_a, system_b = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
     query = (
@@ -129,9 +129,9 @@ def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
 
 
 def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: bool) -> float:
-    """Return 1 where the known answer was given, 0 if its opposite was, NaN if no answer is known.
+    """Return 1 if the known answer was given, 0 if its opposite was, NaN if no answer is known.
 
-    Known answers are the voter's own earlier choice, where the battle repeats one with its sides exchanged, and that
+    Known answers are the voter's own earlier choice, if the battle repeats one with exchanged sides, and the fact that
     a control is worse than other systems.
     """
     if outcome not in _OTHER_SIDE:
@@ -153,7 +153,7 @@ class ReviewPlan:
     signals: list[tuple[str, str, float, str]]
 
     def divide(self) -> Iterator["ReviewPlan"]:
-        """Yield parts that a writer is done with soon, each vote in one of them."""
+        """Yield parts that a writer finishes quickly, with each vote in one of them."""
         signals: dict[str, list[tuple[str, str, float, str]]] = {}
         for signal in self.signals:
             signals.setdefault(signal[0], []).append(signal)
@@ -165,7 +165,7 @@ class ReviewPlan:
 
 
 def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
-    """Plan which standings the rules' findings ask for; nothing is changed, so nobody has to wait."""
+    """Plan the standings that follow from the rules' findings; nothing is changed, so nobody has to wait."""
     # Which votes change: none that a person decided about.
     standings = select(Vote.id, Vote.standing, Vote.standing_by)
     decisions = {vote: (standing, by) for vote, standing, by in session.execute(standings)}
@@ -183,7 +183,9 @@ def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
 
 
 def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datetime) -> None:
-    """Carry out a part of a plan, except what a person or another review decided meanwhile; the session must write."""
+    """Carry out a part of a plan, except for meanwhile decisions by a person or another review; the session must
+    write.
+    """
     ids = {*part.excluded, *part.restored, *(signal[0] for signal in part.signals)}
     votes = {vote.id: vote for vote in session.scalars(select(Vote).where(Vote.id.in_(ids)))}
     seen = select(Flag.vote, Flag.rule).where(Flag.kind == "signal", Flag.vote.in_(ids))
@@ -206,7 +208,7 @@ def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datet
 
 
 def decide(session: Session, decisions: Sequence[tuple[Vote, str, str]], by: str, now: datetime) -> None:
-    """Set the standing of votes, record who decided and why, and change the counts of what is rated.
+    """Set the standing of votes, record the author and the reason, and update the counts of rated votes.
 
     Args:
         session: a writing session.
@@ -233,7 +235,7 @@ def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, b
         raise BadInput("a decision needs a reason and the name of the person who makes it")
     vote = session.scalar(select(Vote).where(Vote.id == vote_id))
     if vote is None:
-        raise BadInput(f"there is no vote {vote_id}; `podeval arena flags` lists those that were flagged")
+        raise BadInput(f"there is no vote {vote_id}; `podeval arena flags` lists the flagged ones")
     decide(session, [(vote, standing, reason.strip())], by.strip(), now)
     operator_settings.note(session, f"vote {standing}", vote.id, reason.strip(), by.strip(), now)
     return vote

@@ -1,4 +1,4 @@
-"""Statistics of one voter: how many judgements they gave, and how often the other voters agree."""
+"""Statistics of one voter: the number of judgements, and how often other voters agree."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Vote
 from podeval.store.vote_counts import PAIR_COUNTS
 
 BOARD_FROM = 5
-"""Judgements from which a voter has a board of their own."""
+"""Number of votes from which a voter has a ranking of their own."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class PersonalRow:
 class Personal:
     """The statistics of one voter.
 
-    `judged` leaves out skipped battles. `compared` counts the voter's choices of a side in meetings of two systems
-    where most other voters prefer one of them (same dimension, counted votes); `agreed` those that prefer the same one.
-    `low` and `high` are Wilson's 95 % bounds of the share agreed, None if nothing is compared. `board` ranks the
-    systems by this voter's choices alone, best first, from `BOARD_FROM` judgements on; empty before.
+    `judged` leaves out skipped battles. `compared` counts the voter's choices of a side between two systems of which
+    most other voters prefer one (same dimension, counted votes); `agreed` counts the choices of that one. `low` and
+    `high` are Wilson's 95 % bounds of the share agreed, None without comparisons. `board` ranks the systems only by
+    this voter's choices, best first, from `BOARD_FROM` judgements on; empty before.
     """
 
     judged: int

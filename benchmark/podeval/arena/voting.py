@@ -1,4 +1,4 @@
-"""Take a vote: every check, in the order in which they are made, and the one moment at which the vote is recorded."""
+"""Accept a vote: all checks in their order, and the single moment at which the vote is recorded."""
 
 import math
 import re
@@ -39,7 +39,8 @@ _HAIR = 1e-6
 """Rounding tolerance in the comparison of shares."""
 
 _BYTES_A_SECOND = 0.5
-"""Share of a file's bytes that a share of its seconds has at least: FLAC spends fewer on what is quiet."""
+"""Lowest ratio between the share of a file's bytes and the share of its seconds: FLAC needs fewer bytes for quiet
+parts."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class Ballot:
 
     `id`: chosen by the sender at random, so that sending again is safe. `played_a`, `played_b`: the spans of each
     excerpt that were played, `(begin, end)` in seconds of the excerpt. `seconds_a`, `seconds_b`: how long each was
-    playing. `preference`: where a side is better, whether it is so clearly, `clear` or `slight`; empty if the
-    voter does not say. `origin`: keyed hash of the network address.
+    playing. `preference`: if a side is better, the size of the difference, `clear` or `slight`; empty if the voter does
+    not state it. `origin`: keyed hash of the network address.
     """
 
     id: str
@@ -74,7 +75,7 @@ class Acknowledgement:
     recorded_at: datetime
     comment_cut: bool
     system_a: str | None
-    """Title, where the arena may reveal it; also `system_b`."""
+    """Title, if the arena may reveal it; also `system_b`."""
     system_b: str | None
 
 
@@ -82,25 +83,27 @@ def validate_ballot(ballot: Ballot) -> Ballot:
     """Return a ballot after checking that every value is possible.
 
     Raises:
-        ArenaRefused: a value is not possible; the message says which.
+        ArenaRefused: a value is impossible; the message names it.
     """
-    if not isinstance(ballot.id, str) or not _VOTE_ID.fullmatch(ballot.id):
-        raise ArenaRefused(INVALID, write_sentence("vote-id-form"))
-    if ballot.outcome not in OUTCOMES:
-        raise ArenaRefused(
-            INVALID,
-            write_sentence("no-such-outcome", value=f"{ballot.outcome!r:.40}", choices=", ".join(OUTCOMES)),
-        )
-    if ballot.preference not in ("", *PREFERENCES) or (ballot.preference and ballot.outcome not in ("a", "b")):
-        raise ArenaRefused(
-            INVALID,
-            write_sentence("no-such-preference", value=f"{ballot.preference!r:.40}", choices=" or ".join(PREFERENCES)),
-        )
-    if not isinstance(ballot.comment, str) or len(ballot.comment) > _LONGEST_COMMENT:
-        raise ArenaRefused(INVALID, write_sentence("comment-unreadable"))
-    for name, seconds in (("A", ballot.seconds_a), ("B", ballot.seconds_b)):
-        if not _is_number(seconds) or not 0 <= seconds <= _LONGEST_PLAYING:
-            raise ArenaRefused(INVALID, write_sentence("cannot-have-played", side=name, seconds=f"{seconds!r:.40}"))
+    outcome, preference, comment = ballot.outcome, ballot.preference, ballot.comment
+    no_preference = preference not in ("", *PREFERENCES) or (preference and outcome not in ("a", "b"))
+    faults: tuple[tuple[object, str, dict[str, str]], ...] = (
+        (not isinstance(ballot.id, str) or not _VOTE_ID.fullmatch(ballot.id), "vote-id-form", {}),
+        (outcome not in OUTCOMES, "no-such-outcome", {"value": f"{outcome!r:.40}", "choices": ", ".join(OUTCOMES)}),
+        (no_preference, "no-such-preference", {"value": f"{preference!r:.40}", "choices": " or ".join(PREFERENCES)}),
+        (not isinstance(comment, str) or len(comment) > _LONGEST_COMMENT, "comment-unreadable", {}),
+        *(
+            (
+                not _is_number(seconds) or not 0 <= seconds <= _LONGEST_PLAYING,
+                "cannot-have-played",
+                {"side": name, "seconds": f"{seconds!r:.40}"},
+            )
+            for name, seconds in (("A", ballot.seconds_a), ("B", ballot.seconds_b))
+        ),
+    )
+    for is_there, code, values in faults:
+        if is_there:
+            raise ArenaRefused(INVALID, write_sentence(code, **values))
     return ballot
 
 
@@ -133,13 +136,12 @@ def record(
 ) -> Acknowledgement:
     """Record a checked ballot in the session; the caller commits, and only then acknowledges.
 
-    `unkept`: shares of both sides that were fetched, beyond those that are kept with the battle.
+    `unkept`: fetched shares of both sides, beyond those that are saved with the battle.
 
     Raises:
-        ArenaRefused: the battle is not this voter's, was judged, has lapsed, or was not fetched or heard.
+        ArenaRefused: the battle is not this voter's, was judged, has expired, or was not fetched or heard.
     """
-    about = {"battle": battle_id, "voter": voter, "now": now}
-    row = session.execute(_BATTLE_AND_TITLES, about).one_or_none()
+    row = session.execute(_BATTLE_AND_TITLES, {"battle": battle_id, "voter": voter, "now": now}).one_or_none()
     if row is None:
         raise ArenaRefused(UNKNOWN, write_sentence("battle-unknown"))
     battle, *titles, judged_before = row
@@ -196,7 +198,8 @@ def record(
 def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettings) -> bool:
     """Tell whether a vote's battle may be revealed to its voter: after a skip, only to one who listened enough.
 
-    Otherwise a voter could learn the systems of every battle by skipping without listening, and then know their voices.
+    Otherwise a voter could learn the systems of every battle by skipping without listening, and then recognise their
+    voices.
 
     Args:
         session: session of the database.
@@ -282,12 +285,11 @@ def _measure_heard(side: str, played: Sequence[Span], length: float, container: 
                 INVALID,
                 write_sentence("stretch-impossible", side=side, length=f"{container:.0f}", stretch=f"{stretch!r:.60}"),
             )
-    spans = [(float(begin), float(end)) for begin, end in played]
-    return count_heard_seconds(spans, length)
+    return count_heard_seconds([(float(begin), float(end)) for begin, end in played], length)
 
 
 def _compute_share(seconds: float, length: float) -> float:
-    """Return which share of a side was heard; 1 for an empty one."""
+    """Return the share of a side that was heard; 1 for an empty one."""
     return min(1.0, seconds / length) if length > 0 else 1.0
 
 
@@ -296,7 +298,7 @@ def _is_number(value: object) -> bool:
 
 
 LONGEST = 2_000
-"""Longest comment that is kept, in characters."""
+"""Longest comment that is stored, in characters."""
 
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 

@@ -5,7 +5,7 @@ products for speed.
 
 True peak is the highest level that a waveform reaches, also between its samples. The signal is oversampled 4 times (2
 times from 96 kHz, not at all from 192 kHz, as the standard allows) with a Kaiser-windowed sinc that leaves the samples
-themselves unchanged. Only passages that could hold a new maximum are interpolated: a point between samples cannot
+themselves unchanged. Only passages that could contain a new maximum are interpolated: a point between samples cannot
 exceed the largest sample around it times the interpolator's absolute gain. The result is the same as when everything is
 interpolated.
 """
@@ -85,7 +85,7 @@ class KWeighting:
         return weighted
 
     def _compute_states(self, gained: Floats) -> Floats:
-        """Return the filter's state before every row, given what each row adds to it; both (channels, rows, 4)."""
+        """Return the filter's state before every row, given the contribution of each row; both (channels, rows, 4)."""
         groups = gained.reshape(len(gained), -1, 4 * _GROUP)
         before = np.concatenate((self._state[:, np.newaxis], groups[:, :-1] @ self._filter.through), axis=1)
         reach = 1
@@ -172,10 +172,10 @@ def _by_row(states: Floats) -> Floats:
 def design_k_weighting(rate: int) -> Floats:
     """Return the K-weighting filter for any sample rate as second-order sections, shape (2, 6).
 
-    The poles tabulated for 48 kHz keep their decay times; the zeros are chosen so that the response equals that of the
-    table at 0 Hz, at the poles' frequency and at the highest frequency that both rates have. At 48 kHz the filter is
-    the table's. Elsewhere it deviates by less than 0.01 dB for rates from 11 kHz on (0.04 dB at 8 kHz), whereas the
-    usual bilinear redesign is off by 0.2 dB at 8 kHz.
+    The poles tabulated for 48 kHz keep their decay times; the zeros make the response equal to that of the table at 0
+    Hz, at the poles' frequency and at the highest frequency that both rates have. At 48 kHz the filter is the table's.
+    Elsewhere it deviates by less than 0.01 dB for rates from 11 kHz on (0.04 dB at 8 kHz), whereas the usual bilinear
+    redesign is off by 0.2 dB at 8 kHz.
     """
     sections = []
     for b, a in _K_WEIGHTING_48K:
@@ -279,7 +279,9 @@ class TruePeakMeter:
             self._peak = max(self._peak, float(points.max()), -float(points.min()))
 
     def finish(self) -> float:
-        """Return the linear true peak of all blocks, with silence after the last. Push nothing after this."""
+        """Return the linear true peak of all blocks, with silence after the last. No samples may be pushed after
+        this.
+        """
         self.push(np.zeros((self._span + _STRETCH, len(self._carry)), dtype=np.float32))
         return self._peak
 

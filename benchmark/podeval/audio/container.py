@@ -1,9 +1,9 @@
 """Recognises the container of a file by its own bytes, from a list of allowed formats, and reads its duration.
 
-Neither a file's name nor a decoder's probing decides how it is opened. Playlists, subtitles and scripts, which
-could make a decoder read other files, are therefore never taken for audio.
-Sources: Microsoft RIFF and EBU Tech 3306 (RF64), Apple AIFF-C, RFC 9639 (FLAC), RFC 3533 (Ogg), RFC 9559
-(Matroska), ISO/IEC 14496-12 (MP4), ISO/IEC 11172-3 and 13818-3 (MPEG audio), 13818-7 (ADTS), id3.org (ID3v2).
+Neither a file's name nor a decoder's probing determines the way it is opened. Playlists, subtitles and scripts, which
+could make a decoder read other files, therefore never count as audio. Sources: Microsoft RIFF and EBU Tech 3306
+(RF64), Apple AIFF-C, RFC 9639 (FLAC), RFC 3533 (Ogg), RFC 9559 (Matroska), ISO/IEC 14496-12 (MP4), ISO/IEC 11172-3 and
+13818-3 (MPEG audio), 13818-7 (ADTS), id3.org (ID3v2).
 """
 
 import os
@@ -82,7 +82,9 @@ _TEXTS: tuple[tuple[bytes, str], ...] = (
 
 
 def describe_refused(head: bytes) -> str:
-    """Return the rest of a sentence that begins with the file's name and says what is wrong, given its first bytes."""
+    """Return the rest of a sentence that begins with the file's name and describes the fault, from the file's first
+    bytes.
+    """
     # Files that are known by their first bytes.
     for magic, verdict in _MAGIC:
         if head.startswith(magic):
@@ -93,7 +95,7 @@ def describe_refused(head: bytes) -> str:
         return "has an ID3 tag, but no MP3, AAC or FLAC audio behind it: export it again"
     for kind, patterns in MARKS.items():
         for mark in re.finditer(b"|".join(patterns), head, re.DOTALL):
-            return f"has {mark.start()} bytes before its {kind} header: remove what precedes it"
+            return f"has {mark.start()} bytes before its {kind} header: remove them"
     text = _decode_text(head)
     if text is None:
         kinds = "WAV, FLAC, Ogg, MP3, AAC, AIFF, MP4/M4A or Matroska/WebM"
@@ -125,7 +127,7 @@ class OggPages:
 
     Attributes:
         end: position at which the last page should end according to its header.
-        last: position at which the last page begins, of which decoders read nothing if it breaks off.
+        last: position at which the last page begins, which decoders skip if it breaks off.
         streams: number of logical streams, multiplexed or chained.
         first_packet: the beginning of the first packet, which names the codec.
         ended: whether the last page is marked as the end of its stream.
@@ -193,7 +195,7 @@ def open_regular(path: Path) -> BufferedReader:
             raise BadAudio(f"{address} is an address, and addresses are not fetched: download it first.") from None
         raise BadAudio(f"{name} does not exist: check the path.") from None
     except PermissionError:
-        raise BadAudio(f"{name} may not be read by this user: change its permissions.") from None
+        raise BadAudio(f"this user may not read {name}: change its permissions.") from None
     except (OSError, ValueError) as error:
         raise BadAudio(f"{name} cannot be opened ({error}): check the path.") from error
     try:
@@ -216,8 +218,8 @@ def identify(file: BinaryIO, path: Path) -> Container:
         path: used in messages only.
 
     Raises:
-        BadAudio: podeval does not read this container, or files of different kinds are joined; the message says what
-            the file looks like.
+        BadAudio: podeval does not read this container, or files of different kinds are joined; the message describes
+            the file.
     """
     size = file.seek(0, os.SEEK_END)
     name, start = name_container(file, 0, size)
@@ -250,7 +252,7 @@ def _refuse_irregular(name: str, mode: int) -> None:
 
 
 def _find_foreign(file: BinaryIO, start: int, size: int, name: str) -> int | None:
-    """Return where a file of another kind begins in a stream that has no end of its own."""
+    """Return the offset of a file of another kind in a stream without its own end marker."""
     return next(find_marks(file, start, size, tuple(kind for kind in MARKS if kind != name)), None)
 
 
@@ -344,7 +346,7 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
     with open_regular(path) as file:
         container = identify(file, path)
         size = file.seek(0, os.SEEK_END)
-        seconds, problem = container.stated_seconds or 0.0, f"is {container.name}, but holds no audio"
+        seconds, problem = container.stated_seconds or 0.0, f"is {container.name}, but contains no audio"
         try:
             for part in () if seconds else container.parts:
                 seconds += _measure_part(PartReader(file, part), container, seconds)
@@ -359,7 +361,7 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
 
 
 def _measure_part(file: PartReader, container: Container, before: float) -> float:
-    """Return the seconds that a part states, or between its first and last packet, given those of earlier parts."""
+    """Return the stated seconds of a part, or those between its first and last packet, given those of earlier parts."""
     import av
     import soundfile
 

@@ -1,8 +1,8 @@
 """The container of an audio file, and the parts of the file that are decoded one after another.
 
 A file has several parts if audio files were joined, or if its sound is in several chunks. Streams of MPEG audio have no
-container of their own; they are recognised by ID3 tags, ADTS frames, Layer II and III frames and the Xing header.
-Sources: ISO/IEC 11172-3 and 13818-3 (frame header), 13818-7 (ADTS), id3.org (ID3v2.4), and Xing's VBR header.
+container; they are recognised by ID3 tags, ADTS frames, Layer II and III frames and the Xing header. Sources: ISO/IEC
+11172-3 and 13818-3 (frame header), 13818-7 (ADTS), id3.org (ID3v2.4), and Xing's VBR header.
 """
 
 import os
@@ -77,19 +77,19 @@ class Part:
 
 @dataclass(frozen=True)
 class Container:
-    """The format of a file: how to open it, and what it states about itself.
+    """The format of a file: the way to open it, and its own statements.
 
     Attributes:
         name: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
         reader: the library that decodes it.
         parts: the stretches of the file that contain its sound, in order.
         joined: the number of files of this format that were joined.
-        stated_bytes: position at which the file should end according to its own structure; None if it does not say.
+        stated_bytes: position at which the file should end according to its own structure; None if not stated.
         stated_seconds: length of the audio according to its header; None if it does not say.
-        tolerance: seconds by which complete audio may fall short of the stated length (encoder delay and padding).
+        tolerance: seconds by which complete audio may be shorter than stated (encoder delay and padding).
         layout: the channel layout by FFmpeg's name, if the header names one.
-        surplus: the bytes of sound in the parts that come after the ends which the headers state.
-        lacking: the bytes that headers state and that are missing before the next header.
+        surplus: the bytes of sound in the parts after the ends stated in headers.
+        lacking: the bytes stated in headers that are missing before the next header.
         unread: the bytes outside the parts that are neither metadata nor padding.
         note: sentence about the file for readers of a score.
     """
@@ -116,7 +116,7 @@ class Container:
         """Estimate how many seconds are missing at the end of a file that was cut off.
 
         Args:
-            seconds: the length of the sound that is there.
+            seconds: the length of the available sound.
             size: the size of the file in bytes.
         """
         end = min(size, self.parts[-1].end) if self.parts else size
@@ -129,7 +129,7 @@ def cut(cuts: list[int], size: int) -> tuple[Part, ...]:
 
 
 class PartReader:
-    """A part as a file of its own, without a name; impossible seeks of a damaged header are ignored."""
+    """A part as a separate file without a name; impossible seeks of a damaged header are ignored."""
 
     def __init__(self, file: BinaryIO, part: Part) -> None:
         self._file, self._part, self._at = file, part, 0
@@ -157,7 +157,7 @@ class PartReader:
 
 
 def open_with_ffmpeg(file: PartReader, container: Container, **options: str) -> "InputContainer":
-    """Open a part with PyAV, which is kept from opening other files.
+    """Open a part with PyAV, which is prevented from opening other files.
 
     Args:
         file: the part.
@@ -322,7 +322,7 @@ def find_marks(file: BinaryIO, start: int, end: int, kinds: tuple[str, ...]) -> 
 
 
 def name_container(file: BinaryIO, at: int, size: int) -> tuple[str | None, int]:
-    """Return the container that begins at an offset by its magic bytes, and where it begins after an ID3 tag.
+    """Return the container that begins at an offset by its magic bytes, and its beginning after an ID3 tag.
 
     Args:
         file: an open, seekable file.
@@ -348,7 +348,7 @@ def measure_rest(file: BinaryIO, at: int, end: int, container: str, path: object
     Args:
         file: an open, seekable file.
         at: the offset at which the container ends.
-        end: the offset up to which the file is looked at.
+        end: the offset up to which the file is examined.
         container: the name of the container.
         path: used in messages only.
 

@@ -48,7 +48,7 @@ NOISE = "the samples are as random as noise: if it should be speech, they are of
 
 @dataclass(frozen=True)
 class DecodeLimits:
-    """Limits that protect against files which decode to far more data than they hold.
+    """Limits that protect against files that decode to far more data than they contain.
 
     Attributes:
         channels: maximum number of channels.
@@ -75,8 +75,8 @@ class Decoded:
     """The samples of one audio file.
 
     Attributes:
-        samples: float32 `(frames, channels)`; full scale is ±1, and stored values beyond it are kept; an `np.memmap` if
-            large.
+        samples: float32 `(frames, channels)`; full scale is ±1, and stored values beyond it are preserved; an
+            `np.memmap` if large.
         rate: sample rate, Hz.
         layout: channel layout by FFmpeg's name ("mono", "stereo", "5.1"), or None if the file does not name one.
         container: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
@@ -114,11 +114,11 @@ def decode(path: Path, *, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
 
     Args:
         path: a regular file or a link to one.
-        limits: limits on the decoded size, and the size from which samples are held on disk.
+        limits: limits on the decoded size, and the size from which samples are stored on disk.
 
     Raises:
         BadAudio: the file is missing, not audio, damaged, shorter than its header states, or beyond the limits.
-        PodevalError: a large recording does not fit on the disk that holds temporary files.
+        PodevalError: a large recording does not fit on the disk for temporary files.
     """
     path = Path(path)
     with open_regular(path) as file:
@@ -250,7 +250,7 @@ class _Sink:
         if stated is not None and stated > size:
             return f"is cut off ({size} of at least {stated} bytes) and nothing in it can be decoded"
         cause = f" ({self.damage})" if self.damage else ""
-        return f"is {self.container.name} by its header, but holds no readable audio{cause}"
+        return f"has the header of {self.container.name}, but contains no readable audio{cause}"
 
     def _check_whole(self, size: int) -> None:
         container, seconds = self.container, self.seconds
@@ -321,7 +321,7 @@ def _read_sndfile(file: PartReader, sink: _Sink) -> bool:
 
 
 def _read_av(file: PartReader, sink: _Sink) -> None:
-    """Read a part's first audio stream with PyAV, which is kept from opening other files or using other codecs."""
+    """Read a part's first audio stream with PyAV, which is prevented from opening other files or using other codecs."""
     import av
 
     try:

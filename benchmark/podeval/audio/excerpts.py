@@ -124,7 +124,7 @@ def encode_pcm16_wav(samples: NDArray[np.float32], rate: int) -> bytes:
     import soundfile
 
     if not np.isfinite(samples).all():
-        raise CannotScore("the recording holds samples that are not numbers (NaN or infinity); export it again")
+        raise CannotScore("the recording contains samples that are not numbers (NaN or infinity); export it again")
 
     steps = np.clip(np.rint(samples * np.float32(2**15)), -(2**15), 2**15 - 1).astype(np.int16)
     buffer = io.BytesIO()

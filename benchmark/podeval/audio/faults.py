@@ -1,7 +1,7 @@
 """Faults of a recording that need no model: holes, clicks, clipping, offsets, jumps of level, cut-off ends.
 
-Each detector takes samples of shape (frames,) at their own rate and gives spans in seconds. Hearing is relative:
-levels are by the recording's own, the mean over the louder half of its 20 ms frames.
+Each detector takes samples of shape (frames,) at their own rate and returns spans in seconds. Hearing is relative:
+levels are relative to the recording's own, the mean over the louder half of its 20 ms frames.
 """
 
 from collections.abc import Iterator
@@ -28,18 +28,19 @@ HOLE_SECONDS = 0.02
 """Least length of digital silence that counts as a hole when it breaks off sound."""
 
 HOLE_LEVEL = 0.25
-"""Level of the 4 ms before or after a silence, by the recording's, at which sound breaks off and does not fade."""
+"""Level of the 4 ms before or after a silence, relative to the recording's, from which sound breaks off instead of
+fading."""
 
 SOFT_LEVEL, STEADY = 0.05, 0.5
-"""Soft sound breaks off too where it is this loud on both sides, and its last 4 ms are not fainter than this share of
-the 20 ms before them."""
+"""Soft sound also breaks off if it has this level on both sides, and its last 4 ms have at least this share of the
+level of the 20 ms before them."""
 
 EDGE_SECONDS, BESIDE_SECONDS = 0.004, 0.02
 
 HABIT_TIMES, HABIT_SHARE, SOFT_STEP, LONG_HOLE = 6, 0.8, 0.25, 0.1
-"""Silences inside words are a habit of the voice, as the stop closures of a formant synthesiser are, if there are so
-many, and in this share of them the first and last sample next to the silence are below this share of the level: what is
-lost or cut breaks off anywhere in a wave. Then a hole breaks off in the wave and lasts at least 0.1 s."""
+"""Silences inside words count as a habit of the voice, like the stop closures of a formant synthesiser, if there are
+this many, and if in this share of them the first and last sample next to the silence are below this share of the level:
+lost or cut sound breaks off anywhere in a wave. Then a hole breaks off in the wave and lasts at least 0.1 s."""
 
 CLICK_SECONDS = 0.0015
 """Length of a click at most; consonants last longer."""
@@ -53,33 +54,33 @@ CLICK_LEVEL = 2.5
 
 HELD_RUN, HELD_TIMES, HELD_SPREAD, HELD_DROP, HELD_STEPS, HELD_VALUES = 3, 4, 1e-3, 0.005, 5.0, 30
 """Held peaks: samples that have exactly the height, such peaks in a row, the largest difference between their heights
-by the lowest, and how far they rise above the samples next to them in the mean, by their height and by twice the mean
-step between the values from half of it on. At least so many different values are there: where samples are rounded to
-fewer, smooth peaks are held too."""
+relative to the lowest, and their mean rise above the neighbouring samples, relative to their height and to twice the
+mean step between the values from half of it on. At least this many different values must occur: with fewer, rounding
+also holds smooth peaks."""
 
 FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
 """Flat peaks: samples above half of the height at least, such peaks in a row, the largest difference between their
 heights, the share of those samples above 0.85 of the height in the mean, and different values. Sines have a share of
-0.53; what was clipped stays flat when it is resampled or coded."""
+0.53; clipped sound stays flat after resampling or coding."""
 
 ALIKE, ALIKE_RUN = 1.1, 8
 """Ratio of the lengths of flat peaks up to which they are alike, as those of a tone are (a square wave of an instrument
 or a synthesiser) and those of clipped speech are not; and the fewest samples of a peak whose length says so."""
 
 CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
-"""Seconds between two clipped peaks at most, seconds before and after a peak in which it must be nearly the highest,
-and its least height by the recording's level."""
+"""Longest time in seconds between two clipped peaks, seconds before and after a peak in which it must be nearly the
+highest, and its lowest height relative to the recording's level."""
 
 BEYOND = 10 ** (0.5 / 20)
 """Magnitude from which a sample is beyond full scale: decoders of lossy files overshoot by less than this 0.5 dB."""
 
 JUMP = 9.0
-"""dB by which the loudness of speech changes from 3 s to the next 3 s."""
+"""Change in dB of the loudness of speech from 3 s to the next 3 s."""
 
 JUMP_SECONDS = 3.0
 END_SECONDS = 0.01
 END_LEVEL = 0.25
-"""Level of the last 10 ms, by the recording's, at which it is cut off."""
+"""Level of the last 10 ms, relative to the recording's, from which the end counts as cut off."""
 
 _STEP = 0.005
 _BLOCK = 1 << 22
@@ -121,10 +122,10 @@ def find_holes(samples: Samples, rate: int) -> list[Span]:
 
 
 def leave_out_habit(samples: Samples, rate: int, holes: list[Span]) -> list[Span]:
-    """Leave out of the holes of a recording the silences that its voice makes as a habit, which nobody hears as faults.
+    """Remove from the holes of a recording the habitual silences of its voice, which nobody hears as faults.
 
-    Of eSpeak's silences 88 to 93 % have soft edges; of the holes in twelve recordings of which 5 % was lost in pieces
-    of 20 or 40 ms, at most 62 %.
+    Of eSpeak's silences 88 to 93 % have soft edges; of the holes in twelve recordings with 5 % lost in pieces of 20 or
+    40 ms, at most 62 % have.
     """
     step = SOFT_STEP * measure_level(samples, rate)
     breaks = [max(abs(samples[round(at.start * rate) - 1]), abs(samples[round(at.end * rate)])) > step for at in holes]
@@ -143,7 +144,7 @@ def find_clicks(samples: Samples, rate: int) -> list[Span]:
         return []
 
     def mark(first: int, last: int) -> NDArray[np.bool_]:
-        """Mark the frames that stand out of those around them, which are looked at too."""
+        """Mark the frames that stand out from those around them, which are examined too."""
         before = max(0, first - 2 * around)
         heights = _measure_sharpness(samples, before * width, (last + 2 * around) * width, width)
         rest = _highest_around(heights, around)
@@ -164,7 +165,7 @@ def _measure_sharpness(samples: Samples, begin: int, end: int, width: int) -> ND
 
 
 def _highest_around(heights: NDArray[np.float64], around: int) -> NDArray[np.float64]:
-    """Of every frame the highest of the `around` frames before and after it, its two neighbours aside."""
+    """Return for every frame the highest of the `around` frames before and after it, except its two neighbours."""
     from scipy.ndimage import maximum_filter1d
 
     size = around - 1
@@ -201,7 +202,8 @@ def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.flo
     """Describe the peaks, up and down, that are nearly as high as any around them, in order of time, (peaks, 6).
 
     Columns: the first sample above half of the highest around, the one after the last, the height with its sign, the
-    flatness (see `FLAT`), how many samples have exactly the height, and the highest other one by the height.
+    flatness (see `FLAT`), the number of samples that have exactly the height, and the ratio of the highest other sample
+    to the height.
     """
     from scipy.ndimage import maximum_filter1d
 

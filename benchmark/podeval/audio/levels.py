@@ -1,6 +1,6 @@
 """The level of a recording, the constant offset beneath it, and the silence at its ends.
 
-Samples are read block by block, because those of a long recording are on disk; what is known of frames is in memory.
+Samples are read block by block, because those of a long recording are on disk; facts about frames are in memory.
 """
 
 from collections.abc import Callable
@@ -13,19 +13,19 @@ from podeval.audio.samples import SampleBuffer
 Samples = NDArray[np.float32]
 
 OFFSET, SLIGHT_OFFSET, OFFSET_CHANGE, OFFSET_FRAMES = 0.1, 0.01, 0.02, 101
-"""Constant offset by the recording's level: what is a fault, what is left as it is, and which change of it means that
-parts have offsets of their own. It is the median of the means of so many frames: 2 s, longer than any sound that is not
-symmetric."""
+"""Constant offset relative to the recording's level: the offset that is a fault, the offset that is ignored, and the
+change which means that parts have offsets of their own. The offset is the median of the means of this many frames: 2 s,
+longer than any asymmetric sound."""
 
 SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
-"""Power of a silent frame by that of the loudest, how long silence is no pause any more, and magnitude by the
-recording's level up to which a sample belongs to the silence at an end."""
+"""Power of a silent frame relative to the loudest, the length from which silence is no longer a pause, and the
+magnitude relative to the recording's level up to which a sample belongs to the silence at an end."""
 
 FRAME = 0.02
 """Seconds of a frame."""
 
 BANDWIDTH_WINDOW, BANDWIDTH_DECIBELS = 2048, 60.0
-"""Samples of a window, and decibels below the strongest frequency up to which there is sound."""
+"""Number of samples of a window, and decibels below the strongest frequency down to which there is sound."""
 
 _BLOCK = 1 << 20
 """Number of samples that are read at a time."""
@@ -34,13 +34,13 @@ _BLOCK = 1 << 20
 def measure_level(samples: Samples, rate: int) -> float:
     """Measure the root mean square of the louder half of the frames of 20 ms; 0 for silence.
 
-    Silence at the ends and of more than 2 s counts for nothing, so that what is appended does not change the level.
+    Silence at the ends and of more than 2 s does not count, so appended silence does not change the level.
     """
     return _measure_level(measure_powers(samples, rate))
 
 
 def measure_sounding(samples: Samples, rate: int) -> float:
-    """Measure the seconds in which there can be faults: without silence at the ends and of more than 2 s."""
+    """Measure the seconds that can contain faults: without silence at the ends and without silence of more than 2 s."""
     silent = int(np.count_nonzero(~find_sounding_frames(measure_powers(samples, rate))))
     return max(FRAME, len(samples) / rate - silent * FRAME)
 
@@ -73,7 +73,7 @@ def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
 def remove_offset(samples: Samples, rate: int) -> Samples:
     """Return the samples without their constant offset, or as they are if they have hardly any.
 
-    Parts with offsets of their own, as where two recordings were joined, each lose theirs.
+    Parts with different offsets, for example of two joined recordings, each lose their own.
     """
     offsets = measure_offset(samples, rate)
     if not offsets.any():
@@ -107,12 +107,12 @@ def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
 
 
 def find_sound(samples: Samples, rate: int) -> tuple[int, int]:
-    """Return the first sample that is not in the silence at the beginning, and the one after the last; 0, 0 if none."""
+    """Return the first sample after the silence at the beginning, and the one after the last sound; 0, 0 if none."""
     return find_ends(samples, SILENT_SAMPLE * measure_level(samples, rate))
 
 
 def find_ends(samples: Samples, limit: float = 0.0) -> tuple[int, int]:
-    """Return the first sample whose magnitude is above a limit, and the one after the last; 0, 0 if none is."""
+    """Return the first sample whose magnitude is above a limit, and the one after the last; 0, 0 if there is none."""
     blocks = ((begin, np.abs(samples[begin : begin + _BLOCK]) > limit) for begin in range(0, len(samples), _BLOCK))
     parts = [begin + np.flatnonzero(loud)[[0, -1]] for begin, loud in blocks if loud.any()]
     return (int(parts[0][0]), int(parts[-1][1]) + 1) if parts else (0, 0)
@@ -148,7 +148,7 @@ def find_runs_by_block(
     """Find runs of true values as `find_runs` does, in an array that is never in memory as a whole.
 
     Args:
-        mark: makes the part of the array from one index to another (not included).
+        mark: returns the part of the array from one index to another (not included).
         length: length of the array.
         block: number of values that are made at a time.
         shortest: length of the shortest run.

@@ -1,8 +1,8 @@
-"""Stretches that are heard again, sample by sample or nearly so: what a system does that is stuck.
+"""Stretches that repeat earlier ones, sample by sample or nearly so: the output of a system that is stuck.
 
-The log spectrum of every 20 ms is compared with that of some time before, for every lag up to `LONGEST_LAG` seconds.
-Where 1.2 s in a row agree that are not silent, the later of the two is a loop. Nobody says a sentence twice in the
-same way to within 20 ms; machines that are deterministic do, where the text repeats it.
+The log spectrum of every 20 ms is compared with an earlier one, for every lag up to `LONGEST_LAG` seconds. If 1.2 s in
+a row agree and are not silent, the later stretch is a loop. Nobody says a sentence twice in the same way to within 20
+ms; deterministic machines do, if the text repeats it.
 """
 
 import numpy as np
@@ -19,18 +19,18 @@ SHORTEST_LAG, LONGEST_LAG = 0.4, 12.0
 """Seconds between a stretch and its copy."""
 
 ALIKE = 0.93
-"""Correlation of two frames' spectra, smoothed over 100 ms, from which on they agree."""
+"""Correlation of two frames' spectra, smoothed over 100 ms, from which they count as equal."""
 
 _BANDS = 24
 _QUIET = 40.0
 """dB below the loudest frames at which there is nothing to compare."""
 
 _SILENT = 60.0
-"""dB below the loudest frame of all at which there is silence."""
+"""dB below the loudest frame at which there is silence."""
 
 
 def find_loops(samples: NDArray[np.float32], rate: int) -> list[tuple[Span, float]]:
-    """Find the stretches that are heard again, each with how many seconds before it was heard first.
+    """Find the repeated stretches, each with its distance in seconds from the first occurrence.
 
     Args:
         samples: shape (frames,).
@@ -51,7 +51,9 @@ def find_loops(samples: NDArray[np.float32], rate: int) -> list[tuple[Span, floa
 
 
 def _describe_frames(samples: NDArray[np.float32], rate: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Of every frame its log spectrum in bands, of mean 0 and length 1, and whether it is loud enough to compare."""
+    """Return for every frame its log spectrum in bands, of mean 0 and length 1, and whether it is loud enough to
+    compare.
+    """
     step = round(STEP * rate)
     count = len(samples) // step - 1
     if count < 1:
@@ -84,7 +86,7 @@ def _describe_frames(samples: NDArray[np.float32], rate: int) -> tuple[NDArray[n
 
 
 def _keep_longest(matches: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Of matches that overlap the longest, in order of time."""
+    """Return the longest of overlapping matches, in order of time."""
     kept: list[tuple[int, int, int]] = []
     for match in sorted(matches, key=lambda each: each[0] - each[1]):
         if all(match[1] <= other[0] or match[0] >= other[1] for other in kept):

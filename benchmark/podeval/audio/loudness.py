@@ -1,9 +1,9 @@
 """Loudness, true peak and loudness range of a recording.
 
 `measure` follows ITU-R BS.1770-4 (integrated loudness over the actual channel layout, true peak), EBU Tech 3341
-(momentary and short-term loudness) and EBU Tech 3342 (loudness range). A single K-weighting pass over one-second
-blocks serves all of them, so recordings of several hours need little memory. `measure_podeval` computes what the
-PodEval code does. The three `*_score` functions map the readings to 0..1 with PodEval's constants.
+(momentary and short-term loudness) and EBU Tech 3342 (loudness range). A single K-weighting pass over one-second blocks
+serves all of them, so recordings of several hours need little memory. `measure_podeval` computes the values of the
+PodEval code. The three `*_score` functions map the readings to 0..1 with PodEval's constants.
 """
 
 import math
@@ -61,7 +61,7 @@ class Loudness:
 
     Attributes:
         integrated: loudness of the whole recording, LUFS.
-        true_peak: highest level, also between samples, dBTP (0 is full scale).
+        true_peak: highest level, including between samples, dBTP (0 is full scale).
         range: loudness range, LU; None if it cannot be computed, see `reasons`.
         momentary: loudness of 0.4 s windows every 0.1 s, LUFS; minus infinity where silent.
         momentary_times: end of each of these windows, seconds.
@@ -69,7 +69,7 @@ class Loudness:
         short_term_times: end of each of these windows, seconds.
         max_momentary: highest momentary loudness, searched every 10 ms, LUFS; None if not measured.
         max_short_term: highest short-term loudness, searched every 10 ms, LUFS; None below 3 s.
-        reasons: a sentence that says why a reading is None, by reading.
+        reasons: a sentence on why a reading is None, by reading.
     """
 
     integrated: float
@@ -91,9 +91,9 @@ def measure(samples: Samples, rate: int, layout: str | None = None) -> Loudness:
         samples: float32 or float64, shape (frames, channels), full scale 1.0; may be a memory map. They are read once,
             in one-second blocks.
         rate: sample rate in Hz, 8000 or more.
-        layout: channel layout by FFmpeg's name (such as "stereo", "5.1(side)"); None assumes the usual one for
-            the number of channels: mono, stereo, L R C, L R Ls Rs, 5.0, or 5.1 in WAV order. The LFE channel
-            counts for the true peak only.
+        layout: channel layout by FFmpeg's name (such as "stereo", "5.1(side)"); None assumes the usual layout for the
+            number of channels: mono, stereo, L R C, L R Ls Rs, 5.0, or 5.1 in WAV order. The LFE channel counts for the
+            true peak only.
 
     Raises:
         CannotScore: the recording is shorter than 0.4 s, has nothing above -70 LUFS, samples that are not finite
@@ -154,7 +154,7 @@ def get_channel_weights(channels: int, layout: str | None = None) -> Floats:
 
 def _check(samples: Samples, rate: int) -> None:
     if rate < LOWEST_RATE:
-        raise CannotScore(f"Loudness needs a sampling rate of {LOWEST_RATE} Hz or more, this one is {rate} Hz.")
+        raise CannotScore(f"Loudness needs a sampling rate of {LOWEST_RATE} Hz or more; this recording has {rate} Hz.")
     if len(samples) / rate < _MOMENTARY / _CELLS_PER_SECOND:
         raise CannotScore(f"Loudness needs at least 0.4 s of audio; there are only {len(samples) / rate:.2f} s.")
 
@@ -220,7 +220,7 @@ def _integrated(blocks: Floats, seconds: float) -> float:
 
 
 def _range(windows: Floats) -> tuple[float | None, str | None]:
-    """Return the loudness range of 3 s windows in LU (EBU Tech 3342), or None with the reason why there is none."""
+    """Return the loudness range of 3 s windows in LU (EBU Tech 3342), or None with the reason."""
     if not len(windows):
         return None, "Loudness range needs at least 3 s of audio."
     audible = windows[windows >= _to_power(_ABSOLUTE_GATE)]
@@ -235,10 +235,10 @@ def _range(windows: Floats) -> tuple[float | None, str | None]:
 def measure_podeval(samples: Samples, rate: int) -> Loudness:
     """Measure loudness as the PodEval code does, to reproduce its figures.
 
-    Channels are averaged to mono first; integrated loudness is pyloudnorm's; the true peak is that of the mono
-    mix upsampled 4 times by soxr (HQ); the range is the 95th minus the 10th percentile of the integrated loudness
-    of 3 s frames every 1.5 s, without a gate across frames. `short_term` holds these frames; there is no
-    momentary timeline. The mono mix and pyloudnorm's copies of it are held in memory.
+    Channels are averaged to mono first; integrated loudness is pyloudnorm's; the true peak is that of the mono mix
+    upsampled 4 times by soxr (HQ); the range is the 95th minus the 10th percentile of the integrated loudness of 3 s
+    frames every 1.5 s, without a gate across frames. `short_term` contains these frames; there is no momentary
+    timeline. The mono mix and pyloudnorm's copies of it are held in memory.
 
     Args:
         samples: the samples, as for `measure`.
@@ -309,7 +309,7 @@ def score_integrated_loudness(lufs: float, variant: Variant = "paper") -> float:
 
     1 in [-18, -14] LUFS (variant "podeval", as coded: [-17, -14]), falling as exp(-0.0858 d) below and
     exp(-0.3291 d) above, where d is the distance in LU. The paper says about 0.6 at -23; its constant gives 0.65
-    from -18 and 0.60 from -17. The printed figures are kept.
+    from -18 and 0.60 from -17. The printed figures are used.
     """
     return _plateau(lufs, -18.0 if variant == "paper" else -17.0, -14.0, 0.0858, 0.3291)
 

@@ -198,8 +198,8 @@ def _filter_bands(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tupl
     The filters start at rest.
 
     Yields:
-        The index of the first row, that of the band, and its output for some rows, shape (rows, length); the array is
-        overwritten by the next iteration.
+        The index of the first row, the index of the band, and its output for some rows, shape (rows, length); the array
+        is overwritten by the next iteration.
     """
     # Envelopes as blocks, and what each block receives from those before it.
     count = math.ceil(length / bank.block)
@@ -221,7 +221,9 @@ def _filter_bands(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tupl
 
 
 def _carry_over_blocks(blocks: Singles, bank: _Bank) -> Singles:
-    """Return what each block receives from those before it, real and imaginary; shape (bands, rows, blocks, 2)."""
+    """Return the input that each block receives from earlier blocks, real and imaginary; shape (bands, rows, blocks,
+    2).
+    """
     rows, count, size = blocks.shape
     added = (blocks.reshape(-1, size) @ bank.gather).view(np.complex64).reshape(rows, count, -1)
     # In double precision, because the error accumulates over the whole recording.

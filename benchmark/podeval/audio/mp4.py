@@ -1,4 +1,4 @@
-"""The boxes of an MP4 file: where one movie of several ends, and whether what its index states can be.
+"""The boxes of an MP4 file: the end of each of several movies, and whether the statements of the index are possible.
 
 FFmpeg builds an entry of some 36 bytes for each sample that the index states, before it reads any. An index states
 millions with a few bytes (one size, or one duration, for all), so they are counted here, against the size of the file.
@@ -44,7 +44,7 @@ def read_mp4(file: BinaryIO, start: int, size: int) -> Container:
     """Walk the boxes: a movie ends before the next `ftyp` that follows its media.
 
     Raises:
-        ImpossibleCounts: its index states what cannot be.
+        ImpossibleCounts: the index states impossible values.
     """
     at, cuts, kinds = 0, [0], set[bytes]()
     for _ in range(_MOST_BOXES):
@@ -65,7 +65,7 @@ def read_mp4(file: BinaryIO, start: int, size: int) -> Container:
 
 
 class _Index:
-    """Adds up what the boxes of a movie state, wherever they are, as FFmpeg reads them anywhere."""
+    """Sum of the statements in a movie's boxes, wherever they are, because FFmpeg reads them anywhere."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file, self._size = file, size
@@ -76,7 +76,7 @@ class _Index:
         """Walk the boxes between two offsets.
 
         Raises:
-            ImpossibleCounts: a total is larger than the file, or a box of the index than its rest.
+            ImpossibleCounts: a total exceeds the file, or a box of the index exceeds the rest of the file.
         """
         at = begin
         while at + 8 <= min(end, self._size):

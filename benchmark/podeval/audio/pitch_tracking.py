@@ -1,10 +1,10 @@
 """Fundamental frequency of a voice by probabilistic YIN, in compiled code: what `librosa.pyin` finds, in less time.
 
-librosa looks at each frame in Python, and its Viterbi path considers every step from state to state, of which nine in
-ten are as good as impossible; meanwhile no other thread of Python works. Here is the same arithmetic in the same
-order, and steps that are as good as impossible are considered from the likeliest state only. It is imported where
-pitch is measured, as it takes a second.
-Source: Mauch and Dixon, "pYIN", ICASSP 2014; de Cheveigné and Kawahara, "YIN", JASA 111 (4), 2002.
+librosa processes each frame in Python, and its Viterbi path considers every step from state to state, of which nine in
+ten are practically impossible; meanwhile no other Python thread runs. Here is the same arithmetic in the same order,
+and steps that are as good as impossible are considered from the likeliest state only. It is imported where pitch is
+measured, because the import takes a second. Source: Mauch and Dixon, "pYIN", ICASSP 2014; de Cheveigné and Kawahara,
+"YIN", JASA 111 (4), 2002.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ _IMPOSSIBLE = float(np.log(_TINY))
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
-    """Compile for machine code that leaves other threads at work, kept on disk if there is a place for it."""
+    """Compile to machine code that lets other threads run, stored on disk if there is a place for it."""
     try:
         return njit(nogil=True, cache=True)(function)
     except RuntimeError:
@@ -69,7 +69,9 @@ def find_pitch(
 
 @cache
 def _make_priors(longest: int) -> tuple[Floats, Floats, Floats]:
-    """Return thresholds, the probability of each, and of so many troughs below it (row) the prior of each (column)."""
+    """Return thresholds, the probability of each, and, for each number of troughs below it (row), the prior of each
+    (column).
+    """
     thresholds = np.linspace(0, 1, _THRESHOLDS + 1)
     counts = np.arange(1, longest)[:, None]
     priors = scipy.stats.boltzmann.pmf(np.arange(longest), _DECAY, counts)
@@ -80,7 +82,7 @@ def _make_priors(longest: int) -> tuple[Floats, Floats, Floats]:
 def _make_steps(levels: int, width: int) -> tuple[Floats, Floats]:
     """Return log probabilities of going on and of switching at each level, (steps, levels).
 
-    A row is of the steps from a level that lies so much lower or higher; the first one is the lowest.
+    A row contains the steps from a level that is this much lower or higher; the first row is for the lowest.
     """
     transition = librosa.sequence.transition_local(levels, width, window="triangle", wrap=False)
     reach = int(np.abs(np.subtract(*np.nonzero(transition))).max())
@@ -113,7 +115,9 @@ def _compare(frames: NDArray[np.float32], likeness: NDArray[np.float32], shortes
 
 @_compiled
 def _find_troughs(line: Floats) -> NDArray[np.int64]:
-    """Return the periods at which a frame differs less than at the shorter and no more than at the longer one."""
+    """Return the periods with a smaller difference than the next shorter one, and no larger difference than the next
+    longer one.
+    """
     last = len(line) - 1
     troughs = np.empty(len(line), dtype=np.int64)
     count = 0
@@ -130,7 +134,7 @@ def _find_troughs(line: Floats) -> NDArray[np.int64]:
 
 @_compiled
 def _weigh(depths: Floats, thresholds: Floats, weights: Floats, priors: Floats) -> Floats:
-    """Return the probability of each trough: over all thresholds that of being chosen among those below."""
+    """Return the probability of each trough: over all thresholds, the probability of being chosen among those below."""
     chances = np.zeros(len(depths))
     for number in range(len(thresholds)):
         count = 0

@@ -17,7 +17,7 @@ FRAME = 0.02
 """Distance of frames, seconds."""
 
 LOWEST_HZ, HIGHEST_HZ = 60.0, 500.0
-"""Range in which a voice's fundamental frequency is looked for."""
+"""Range in which a voice's fundamental frequency is searched."""
 
 _HOP, _LENGTH = 320, 1024
 _STEPS = 5
@@ -30,7 +30,7 @@ class VoiceContour:
     """Pitch and level of each frame.
 
     Attributes:
-        pitch: semitones above 100 Hz, NaN if no voice is heard, shape (frames,).
+        pitch: semitones above 100 Hz, NaN without a voice, shape (frames,).
         level: root mean square, dB of full scale, shape (frames,).
     """
 
@@ -38,7 +38,7 @@ class VoiceContour:
     level: NDArray[np.float64]
 
     def inside(self, spans: Sequence[Span]) -> VoiceContour:
-        """Return the frames whose middle is inside one of the spans."""
+        """Return the frames with their middle inside one of the spans."""
         middles = np.arange(len(self.pitch)) * FRAME
         kept = np.zeros(len(middles), dtype=bool)
         for span in spans:
@@ -47,7 +47,7 @@ class VoiceContour:
 
     @property
     def voiced_seconds(self) -> float:
-        """Seconds in which a pitch is heard."""
+        """Seconds with a measurable pitch."""
         return float(np.isfinite(self.pitch).sum() * FRAME)
 
 
@@ -62,7 +62,7 @@ def measure_prosody(samples: NDArray[np.float32]) -> VoiceContour:
 
         from podeval.audio.pitch_tracking import find_pitch
     except ImportError as error:
-        raise ModelMissing("pitch is found by librosa; run `pip install 'podeval[embedded]'`") from error
+        raise ModelMissing("librosa measures the pitch; run `pip install 'podeval[embedded]'`") from error
     pitches, levels = [], []
     for start in range(0, len(samples), _PIECE):
         piece = np.asarray(samples[start : start + _PIECE + _HOP], dtype=np.float32)
@@ -78,6 +78,6 @@ def measure_prosody(samples: NDArray[np.float32]) -> VoiceContour:
 
 
 def compute_spread(values: NDArray[np.float64]) -> float:
-    """Return the distance from the 10th to the 90th percentile of what is finite."""
+    """Return the distance from the 10th to the 90th percentile of the finite values."""
     low, high = np.percentile(values[np.isfinite(values)], [10, 90])
     return float(high - low)

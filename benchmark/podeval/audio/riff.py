@@ -1,6 +1,6 @@
-"""The sound in WAV and AIFF files: where it is, however many headers and chunks there are and whatever they state.
+"""The sound in WAV and AIFF files: its place, whatever the number and statements of headers and chunks.
 
-Headers are repeated in joined files and in streams that have one in every chunk; sound continues after the stated end
+Headers are repeated in joined files and in streams with a header in every chunk; sound continues after the stated end
 if a header was written before the sound was finished. Each stretch of sound becomes a part with a right header.
 Sources: Microsoft RIFF, EBU Tech 3306 (RF64), ITU-R BS.2088 (BW64), Apple AIFF-C.
 """
@@ -170,7 +170,7 @@ class _Walker:
         return at + 8 <= limit and fits and _TAG.fullmatch(tag) is not None
 
     def _add_span(self, chunks: dict[bytes, bytes], start: int, length: int, limit: int) -> int:
-        """Add the sound of a chunk and return where it ends."""
+        """Add the sound of a chunk and return the end of it."""
         unstated = self._is_placeholder(start, length, limit)
         end = self._find_tail(start, limit) if unstated else min(start + length, limit)
         if start < end and not unstated:

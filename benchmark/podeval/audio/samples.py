@@ -1,6 +1,6 @@
 """Samples as a recording contains them: floats of full scale ±1, shape (frames, channels).
 
-They are checked, collected block by block, mixed to mono and resampled, none of which fills memory: large arrays
+They are checked, collected block by block, mixed to mono and resampled without filling memory: large arrays
 continue in an anonymous temporary file.
 """
 
@@ -35,7 +35,7 @@ CANCELLED = 1e6
 """Ratio of a channel's energy to the mean's from which the channels count as cancelling each other (60 dB)."""
 
 CANCELLED_FRAME = 30.0
-"""The same ratio for a tenth of a second (15 dB): sound that is heard and that the mean hardly has."""
+"""The same ratio for a tenth of a second (15 dB): audible sound that the mean hardly contains."""
 
 _AUDIBLE = 1e-5
 """Power of the channels from which a frame counts as sound (−50 dB of full scale)."""
@@ -98,12 +98,14 @@ def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]
 
 
 def find_defect(samples: Samples) -> str | None:
-    """Return why nothing can be measured: samples that are not finite numbers, or digital silence; otherwise None."""
+    """Return the reason why nothing can be measured: samples that are not finite numbers, or digital silence; otherwise
+    None.
+    """
     reach = 0.0
     for start in range(0, len(samples), _BLOCK):
         block = samples[start : start + _BLOCK]
         if not np.isfinite(block).all():
-            return "holds samples that are not numbers (NaN or infinity); export it again"
+            return "contains samples that are not numbers (NaN or infinity); export it again"
         reach = max(reach, float(np.abs(block).max()))
     if reach > _LOUDEST:
         return f"has samples of up to {reach:.6g}, as integers have that were stored as floats; full scale is ±1"
@@ -113,7 +115,7 @@ def find_defect(samples: Samples) -> str | None:
 def is_like_noise(samples: NDArray[Any]) -> bool:
     """Return whether samples are as random as noise: neighbours differ as much as samples at large do, or more.
 
-    Speech never is; samples of another kind than they are taken for are, as are bytes of a compressed file.
+    Speech never is. Samples that were read as the wrong type are, and so are the bytes of a compressed file.
     """
     with np.errstate(all="ignore"):
         head = np.asarray(samples[:_BLOCK], np.float64)
@@ -124,7 +126,7 @@ def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
     """Scale integers from the full range of their type.
 
     Raises:
-        BadAudio: the values are those of a type with 16 bits less, as if everything were silence.
+        BadAudio: the values fit a type with 16 bits less, as if everything were silence.
     """
     bounds = np.iinfo(array.dtype)
     half = 2.0 ** (bounds.bits - 1)

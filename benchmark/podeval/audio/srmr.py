@@ -14,8 +14,8 @@ from a gammatonegram, gives quite different values from `slow` (Hilbert envelope
 90 % from the highest channel down, so that its K* is almost always 8. SRMR is made for 8 and 16 kHz; values at other
 rates are not comparable, because the channels are then at other frequencies.
 
-Where SRMRpy fails with an unrelated error, this module does not: windows of silence are left out, and a bandwidth equal
-to an edge counts as above it.
+This module does not fail in the cases in which SRMRpy fails with an unrelated error: windows of silence are left out,
+and a bandwidth equal to an edge counts as above it.
 """
 
 import math
@@ -59,7 +59,7 @@ def compute_srmr_windows(
     """Compute the SRMR of every window of a signal; higher means less reverberation.
 
     Windows are processed in batches, so memory does not grow with the signal's length. In fast mode the gammatonegram
-    is computed only once where windows overlap, if the stride is a multiple of its hop (2.5 ms).
+    of overlapping windows is computed only once, if the stride is a multiple of its hop (2.5 ms).
 
     Args:
         samples: finite, shape (frames,), any scale; an `np.memmap` is read in pieces.

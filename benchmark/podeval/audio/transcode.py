@@ -4,8 +4,8 @@
 new file, or why it was refused. Samples keep their values at 24 bits; where they exceed ±1, which FLAC cannot store,
 a float WAV is written.
 
-An episode of a feed has its header read, and the sound of a speech server is decoded, by the same program in a sandbox
-of its own: what a decoder makes of a stranger's bytes ends with that process.
+The same program, in a separate sandbox, reads the header of a feed's episode and decodes the sound of a speech server:
+any effect of a stranger's bytes on the decoder ends with that process.
 """
 
 import json
@@ -54,9 +54,9 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Transcoded:
-    """The result for one file: `file` is its new name; `refused` says why there is none.
+    """The result for one file: `file` is its new name; `refused` gives the reason if there is none.
 
-    The seconds are those of the file, or what the header states if that is more than is accepted.
+    The seconds are those of the file, or those in the header if they exceed the limit.
     """
 
     item: str
@@ -91,7 +91,7 @@ def write_job(path: Path, files: Mapping[str, Path], out: Path, bounds: Bounds) 
 
 
 def read_header_apart(path: Path) -> tuple[str, float]:
-    """Read the container and the duration of a stranger's file in a process of its own.
+    """Read the container and the duration of a stranger's file in a separate process.
 
     Raises:
         BadAudio: see `read_container_and_seconds`; or reading took too much memory or time.
@@ -102,9 +102,9 @@ def read_header_apart(path: Path) -> tuple[str, float]:
 
 
 def decode_apart(path: Path, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
-    """Decode a stranger's file in a process of its own, unless it is a WAV of plain samples.
+    """Decode a stranger's file in a separate process, unless it is a WAV of plain samples.
 
-    The decoder of such a WAV sees a header that podeval wrote and the samples alone. Large recordings stay on disk.
+    The decoder of such a WAV sees only a header from podeval and the samples. Large recordings stay on disk.
 
     Raises:
         BadAudio: see `decode`; or decoding took too much memory or time.
@@ -143,7 +143,7 @@ def _load_samples(file: Path, memory_bytes: int) -> NDArray[np.float32]:
 
 
 def _run_apart(path: Path, out: Path, memory_bytes: int, limits: DecodeLimits | None) -> dict[str, Any]:
-    """Return what the program says of a file; it has a minute, and a second more for each MB.
+    """Return the program's statement about a file; it has a minute, and a second more for each MB.
 
     Raises:
         BadAudio: it refuses the file, or ended without a word.
@@ -157,7 +157,7 @@ def _run_apart(path: Path, out: Path, memory_bytes: int, limits: DecodeLimits | 
     try:
         result: dict[str, Any] = json.loads((out / REPORT).read_bytes())
     except (OSError, ValueError):
-        why = ended.stopped or "it took more memory than is left for reading it, or broke its decoder"
+        why = ended.stopped or "reading it needed more memory than is available, or broke its decoder"
         raise BadAudio(f"{str(path)!r} cannot be read, because {why}: export it again.") from None
     if refused := result.pop("refused", None):
         raise BadAudio(str(refused).replace(repr(job["source"]), repr(str(path))))
@@ -178,7 +178,7 @@ def _read_one(source: Path, out: Path, limits: dict[str, Any] | None) -> dict[st
 
 
 def is_plain_wav(path: Path) -> bool:
-    """Return whether a file is a WAV of integers or floats, each part with nothing but its format before the sound."""
+    """Return whether a file is a WAV of integers or floats, each part with only its format before the sound."""
     with open_regular(path) as file:
         container = identify(file, path)
     heads = [part.head[12:22] for part in container.parts]
@@ -186,7 +186,7 @@ def is_plain_wav(path: Path) -> bool:
 
 
 def _read_stated_seconds(source: Path) -> float:
-    """Return the seconds that a header states; 0 if decoding has to tell."""
+    """Return the seconds stated in a header; 0 if only decoding can tell."""
     try:
         return read_container_and_seconds(source)[1]
     except BadAudio:

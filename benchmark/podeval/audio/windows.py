@@ -21,14 +21,13 @@ class Span:
 
 
 Clip = tuple[Span, ...]
-"""Spans played one after the other, as if they were one."""
+"""Spans that are played one after the other as one."""
 
 
 def place_windows(spans: Sequence[Span], window: float, stride: float) -> list[Clip]:
     """Return windows of `window` seconds every `stride` seconds over the spans, as if joined end to end.
 
-    Each window is given as the spans of original time that make it up. Spans that are together shorter than
-    one window give none.
+    Each window consists of spans in original time. Spans that are shorter than one window in total have none.
     """
     total = sum(span.duration for span in spans)
     count = int((total - window) / stride + 1e-9) + 1 if total >= window - 1e-9 else 0
@@ -36,7 +35,7 @@ def place_windows(spans: Sequence[Span], window: float, stride: float) -> list[C
 
 
 def _cut_clip(spans: Sequence[Span], start: float, end: float) -> Clip:
-    """Return, in original time, what is between two moments of the joined time."""
+    """Return, in original time, the part between two moments of the joined time."""
     clip, before = [], 0.0
     for span in spans:
         first, last = max(start, before), min(end, before + span.duration)

@@ -1,4 +1,4 @@
-"""Benchmarks, one declarative file each: what is asked of systems, measured and aggregated.
+"""Benchmarks, one declarative file each: the tasks of systems, the metrics and the aggregation.
 
 To add one, add a module here that ends in `BENCHMARK = Benchmark(...)`; it is discovered automatically. If its items
 are rows of a dataset, the module also has `item(row) -> Item`.

@@ -1,8 +1,7 @@
 """The definition of a benchmark: a dataset revision, the tasks put to systems, the metrics, and the aggregation.
 
-A benchmark is data. Its record is complete and typed, so that the runs, the board and the docs read the same
-facts; nothing about a benchmark is decided elsewhere. Its items are stored next to the record as JSON, pinned by
-SHA-256.
+A benchmark is data. Its record is complete and typed, so the runs, the board and the docs read the same facts; nothing
+about a benchmark is decided elsewhere. Its items are stored next to the record as JSON, pinned by SHA-256.
 """
 
 import hashlib
@@ -28,9 +27,9 @@ Sentence = Annotated[str, Field(min_length=10)]
 
 
 class MetricUse(FactSheet):
-    """One metric as a benchmark uses it: which of its keys become columns, and with which parameters.
+    """One metric as used by a benchmark: the keys that become columns, and the parameters.
 
-    `if_heard` are further parameters where the judge takes audio; `parameters` take precedence.
+    `if_heard` are additional parameters for a judge that takes audio; `parameters` take precedence.
     """
 
     name: Name
@@ -44,12 +43,12 @@ class MetricUse(FactSheet):
 
 
 class Dimension(FactSheet):
-    """A group of the board's columns by which a reader ranks systems.
+    """A group of the board's columns for ranking systems.
 
-    `main` is the column by which the board is sorted at first, as `metric.key`. A dimension that
-    `needs_accurate_speech` ranks only systems whose WER and CER are at most the benchmark's ceiling, in each language,
-    so that silent or repeated audio cannot win. If it names `splits`, it is measured in those only; if it names
-    `profiles`, only by their models, because the others have none for it.
+    `main` is the column that initially sorts the board, as `metric.key`. A dimension that `needs_accurate_speech` ranks
+    only systems whose WER and CER are at most the benchmark's ceiling, in each language, so that silent or repeated
+    audio cannot win. If it names `splits`, it is measured only in those; if it names `profiles`, only with their
+    models, because the others have none for it.
     """
 
     name: Name
@@ -70,7 +69,7 @@ class Dimension(FactSheet):
 
 
 class Track(FactSheet):
-    """A task put to systems: what they receive and what they return.
+    """A task for systems: their inputs and outputs.
 
     The values of a track with a `group` are in a column group of that name on the board, because the same metric on
     another track is measured under other conditions.
@@ -87,13 +86,13 @@ class Split(FactSheet):
 
     Its items come from a `file` in the package, or are the rows of a `config` of the dataset, which is built from its
     source (`sample`: from the few rows that ship with podeval, to try things out; `trial`: for trying a system out, or
-    on request; not open to entries if there are others). `revision` pins the content; it is None
-    for rows that could not be looked up here, in which case every protocol names their content instead.
+    on request; not open to entries if there are others). `revision` pins the content; it is None for rows that could
+    not be checked here; every protocol then names their content instead.
 
     Items of a file may come with `scripts` to be spoken and `voices` to speak them with, each from a pinned file.
     Scripts in spontaneous speech, which may have fewer speakers, are for listening tests and not open to entries. With
-    `readings`, its items say how their lines may be read, and protocols of metrics that compare with the text name
-    that. A split that is not `ranked` has too few items for that, and the board shows its values alone.
+    `readings`, its items list the accepted readings of their lines, and protocols of metrics that compare with the text
+    include this. A split that is not `ranked` has too few items for ranks, and the board shows only its values.
     """
 
     name: Name
@@ -113,13 +112,13 @@ class Split(FactSheet):
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
-        if (self.file is None) == (self.config is None):
-            raise ValueError(f"the split {self.name} needs either a file or a config of the dataset")
-        if self.file and not self.revision:
-            raise ValueError(f"the split {self.name} does not pin its file")
-        if (self.scripts and not self.file) or (self.voices and not self.scripts):
-            raise ValueError(f"the split {self.name} has scripts without a file of items, or voices without scripts")
-        return self
+        start = f"the split {self.name}"
+        return self.refuse_if(
+            ((self.file is None) == (self.config is None), f"{start} needs either a file or a config of the dataset"),
+            (self.file and not self.revision, f"{start} does not pin its file"),
+            (self.scripts and not self.file, f"{start} has scripts without a file of items"),
+            (self.voices and not self.scripts, f"{start} has voices without scripts"),
+        )
 
     @property
     def content(self) -> str | None:
@@ -150,9 +149,9 @@ class Dataset(FactSheet):
 
 
 class Breakdown(FactSheet):
-    """A property of items by which scores are broken down, and its groups in order; none if the source defines them.
+    """A property of items for breaking down scores, and its groups in order; none if the source defines them.
 
-    `robustness` means that the spread over the groups is reported too: a system should do equally well in all of them.
+    `robustness` means that the spread over the groups is also reported: a system should do equally well in all of them.
     `within` means that groups are parts of items, such as the words of a tag, which are counted by the metrics that say
     so. If it names `splits`, the items of others have no group.
     """
@@ -178,8 +177,8 @@ class Composite(FactSheet):
 class Aggregation(FactSheet):
     """How item scores are aggregated to a system's score.
 
-    `cluster` is the property of items by which intervals and the bootstrap resample; `coverage` is the share of
-    items that must be scored before a system is ranked.
+    `cluster` is the property of items that defines the resampled units of intervals and the bootstrap; `coverage` is
+    the share of items that must be scored before a system is ranked.
     """
 
     method: Literal["mean"] = "mean"
@@ -198,7 +197,7 @@ class Benchmark(FactSheet):
     """The complete record of a benchmark. `wer_ceiling` is a ratio; see `Dimension.needs_accurate_speech`.
 
     `whole_battles`: its outputs are compared in the arena whole only, because an excerpt of answers is not a dialogue.
-    `anchors`: items of planted quality by which its judges are tested (`podeval.validation.planted_cases`).
+    `anchors`: items of planted quality that test its judges (`podeval.validation.planted_cases`).
     """
 
     name: Name
@@ -221,38 +220,38 @@ class Benchmark(FactSheet):
 
     @model_validator(mode="after")
     def _refers_to_what_it_declares(self) -> Self:
-        tracks = {track.name for track in self.tracks}
-        # Tracks that splits and dimensions name.
+        tracks, splits = [track.name for track in self.tracks], [split.name for split in self.splits]
+        dimensions = [dimension.name for dimension in self.dimensions]
+        columns = {column for dimension in self.dimensions for column in dimension.columns}
+        # What each part names: tracks, profiles, columns.
         parts_with_tracks: tuple[Split | Dimension, ...] = (*self.splits, *self.dimensions)
         for part in parts_with_tracks:
-            if unknown := set(part.tracks) - tracks:
+            if unknown := {*part.tracks}.difference(tracks):
                 raise ValueError(f"{part.name} names tracks that are not declared: {', '.join(sorted(unknown))}")
-        # What dimensions need: profiles, their main column, the ceiling, their splits.
         for dimension in self.dimensions:
             require_profiles(dimension.name, dimension.profiles)
             if dimension.main not in dimension.columns:
                 raise ValueError(f"main column {dimension.main} is not among those of {dimension.name}")
-        if self.wer_ceiling is None and any(dimension.needs_accurate_speech for dimension in self.dimensions):
-            raise ValueError("a dimension needs accurate speech, and no wer_ceiling says what that is")
-        splits = {split.name for split in self.splits}
-        parts_with_splits: tuple[Dimension | Breakdown, ...] = (*self.dimensions, *self.breakdowns)
-        references = {name for part in parts_with_splits for name in part.splits}
-        if unknown := references - splits:
-            names = ", ".join(sorted(unknown))
-            raise ValueError(f"a dimension or breakdown names splits that are not declared: {names}")
-        # Columns that guards are, and composites are made of.
-        columns = {column for dimension in self.dimensions for column in dimension.columns}
-        if unknown := {dimension.guard for dimension in self.dimensions if dimension.guard} - columns:
-            raise ValueError(f"a dimension is guarded by a column that is not measured: {', '.join(sorted(unknown))}")
         for composite in self.composites:
             if unknown := {*composite.columns} - columns:
                 raise ValueError(f"{composite.name} is made of columns that are not measured: {sorted(unknown)}")
-        # Names are unique within each kind of part.
-        named_parts: tuple[tuple[Track | Split | Dimension, ...], ...] = (self.tracks, self.splits, self.dimensions)
-        for parts in named_parts:
-            if len({part.name for part in parts}) < len(parts):
-                raise ValueError("two tracks, splits or dimensions share a name")
-        return self
+        # What they have in common.
+        parts_with_splits: tuple[Dimension | Breakdown, ...] = (*self.dimensions, *self.breakdowns)
+        no_splits = sorted({name for part in parts_with_splits for name in part.splits}.difference(splits))
+        no_guards = sorted({dimension.guard for dimension in self.dimensions if dimension.guard} - columns)
+        needs_ceiling = any(dimension.needs_accurate_speech for dimension in self.dimensions)
+        return self.refuse_if(
+            (
+                needs_ceiling and self.wer_ceiling is None,
+                "a dimension needs accurate speech, but there is no wer_ceiling to define it",
+            ),
+            (no_splits, f"a dimension or breakdown names splits that are not declared: {', '.join(no_splits)}"),
+            (no_guards, f"a dimension is guarded by a column that is not measured: {', '.join(no_guards)}"),
+            (
+                any(len({*names}) < len(names) for names in (tracks, splits, dimensions)),
+                "two tracks, splits or dimensions share a name",
+            ),
+        )
 
     def split(self, name: str) -> Split:
         """Return the split of that name.
@@ -266,11 +265,11 @@ class Benchmark(FactSheet):
 
     @property
     def first_split(self) -> Split:
-        """Return the first split that needs nothing from elsewhere, for a newcomer to try."""
+        """Return the first split that needs no external data, for a newcomer to try."""
         return next((split for split in self.splits if split.file or split.sample), self.splits[0])
 
     def group_of(self, track: str) -> str:
-        """Return the column group of a track on the board; "" if its metrics are in the groups of their own."""
+        """Return the column group of a track on the board; "" if its metrics are in their own groups."""
         return next((one.group for one in self.tracks if one.name == track), "")
 
     def items(self, split: str) -> tuple[Item, ...]:
@@ -279,7 +278,7 @@ class Benchmark(FactSheet):
         Raises:
             BadInput: the benchmark has no such split, or its items are rows of a dataset that must be built first
                 (`podeval.datasets.items.load_items` reads those too).
-            PodevalError: the package's data file is not the one that the record pins.
+            PodevalError: the package's data file differs from the one pinned in the record.
         """
         part = self.split(split)
         if part.file is None or part.revision is None:
@@ -287,7 +286,7 @@ class Benchmark(FactSheet):
         return _read_items(part)
 
     def groups(self, breakdown: Breakdown, items: Iterable[Item]) -> tuple[str, ...]:
-        """Return the groups of a breakdown that some of these items belong to, in the record's order."""
+        """Return the groups of a breakdown that contain some of these items, in the record's order."""
         present = {item.group(breakdown.name) for item in items} - {""}
         return tuple(group for group in breakdown.groups or sorted(present) if group in present)
 
@@ -342,10 +341,10 @@ def _add_script(item: Item, split: Split) -> Item:
 
 
 def keep_metrics(benchmark: Benchmark, names: Collection[str], track: str) -> Benchmark:
-    """Return the benchmark with these metrics alone; composite figures are kept only if their parts are.
+    """Return the benchmark with only these metrics; composite figures are kept only if their parts are.
 
     Raises:
-        BadInput: a name is of no metric that the benchmark measures on the track; lists those that it does.
+        BadInput: a name is not a metric of the benchmark on the track; the message lists the metrics.
     """
     measured = [use.name for use in benchmark.metrics(track)]
     if unknown := [name for name in names if name not in measured]:

@@ -1,8 +1,8 @@
 """One task for a system: its script, sources or questions, the voices to speak with, and how it may be read.
 
-A file of scripts holds JSON lines: `id` of the topic, `speakers` (name, role, id of the voice) and `turns`, each with
-its `text`. A turn that begins before the last one has ended names the words that it is spoken over as its `overlap`.
-`sources` say where the claims of a turn come from; they are for readers who check. No system is given either. A file of
+A file of scripts contains JSON lines: `id` of the topic, `speakers` (name, role, id of the voice) and `turns`, each
+with its `text`. A turn that begins before the last one has ended names the words that it overlaps as its `overlap`.
+`sources` state the origin of a turn's claims; they are for readers who check. No system gets either. A file of
 voices lists short recordings with their transcripts and SHA-256.
 """
 
@@ -37,7 +37,7 @@ class ReferenceVoice(FactSheet):
         """Return the path of the recording.
 
         Raises:
-            PodevalError: the file is missing, or not what the manifest pins.
+            PodevalError: the file is missing, or not the pinned one.
         """
         return _verify_recording(self.file, self.sha256)
 
@@ -53,7 +53,7 @@ class ScriptSpeaker(FactSheet):
 
 
 class ScriptedTurn(FactSheet):
-    """A turn, and the end of the last one over which it is spoken; empty if nobody is interrupted."""
+    """A turn, and the end of the previous turn that it overlaps; empty if nobody is interrupted."""
 
     speaker: str
     text: str = Field(min_length=1)
@@ -61,7 +61,7 @@ class ScriptedTurn(FactSheet):
 
 
 class ClaimSource(FactSheet):
-    """Where a claim comes from: its turn, numbered from 1, the claim, and a publication, or `invented`."""
+    """The source of a claim: its turn, numbered from 1, the claim, and a publication, or `invented`."""
 
     turn: int = Field(ge=1)
     claim: str = Field(min_length=1)
@@ -78,13 +78,13 @@ class SpokenScript(FactSheet):
 
     @model_validator(mode="after")
     def _names_who_speaks(self) -> "SpokenScript":
-        names, speaking = [speaker.name for speaker in self.speakers], {turn.speaker for turn in self.turns}
-        if len(set(names)) < len(names) or set(names) != speaking:
-            raise ValueError(f"{self.id} names {', '.join(names)}, and {', '.join(sorted(speaking))} speak")
-        texts = ["", *(turn.text for turn in self.turns)]
-        if stray := [turn for turn, last in zip(self.turns, texts, strict=False) if not last.endswith(turn.overlap)]:
-            raise ValueError(f"{self.id} has a turn over {stray[0].overlap!r}, which does not end the one before it")
-        return self
+        names, speaking = [speaker.name for speaker in self.speakers], sorted({turn.speaker for turn in self.turns})
+        pairs = zip(self.turns, ["", *(turn.text for turn in self.turns)], strict=False)
+        stray = next((turn.overlap for turn, last in pairs if not last.endswith(turn.overlap)), None)
+        return self.refuse_if(
+            (sorted(names) != speaking, f"{self.id} names {', '.join(names)}, and {', '.join(speaking)} speak"),
+            (stray, f"{self.id} has a turn over {stray!r}, which does not end the one before it"),
+        )
 
     @property
     def script(self) -> Script:
@@ -97,7 +97,7 @@ def read_scripts(pinned: PinnedFile) -> dict[str, SpokenScript]:
     """Read a file of scripts and return them by topic.
 
     Raises:
-        PodevalError: the file is not the one that is pinned, or its content is invalid.
+        PodevalError: the file is not the pinned one, or its content is invalid.
     """
     lines = pinned.read().decode("utf-8").splitlines()
     try:
@@ -115,7 +115,7 @@ def read_voices(pinned: PinnedFile) -> dict[str, ReferenceVoice]:
     """Read a manifest of voices and return them by id.
 
     Raises:
-        PodevalError: the manifest is not the one that is pinned, or its content is invalid.
+        PodevalError: the manifest is not the pinned one, or its content is invalid.
     """
     try:
         voices = [ReferenceVoice.model_validate(voice) for voice in json.loads(pinned.read())["voices"]]
@@ -170,16 +170,16 @@ class Item(FactSheet):
     """One task for a system.
 
     The task is to speak `script`, with its speakers in their `reference_voices` if there are any; or to write a script,
-    on a topic or as the `instruction` says, from its `sources`; or to answer the `user` turn by turn. `properties` are
-    what scores are broken down by, besides category and language. `lines`, one a turn, say how the script may be read,
-    and `claims` where its facts are from: no system is shown either.
+    on a topic or by the `instruction`, from its `sources`; or to answer the `user` turn by turn. `properties` are the
+    properties for breakdowns of scores, in addition to category and language. `lines`, one per turn, list the accepted
+    readings of the script, and `claims` the sources of its facts: no system sees either.
     """
 
     id: str = Field(pattern=r"^[A-Za-z0-9_-]+$")
     topic: str
     category: str = ""
     language: Language
-    voices: int | None = Field(ge=1, description="number of speakers asked for; null where nothing says")
+    voices: int | None = Field(ge=1, description="number of requested speakers; null if unknown")
     script: Annotated[Script, BeforeValidator(Script.parse)] | None = None
     episode: Episode | None = None
     instruction: str | None = None
@@ -192,7 +192,7 @@ class Item(FactSheet):
 
     @property
     def readings(self) -> AcceptedReadings | None:
-        """The readings that count as right; None if the script must be read as it is written.
+        """The readings that count as right; None if the script must be read as written.
 
         Raises:
             BadInput: a reading does not are in its turn.
@@ -203,7 +203,7 @@ class Item(FactSheet):
         return AcceptedReadings(tuple(ReadLine(turn.text, line.readings, line.tags) for turn, line in turns))
 
     def as_podcast(self) -> "Item":
-        """Return the item as what a finished podcast is asked for: its topic, without words or voices to keep to."""
+        """Return the item as a request for a finished podcast: its topic, without prescribed words or voices."""
         nothing: dict[str, Any] = {
             "script": None,
             "reference_voices": {},
@@ -213,7 +213,7 @@ class Item(FactSheet):
         return self.model_copy(update={**nothing, "instruction": self.instruction or self.topic})
 
     def group(self, breakdown: str) -> str:
-        """Return the item's group in a breakdown; "" if the source does not say."""
+        """Return the item's group in a breakdown; "" if the source does not define it."""
         if breakdown in ("category", "language"):
             return str(getattr(self, breakdown))
         if breakdown == "speakers" and self.voices and breakdown not in self.properties:

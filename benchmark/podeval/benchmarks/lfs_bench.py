@@ -2,7 +2,7 @@
 
 Items are the rows of the dataset `lfs_bench`, config `texts`. Differs from the paper: the texts are the 1,059 that its
 authors published, not the 1,101 that it counts; a system speaks in its own voices, because the 25 reference voices are
-not published; the judges are those that the user names, not SpeechJudge and Gemini 3 Pro alone.
+not published; the user chooses the judges, not only SpeechJudge and Gemini 3 Pro.
 """
 
 from collections.abc import Mapping

@@ -1,11 +1,10 @@
 """MTalk-Bench: answer a person in speech, turn by turn, heeding the words, the tone of voice, and background sounds.
 
-Items are the dialogues of the dataset `mtalk_bench`, each with its turns. Differs from the paper: the judge is the one
-that the user names; rubrics are averaged over dialogues, not over criteria (the rubric's variant `mtalk` pools
-criteria); what is judged is what the recogniser hears in an answer, not the transcript that the system supplies. A
-judge that takes audio hears the dialogues about tone of voice and surrounding sounds, and reads those about meaning
-(`modality=as_needed`). One that does not reads all (`modality=transcript`), and those about more than words are
-unscored. The protocol says which.
+Items are the dialogues of the dataset `mtalk_bench`, each with its turns. Differs from the paper: the user chooses the
+judge; rubrics are averaged over dialogues, not over criteria (the rubric's variant `mtalk` pools criteria); the judge
+reads the recogniser's transcript of an answer, not that of the system. A judge that takes audio hears the dialogues
+about tone of voice and surrounding sounds, and reads those about meaning (`modality=as_needed`). One that does not
+reads all (`modality=transcript`), and those about more than words are unscored. The protocol records this.
 """
 
 import re

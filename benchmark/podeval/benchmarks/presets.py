@@ -1,7 +1,8 @@
-"""The papers' protocols as presets: which parameters metrics have, and by which models they measure.
+"""The papers' protocols as presets: the parameters of metrics, and the models that measure.
 
-A preset sets whatever its paper fixes and podeval can set. What still differs is part of it, by metric: such a metric's
-values are not the paper's, however it is set. `podeval.validation.paper_runs` compares only the others with print.
+A preset sets whatever its paper fixes and podeval can set. The remaining differences are part of it, by metric: such a
+metric's values are not the paper's, whatever its settings. `podeval.validation.paper_runs` compares only the others
+with printed figures.
 """
 
 from collections.abc import Mapping
@@ -23,15 +24,15 @@ class PaperPreset(FactSheet):
     Attributes:
         name: its name on the command line, which is that of the paper in `submissions/*/results.csv`.
         title: the name of the paper's benchmark.
-        benchmark: the benchmark whose items are the paper's material; empty if podeval has none of it.
+        benchmark: the benchmark whose items are the paper's material; empty if podeval lacks it.
         material: the splits with the paper's own material, by track.
         profile: the models; empty if the paper measures with none.
         parameters: the parameters by metric.
-        sampling: the fields that the paper sends to every system it asks through a chat API, where `--server` does.
-        adds: dimensions that are measured in addition, if the benchmark has none of their metrics.
+        sampling: the fields that the paper sends to every system behind a chat API, as `--server` does.
+        adds: additional dimensions, if the benchmark has none of their metrics.
         differs: the differences that remain, in a sentence.
         deviations: reasons why values are not the paper's, by metric; those of other metrics are.
-        authority: the owner of the measurement, if it is not a paper's.
+        authority: the owner of the measurement, if it is not a paper.
     """
 
     name: Name
@@ -48,7 +49,7 @@ class PaperPreset(FactSheet):
 
     @property
     def reproduction(self) -> str:
-        """The command that measures as the paper does, and what still differs, in a line of Markdown."""
+        """The command that measures as in the paper, and the remaining differences, in a line of Markdown."""
         benchmark = f" --benchmark {self.benchmark}" if self.benchmark else ""
         command = f"podeval run SYSTEM{benchmark} --preset {self.name}"
         whose = self.authority or f"{self.title}'s paper"
@@ -58,7 +59,7 @@ class PaperPreset(FactSheet):
         """Return the benchmark measured as the paper does.
 
         Raises:
-            BadInput: the paper fixes nothing that the benchmark measures on this track.
+            BadInput: the paper sets nothing for the benchmark's metrics on this track.
         """
         measured = {use.name for use in benchmark.metrics(track)}
         new = [one for one in self.adds if track in one.tracks and measured.isdisjoint(use.name for use in one.metrics)]
@@ -233,7 +234,7 @@ def get_preset(name: str) -> PaperPreset:
 
 
 def name_presets(metric: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the presets whose parameters of a metric are these; none for a metric that a preset leaves as it is."""
+    """Return the presets with these parameters of a metric; none for a metric that a preset leaves as it is."""
     by_preset = {name: preset.parameters.get(metric, {}) for name, preset in PRESETS.items()}
     return tuple(
         name for name, fixed in by_preset.items() if fixed and all(parameters.get(key) == fixed[key] for key in fixed)
@@ -241,7 +242,7 @@ def name_presets(metric: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def set_parameters(benchmark: Benchmark, parameters: Mapping[str, Mapping[str, JsonValue]]) -> Benchmark:
-    """Return the benchmark with other parameters of these metrics, besides those that it sets itself."""
+    """Return the benchmark with other parameters of these metrics, in addition to its own."""
     dimensions = tuple(
         dimension.model_copy(
             update={

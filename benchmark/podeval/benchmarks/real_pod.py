@@ -1,13 +1,12 @@
 """Real-Pod: 51 podcast topics in 17 categories, with a published human episode for each. PodEval, section 3.
 
 The topics, categories, titles and links are the paper's. The scripts are podeval's own, one for each topic: the voice
-track speaks them, in reference voices that are the same for every system, and a judge compares written scripts with
-them as the zero of its scale. The split `spontaneous` has the same topics as shows in spontaneous speech, for
-listening tests.
-Further splits are podeval's own: `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous`, `long_zh`.
-Finished podcasts, which the paper compares, are the track `podcast`: one recording for each topic, with its own words.
-No script and no ceiling of errors applies to them; `podcast_checks` guards their ranks.
-Differs from the paper: writing and voicing are two further tasks of their own, each with equal conditions for all.
+track speaks them, in reference voices that are the same for every system, and they are the zero of the scale on which a
+judge compares written scripts. The split `spontaneous` has the same topics as shows in spontaneous speech, for
+listening tests. Further splits are podeval's own: `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous`,
+`long_zh`. Finished podcasts, which the paper compares, are the track `podcast`: one recording for each topic, with its
+own words. No script and no ceiling of errors applies to them; `podcast_checks` guards their ranks. Differs from the
+paper: writing and voicing are two additional tasks, each with equal conditions for all.
 """
 
 from podeval.benchmarks.benchmark import (
@@ -20,7 +19,6 @@ from podeval.benchmarks.benchmark import (
     Split,
     Track,
 )
-from podeval.benchmarks.real_pod_podcast import PODCAST_DIMENSIONS
 from podeval.benchmarks.real_pod_splits import MINUTES_BREAKDOWN, SPLITS, TAG_BREAKDOWN, VOICES
 from podeval.benchmarks.records import PinnedFile
 
@@ -49,6 +47,73 @@ SCRIPTS = PinnedFile(
     revision="sha256:13316eebc18529350156f8966649913a00c035c92ee63d10f1b280c27df45694",
 )
 """A script for each topic."""
+
+PODCAST_DIMENSIONS = (
+    Dimension(
+        name="podcast_speech",
+        title="Speech of podcasts",
+        description="How clean a whole podcast sounds, how its voices differ and take turns, and where it breaks.",
+        tracks=("podcast",),
+        metrics=(
+            MetricUse(name="dnsmos", keys=("ovrl", "sig", "bak", "p808", "ovrl_stem")),
+            MetricUse(name="distillmos", keys=("distillmos",)),
+            MetricUse(name="sptd", keys=("sptd", "speakers")),
+            MetricUse(
+                name="turn_taking", keys=("human_distance", "gap_median", "overlap_share", "backchannels_per_minute")
+            ),
+            MetricUse(name="pace", keys=("rate_cv", "speaking_rate", "pause_share", "rate_drift", "f0_range")),
+            MetricUse(name="integrity", keys=("faults_per_hour",)),
+            MetricUse(
+                name="podcast_checks",
+                keys=("passed", "speech_share", "language_share", "repeated_share", "minutes"),
+            ),
+        ),
+        main="dnsmos.ovrl",
+        needs_accurate_speech=False,
+        guard="podcast_checks.passed",
+    ),
+    Dimension(
+        name="podcast_audio",
+        title="Sound of podcasts",
+        description="Whether a whole podcast is as loud as it should be, and its speech is louder than its music.",
+        tracks=("podcast",),
+        metrics=(
+            MetricUse(
+                name="loudness",
+                keys=("integrated_score", "true_peak_score", "range_score", "integrated", "true_peak", "range"),
+            ),
+            MetricUse(name="smr", keys=("smr_score", "smr_reference", "smr")),
+        ),
+        main="loudness.integrated_score",
+        needs_accurate_speech=False,
+        guard="podcast_checks.passed",
+    ),
+    Dimension(
+        name="podcast_models",
+        title="Sound of podcasts by the papers' models",
+        description="How clear the sound is and how well music suits the speech; reference profile only.",
+        tracks=("podcast",),
+        metrics=(
+            MetricUse(name="casp", keys=("casp",)),
+            MetricUse(name="pam", keys=("pam", "pam_avg", "pam_avgsim")),
+        ),
+        main="pam.pam",
+        needs_accurate_speech=False,
+        guard="podcast_checks.passed",
+        profiles=("reference",),
+    ),
+    Dimension(
+        name="podcast_content",
+        title="Content of podcasts",
+        description="Whether a judge finds a whole podcast to be about its topic, and grounded in its sources.",
+        tracks=("podcast",),
+        metrics=(MetricUse(name="grounding", keys=("on_topic", "grounded", "contradicted")),),
+        main="grounding.on_topic",
+        needs_accurate_speech=False,
+        guard="podcast_checks.passed",
+    ),
+)
+"""Dimensions of finished podcasts with their own words, whose ranks `podcast_checks` guards."""
 
 BENCHMARK = Benchmark(
     name="real_pod",

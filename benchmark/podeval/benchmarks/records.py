@@ -1,9 +1,9 @@
-"""Fact sheets and data files of the package, from which a benchmark's record is built."""
+"""Fact sheets and data files of the package, for a benchmark's record."""
 
 import hashlib
 from importlib import resources
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,6 +17,17 @@ class FactSheet(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    def refuse_if(self, *faults: tuple[object, str]) -> Self:
+        """Return the record if no fault is true; each comes with the sentence that says it.
+
+        Raises:
+            ValueError: a fault is true; the sentence of the first.
+        """
+        for is_there, sentence in faults:
+            if is_there:
+                raise ValueError(sentence)
+        return self
+
 
 class PinnedFile(FactSheet):
     """A data file of the package and the SHA-256 that its content must have."""
@@ -28,7 +39,7 @@ class PinnedFile(FactSheet):
         """Return the file's content.
 
         Raises:
-            PodevalError: the content is not what is pinned.
+            PodevalError: the content is not the pinned one.
         """
         if (actual := compute_content_revision(self.file)) != self.revision:
             raise PodevalError(

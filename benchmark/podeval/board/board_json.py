@@ -1,7 +1,7 @@
-"""The leaderboard as one JSON document, from which `static/board.js` draws it: in the tab, before Gradio, and alone.
+"""The leaderboard as one JSON document for `static/board.js`, which draws it in the tab, before Gradio, and alone.
 
 It has all rows and columns of one place (board, profile, dimension, slice), measured and reported, with every text in
-the reader's language, so that sorting, filters, columns and pins are done where it is read. Measured rows have
+the reader's language, so sorting, filters, columns and pins work in the browser. Measured rows have
 intervals, rank ranges and a sample; reported ones have the printed value and its source, in the paper's order.
 """
 
@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from podeval import benchmarks
-from podeval.board import pictures, reported_elsewhere
+from podeval.board import pictures, reported_elsewhere, scene
 from podeval.board.columns import Cell, Column, Row, describe_reasons, read_object, to_number
 from podeval.board.item_results import choose_samples
 from podeval.board.runs_folder import Index, Key, RunsFolder, Sheet
@@ -35,7 +35,8 @@ from podeval.plots.svg import format_value
 from podeval.runs.board_tables import KIND_MARKS
 
 FEW_DRAWS = 20
-"""Independent draws below which intervals of strongly skewed values are too narrow, and a reader is told."""
+"""Number of independent draws below which intervals of strongly skewed values are too narrow, and the reader is
+warned."""
 PLACE = ("board", "profile", "dimension", "slice", "judge", "correction")
 """Choices that need other numbers."""
 LOCAL = (
@@ -55,7 +56,7 @@ SCRIPT_TEXTS = (
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a system and its sample are found from the page that shows the board; empty if they are not."""
+    """Addresses of a system and its sample, relative to the page of the board; empty if there are none."""
 
     system: Callable[[str, str], str]
     sound: Callable[[str, str, str], str]
@@ -65,7 +66,7 @@ def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Wor
     """Return everything that the script draws, as plain JSON.
 
     Args:
-        wish: the view that an address asks for; of its choices only those of the place and of the picture count.
+        wish: the view in an address; only its choices of place and picture count.
         index: the board.
         folder: the folder of results of single items, for samples and distributions.
         words: the page's texts in one language.
@@ -76,14 +77,14 @@ def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Wor
     printed = _resolve_printed(settled, wish, index)
     columns = _join_columns(settled, printed)
     rows = _rows(settled, printed, columns, choose_samples(folder, settled.view.board, settled.view.profile), words, to)
-    view = settled.view
-    benchmark = view.board.partition("/")[0]
+    view, benchmark = settled.view, settled.view.board.partition("/")[0]
+    groups = dict.fromkeys([*settled.choices.groups, *(printed.choices.groups if printed else ())])
     return {
         "place": {name: getattr(view, name) for name in PLACE},
         "texts": {name: words[name] for name in SCRIPT_TEXTS},
         "notices": _notices(settled, wish, words),
         "boards": [[value, write_board_name(label)] for label, value in settled.choices.boards],
-        "dimensions": _dimensions(settled, printed, words),
+        "dimensions": [[name, words.dimension(name)] for name in (OVERVIEW, *groups, EVERYTHING)],
         "where": " · ".join((write_board_name(settled.title), words.profile(view.profile), words.slice(view.slice))),
         "fields": _fields(settled, printed, columns, rows, words),
         "columns": [_column(column, words) for column in columns],
@@ -91,19 +92,19 @@ def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Wor
         "rows": rows,
         "legend": words["legend_paper" if view.profile == PAPER else "legend"],
         "footing": _footing(settled, words),
-        "correction": _correction(settled, words),
+        "correction": [words["correct_column"], ""] if view.correction else [words["correct_view"], BY_VIEW],
         "protocol_ids": list(dict.fromkeys(settled.protocols[column.metric] for column in settled.columns)),
         "protocols": _contents(settled, words),
         "cite": _citation(benchmark, words),
         "elsewhere": reported_elsewhere.describe_tables(benchmark, words) if view.profile == PAPER else [],
-        **describe_picture(settled, folder, words, to, pictures.PAGE),
+        **describe_picture(settled, folder, words, to, scene.PAGE),
     }
 
 
 def describe_picture(
-    settled: ResolvedView, folder: RunsFolder, words: Words, to: Addresses, size: pictures.PictureSize
+    settled: ResolvedView, folder: RunsFolder, words: Words, to: Addresses, size: scene.PictureSize
 ) -> dict[str, Any]:
-    """Return the picture of a view, the others that there could be, and the columns that it could be of."""
+    """Return the picture of a view, the other possible pictures, and the columns that it can show."""
     texts = words.texts["plot"] | {name: words[name] for name in ("breakdowns", "kinds", "standings")}
     where = f"{settled.view.board}/{settled.view.profile}"
     drawn = pictures.draw(
@@ -119,7 +120,7 @@ def describe_picture(
 
 
 def _resolve_printed(settled: ResolvedView, wish: BoardView, index: Index) -> ResolvedView | None:
-    """The printed figures of the place, next to what was measured; None if there are none or nothing else."""
+    """The printed figures of the place, next to the measured ones; None if there are none or nothing else."""
     view = settled.view
     if view.profile == PAPER or view.slice or PAPER not in index.profiles(view.board):
         return None
@@ -129,7 +130,7 @@ def _resolve_printed(settled: ResolvedView, wish: BoardView, index: Index) -> Re
 
 
 def _join_columns(settled: ResolvedView, printed: ResolvedView | None) -> list[Column]:
-    """The columns of both: in the overview those that papers print are added only for dimensions not measured."""
+    """The columns of both: in the overview, columns from papers are added only for dimensions without measurements."""
     measured = settled.choices.columns
     ids = {column.id for column in measured}
     dimensions = {column.dimension for column in measured} if settled.view.dimension == OVERVIEW else ()
@@ -160,7 +161,7 @@ def _rows(
 
 
 def _rows_of(settled: ResolvedView, columns: Sequence[Column], words: Words) -> list[dict[str, Any]]:
-    """The rows of one profile, in the order of its table, each with a cell or nothing for every column."""
+    """The rows of one profile, in the order of its table, each with a cell or None for every column."""
     sheet, board, nothing = settled.sheet, settled.board, Facts()
     kept = ("json", words.language)
     cells = [sheet.kept.get((*kept, one.id), partial(_cells, sheet, one, words)) for one in columns]
@@ -193,7 +194,7 @@ def _rows_of(settled: ResolvedView, columns: Sequence[Column], words: Words) -> 
 
 
 def _marks(kind: str, facts: Facts, spoken: str, rows: Sequence[Row], words: Words) -> list[str]:
-    """What is in small letters after a name."""
+    """The text in small letters after a name."""
     if rows and rows[0]["provenance"] == "reported":
         return [name_source(str(rows[0]["source"]))]
     marks = [words["kinds"][kind]] if kind in words["kinds"] else [words["baseline"]] if facts.is_ours else []
@@ -256,7 +257,7 @@ def _printed_cell(row: Row, cell: Cell) -> dict[str, Any]:
 
 
 def _column(column: Column, words: Words) -> dict[str, Any]:
-    """One column: its short name, its tooltip with unit and direction, and what is known of it."""
+    """One column: its short name, its tooltip with unit and direction, and the facts about it."""
     about = explain_column(column, words)
     better = about["facts"][0][1] if about["facts"] else ""
     parts = (translate(column.unit, words.language), f"{words['explained']['better']}: {better}" if better else "")
@@ -272,7 +273,7 @@ def _column(column: Column, words: Words) -> dict[str, Any]:
 
 
 def _notices(settled: ResolvedView, wish: BoardView, words: Words) -> list[str]:
-    """A sentence for each thing that was asked for and is not here."""
+    """A sentence for each requested thing that is not here."""
     view = settled.view
     now = {
         "board": write_board_name(settled.title),
@@ -288,12 +289,6 @@ def _notices(settled: ResolvedView, wish: BoardView, words: Words) -> list[str]:
     ]
 
 
-def _dimensions(settled: ResolvedView, printed: ResolvedView | None, words: Words) -> list[list[str]]:
-    """The overview, every group of dimensions, and all columns, by name."""
-    groups = dict.fromkeys([*settled.choices.groups, *(printed.choices.groups if printed else ())])
-    return [[name, words.dimension(name)] for name in (OVERVIEW, *groups, EVERYTHING)]
-
-
 def _fields(
     settled: ResolvedView,
     printed: ResolvedView | None,
@@ -301,7 +296,7 @@ def _fields(
     rows: Sequence[Mapping[str, Any]],
     words: Words,
 ) -> list[dict[str, Any]]:
-    """The fields of the form: each with its name, kind, label and choices; those with one choice are left out."""
+    """The fields of the form: each with its name, kind, label and choices; fields with one choice are left out."""
     choices, board = settled.choices, settled.board
     counts = count_facts({row["id"] for row in rows}, settled.facts)
     facts = {
@@ -339,7 +334,9 @@ def _name_groups(settled: ResolvedView, rows: Sequence[Mapping[str, Any]], words
 
 
 def _footing(settled: ResolvedView, words: Words) -> str:
-    """How many independent draws the ranks rest on, and how many columns may be false; empty without ranks."""
+    """The number of independent draws behind the ranks, and the number of columns that may be false; empty without
+    ranks.
+    """
     rows = [row for column in settled.columns for row in settled.sheet.rows(column.id).values()]
     counts = [to_number(row.get("clusters")) for row in rows if to_number(row["rank_best"]) is not None]
     numbers = [int(count) for count in counts if count is not None]
@@ -353,12 +350,6 @@ def _footing(settled: ResolvedView, words: Words) -> str:
     return f"{str(words['footing']).format(counted)} {corrected}{few}"
 
 
-def _correction(settled: ResolvedView, words: Words) -> list[str]:
-    """The other way of correcting ranks: in words, and its value in the address."""
-    other = "" if settled.view.correction else BY_VIEW
-    return [str(words["correct_view" if other else "correct_column"]), other]
-
-
 def _contents(settled: ResolvedView, words: Words) -> dict[str, Any]:
     """Metric, protocol and its content, of every metric that has a column."""
     contents = {}
@@ -370,7 +361,7 @@ def _contents(settled: ResolvedView, words: Words) -> dict[str, Any]:
 
 
 def _shared_content(content: str) -> str:
-    """A protocol's content without what a paper says of one figure alone."""
+    """A protocol's content without the facts that a paper states about one figure only."""
     fields = read_object(content)
     single = {"printed", "value", "spread", "count", "note"}
     if "paper" not in fields or not single & fields.keys():

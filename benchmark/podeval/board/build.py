@@ -1,6 +1,6 @@
 """Build the tables that the board reads, from the runs in a folder and the figures that papers report.
 
-Ranks, and the reasons why a row has none, are from `standings`.
+Ranks, and the reasons why a row has none, come from `standings`.
 """
 
 import csv
@@ -18,11 +18,11 @@ from podeval.board.columns import JUDGED
 from podeval.board.runs_folder import Sheet
 from podeval.board.standings import Run, find_standings
 from podeval.errors import BadInput
-from podeval.files import lock_folder
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source, lock_folder
 from podeval.metrics import catalogue
 from podeval.metrics.battle_log import JudgedLog, read_judged_logs
 from podeval.metrics.protocol import Protocol
+from podeval.runs import reliability
 from podeval.runs.board_tables import (
     ALONE,
     BOARD,
@@ -35,15 +35,13 @@ from podeval.runs.board_tables import (
     place_on_board,
     write_table,
 )
-from podeval.runs.reliability import DIMENSION, read_reliability
-from podeval.runs.reliability import NAME as RELIABILITY
 from podeval.runs.run_folder import run_folders
 from podeval.stats.bradley_terry import NEEDED, rate
 from podeval.systems.submission import Reported, ReportedFigure, Submission
 from podeval.systems.submission_reading import load_all
 
 PRINTED_ORDER = "printed_order.csv"
-"""File next to the documents that ship: the systems of each paper in the order in which its tables print them."""
+"""File next to the documents that ship: the systems of each paper in the order of its tables."""
 
 
 def build(runs: Path) -> None:
@@ -84,14 +82,14 @@ def correct_together(
     """Return a sheet with ranks that are corrected for the number of pairs of some columns together (Holm).
 
     Args:
-        runs: folder of the runs that the sheet is of.
-        sheet: the numbers with ranks corrected in each column by itself.
+        runs: folder of the runs of the sheet.
+        sheet: the numbers with ranks corrected separately in each column.
         board: `benchmark/split` of the sheet.
         profile: its profile.
         together: protocol, slice and key of each of the columns.
 
     Returns:
-        The sheet, in which ratings by battles have no rank; None if the folder has not all runs that are ranked in it.
+        The sheet, in which ratings by battles have no rank; None if the folder lacks some of the ranked runs.
     """
     try:
         standings = find_standings(list(_runs(runs, board, profile)), together)
@@ -115,8 +113,7 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
     for run in runs:
         plan, checked = run.summary.plan, run.folder.spot_check()
         for row in run.summary.metrics:
-            metric = run.metrics[row.metric]
-            name_on_board, dimension = place_on_board(metric, run.benchmark.group_of(plan.track))
+            name_on_board, dimension = place_on_board(run.metrics[row.metric], run.benchmark.group_of(plan.track))
             for name, value in row.keys.items():
                 standing = standings[run.comparison_key(row.protocol, row.slice), name, plan.system]
                 yield BoardRow(
@@ -144,7 +141,7 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
 
 
 def _describe_run(run: Run) -> dict[str, Any]:
-    """The fields of a row that say of which run it is."""
+    """The fields of a row that identify its run."""
     plan = run.summary.plan
     return {
         "benchmark": plan.benchmark,
@@ -160,7 +157,7 @@ def _describe_run(run: Run) -> dict[str, Any]:
 
 
 def _rating_rows(log: JudgedLog, runs: Iterable[Run]) -> Iterable[BoardRow]:
-    """What the battles before a judge make of the systems that have a run on their dialogues: Bradley-Terry ratings
+    """The result of the battles before a judge for systems with a run on their dialogues: Bradley-Terry ratings
     over all dialogues and by dimension, with intervals and ranks by dialogue.
     """
     arena, dialogues = catalogue.get("arena"), {str(record.get("dialogue")) for record in log.records}
@@ -210,15 +207,15 @@ def _rating_rows(log: JudgedLog, runs: Iterable[Run]) -> Iterable[BoardRow]:
 def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
     """The mean over the seeds of each run, and the worst of them; shown without ranks."""
     for run in runs:
-        figures = read_reliability(run.folder, run.summary.profile)
+        figures = reliability.read_reliability(run.folder, run.summary.profile)
         if figures is None:
             continue
-        content = {"metric": RELIABILITY, "parameters": {"seeds": len(figures.seeds)}, "parts": figures.protocols}
+        content = {"metric": reliability.NAME, "parameters": {"seeds": len(figures.seeds)}, "parts": figures.protocols}
         for name, value in figures.figures.items():
             yield BoardRow(
                 **_describe_run(run),
-                dimension=DIMENSION,
-                metric=RELIABILITY,
+                dimension=reliability.DIMENSION,
+                metric=reliability.NAME,
                 key=name,
                 protocol=figures.protocol,
                 slice="",

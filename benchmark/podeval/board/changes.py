@@ -1,4 +1,4 @@
-"""List what changed on a board and when, derived from the runs and submissions; nobody types these entries.
+"""List what changed on a board and when, derived from the runs and submissions; they are never typed by hand.
 
 A result is new, or replaces an earlier one of the same system; a submission is withdrawn; a metric's newer version
 supersedes the protocols of the older one, which stay selectable.
@@ -36,7 +36,7 @@ class Change:
         about: title of the system, or name of the metric.
         benchmark: title and split; empty if it concerns all.
         profile: profile of a result.
-        detail: why it was withdrawn; the old and the new version.
+        detail: the reason for a withdrawal; the old and the new version.
     """
 
     at: str
@@ -52,7 +52,7 @@ def list_changes(board: pd.DataFrame, runs: Path, database: Database | None = No
 
     Args:
         board: the board's table.
-        runs: its folder of runs, in which earlier runs are kept aside.
+        runs: its folder of runs, which also keeps earlier runs.
         database: database of the submissions, if there is one.
     """
     aside = list(_superseded_runs(runs))
@@ -129,5 +129,5 @@ def _benchmark(name: str, split: str) -> str:
 
 
 def _as_numbers(version: str) -> tuple[tuple[int, str], ...]:
-    """Return a sort key of a version, by which 1.9 comes before 1.10."""
+    """Return a sort key of a version, which puts 1.9 before 1.10."""
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in version.split("."))

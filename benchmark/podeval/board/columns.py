@@ -6,7 +6,7 @@ groups is better when it is lower, everything else is shown without a direction.
 protocols, one is chosen (`protocol_offers`).
 
 A cell is a number as a reader sees it: value, 95 % interval, and rank as a range, or `incomplete` where too little was
-scored for a rank. It holds the raw number too, so that sorting is by number.
+scored for a rank. It also contains the raw number, for sorting.
 """
 
 import json
@@ -93,7 +93,7 @@ class Column:
 
 
 Choice = tuple[str, str]
-"""A label and the value it stands for."""
+"""A label and its value."""
 
 
 def get_column(metric: str, key: str, dimension: str) -> Column:
@@ -193,7 +193,7 @@ class Cell:
 
     Attributes:
         number: the value, or `–`, or `unscored (6)`.
-        interval: `±0.08`, `[3.40, 3.71]`, `6 of 6` where all items are at this bound, or empty.
+        interval: `±0.08`, `[3.40, 3.71]`, `6 of 6` if all items are at this bound, or empty.
         standing: `#1–2`, `incomplete`, `unscored`, `not ranked`, or empty.
         value: the raw number; None if there is none.
     """
@@ -220,7 +220,7 @@ def choose_decimals(values: Iterable[float | None]) -> int:
 
 
 def format_value(value: float | None, low: float | None, high: float | None, places: int) -> str:
-    """Format `3.52 ±0.08` where the interval prints symmetric, else `3.52 [3.40, 3.71]`; without one, the value."""
+    """Format `3.52 ±0.08` if the interval prints symmetric, else `3.52 [3.40, 3.71]`; without one, the value."""
     if value is None:
         return MISSING
     return " ".join(filter(None, (_fixed(value, places), _interval(value, low, high, places))))
@@ -268,7 +268,7 @@ def count_unscored(row: Row) -> int:
 def describe_reasons(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> str:
     """Describe why a system has no rank and why items are unscored: `6 × the recording is silent (by the system: wer)`.
 
-    Rows of one metric repeat the same counts for each key, and have those of their own key besides; each counts once.
+    Rows of one metric repeat the same counts for each key, and also have those of their own key; each counts once.
     """
     every_row = list(rows)
     unranked = dict.fromkeys(

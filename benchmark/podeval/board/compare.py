@@ -67,7 +67,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Shared:
-    """One item with the readings of both systems by column; a `Reading` holds the reason if there is no value."""
+    """One item with the readings of both systems by column; a `Reading` contains the reason if there is no value."""
 
     id: str
     title: str
@@ -97,7 +97,7 @@ class SystemComparison:
         where: `benchmark/split/profile`.
         places: places where both have numbers, as choices.
         pairs: pairs in the order of the board.
-        items: every item that one of them was measured on, by title.
+        items: every item measured on one of them, by title.
     """
 
     a: ComparedSystem
@@ -109,12 +109,11 @@ class SystemComparison:
 
     @property
     def headlines(self) -> tuple[Column, ...]:
-        """One column for each dimension, of those in which both have values by item."""
-        shared = [pair.column for pair in self.pairs if pair.beside is not None]
-        return tuple(choose_headlines(shared))
+        """Return one column for each dimension, from those with values by item for both."""
+        return tuple(choose_headlines([pair.column for pair in self.pairs if pair.beside is not None]))
 
     def item(self, id: str) -> Shared | None:
-        """Return the item of that id; None if there is none."""
+        """Return the item with that id; None if there is none."""
         return next((item for item in self.items if item.id == id), None)
 
 
@@ -143,8 +142,8 @@ def compare(folder: RunsFolder, a: str, b: str, benchmark: str = "") -> SystemCo
         folder: the folder of runs.
         a: id of one system.
         b: id of the other.
-        benchmark: `benchmark`, `benchmark/split` or `benchmark/split/profile`; the first place of both that begins so
-            is taken. Empty for the first place of all.
+        benchmark: `benchmark`, `benchmark/split` or `benchmark/split/profile`; the first place of both that begins with
+            it is used. Empty for the first place of all.
 
     Raises:
         UnknownSystem: there is no such system, or the two were not both measured there.
@@ -182,14 +181,13 @@ def _where(shared: tuple[Choice, ...], benchmark: str) -> str:
 
 
 def _protocols(rows: pd.DataFrame, a: str) -> dict[str, str]:
-    """Choose one protocol for each metric, one that both have where they share any."""
+    """Choose one protocol for each metric, if possible one that both have."""
     mine = {(str(m), str(p)) for m, p in rows[rows["system"] == a][["metric", "protocol"]].to_numpy()}
     theirs = {(str(m), str(p)) for m, p in rows[rows["system"] != a][["metric", "protocol"]].to_numpy()}
     both = mine & theirs
     keys = list(zip(rows["metric"].astype(str), rows["protocol"].astype(str), strict=True))
     shared = {metric for metric, _ in both}
-    kept = rows[[key in both or key[0] not in shared for key in keys]]
-    return choose_protocols(kept)
+    return choose_protocols(rows[[key in both or key[0] not in shared for key in keys]])
 
 
 def _pairs(

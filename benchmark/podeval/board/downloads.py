@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from podeval.board import pictures
+from podeval.board import scene
 from podeval.board.board_json import Addresses, describe_board, describe_picture
 from podeval.board.build import build
 from podeval.board.columns import format_standing, to_number
@@ -22,8 +22,7 @@ from podeval.board.system_info import Facts, read_links
 from podeval.board.view import EVERYTHING, BoardView, ResolvedView, resolve_view
 from podeval.board.words import Words, write_board_name
 from podeval.errors import BadInput, PodevalError
-from podeval.files import write_whole
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source, write_whole
 from podeval.models.profiles import PAPER
 from podeval.plots.svg import draw_badge
 from podeval.recording.playback import Playback, Stretch
@@ -60,12 +59,11 @@ def render_badge(index: Index, system: str, wish: BoardView) -> str:
 def make_tidy(settled: ResolvedView) -> pd.DataFrame:
     """Return the numbers of the shown table for downloads, one in each row.
 
-    Next to each are its interval, ranks, counts, protocol, the stated facts of the system, what the ranks are
-    corrected over (`column` or `view`), and in how many columns of the view a false place is expected at most.
+    Next to each are its interval, ranks, counts, protocol, the stated facts of the system, the scope of the ranks'
+    correction (`column` or `view`), and the largest expected number of columns of the view with a false place.
     """
     ids = {c.id for c in settled.columns}
-    kept = set(settled.keys)
-    rows = settled.sheet.frame(kept.__contains__)
+    rows = settled.sheet.frame(set(settled.keys).__contains__)
     rows = rows[(rows["metric"] + "." + rows["key"]).isin(ids)].reset_index(drop=True)
     facts = [settled.facts.get(system, Facts()) for system in rows["system"]]
     return rows.assign(
@@ -129,13 +127,13 @@ def write_columns(board: pd.DataFrame, folder: Path) -> str:
 # read another file; the same data are next to it as JSON and CSV for programs.
 
 LANGUAGES = {"en": "", "zh": ".zh"}
-"""Languages of the pages, with what is before the ending of their names."""
+"""Languages of the pages, with the part of their file names before the ending."""
 EXCERPT = 20.0
 """Seconds of a recording that a player has."""
 MOST_EXCERPTS = 60
 """Most excerpts of a site, about 320 kB each."""
 SHARED = {"board.css": ("podeval.css", "board.css"), "board.js": ("page.js", "server.js", "board.js")}
-"""Files of the folder, and those of the Space that they are made of."""
+"""Files of the folder, and the files of the Space that they are made from."""
 README = """---
 title: podeval leaderboard
 emoji: 🎙
@@ -171,7 +169,7 @@ def write_site(runs: Path, out: Path) -> list[Path]:
         out: the folder to write.
 
     Raises:
-        BadInput: there is nothing to show, or something else is in the folder.
+        BadInput: there is nothing to show, or the folder contains something else.
     """
     if out.exists() and any(out.iterdir()) and not (out / "board.js").exists():
         raise BadInput(f"{out} contains something else than a site; choose another folder with --out")
@@ -220,7 +218,7 @@ def _list_places(index: Index) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _describe_still(wish: BoardView, index: Index, folder: RunsFolder, words: Words, to: Addresses) -> dict[str, Any]:
-    """All columns of a place, those of the overview marked, and every picture that there can be of it."""
+    """All columns of a place, with those of the overview marked, and every possible picture of it."""
     overview = describe_board(wish, index, folder, words, to)
     everything = BoardView(board=wish.board, profile=wish.profile, dimension=EVERYTHING)
     data = describe_board(everything, index, folder, words, to)
@@ -230,7 +228,7 @@ def _describe_still(wish: BoardView, index: Index, folder: RunsFolder, words: Wo
     drawn = {}
     for plot, _ in overview["plots"]:
         settled = resolve_view(BoardView(board=wish.board, profile=wish.profile, plot=plot), index)
-        drawn[plot] = describe_picture(settled, folder, words, to, pictures.PAGE)["picture"]
+        drawn[plot] = describe_picture(settled, folder, words, to, scene.PAGE)["picture"]
     return data | {"plot": overview["plot"], "plots": overview["plots"], "still": {"pictures": drawn}}
 
 
@@ -241,7 +239,7 @@ def _render_page(data: Mapping[str, Any], language: str, name: str, others: str)
 
 
 def _write_shared(out: Path) -> None:
-    """The script as one that a page of a folder may load, which no module is; the styles; the Space's card."""
+    """The script in a form that a page of a folder may load, unlike a module; the styles; the Space's card."""
     static = locate_hub_source("space") / "static"
     for name, sources in SHARED.items():
         text = "\n".join((static / source).read_text(encoding="utf-8") for source in sources)

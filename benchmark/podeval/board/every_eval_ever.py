@@ -1,8 +1,9 @@
 """Results in the form of Every Eval Ever, schema 0.3.0: a record for each run and a line for each measured item.
 
 Form: the package `every-eval-ever`, whose `validate` the tests ask. A record is at
-`data/<collection>/<developer>/<model>/<uuid>.json`, its items next to it in `<uuid>_samples.jsonl`. The texts of items
-are not passed on, only their ids; what is unscored has a number and no line, because the form knows no absent score.
+`data/<collection>/<developer>/<model>/<uuid>.json`, its items next to it in `<uuid>_samples.jsonl`. Only the ids of
+items are passed on, not their texts; unscored items are counted and have no line, because the format has no missing
+scores.
 """
 
 import hashlib
@@ -19,8 +20,7 @@ from podeval import __version__, benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.board import system_info
 from podeval.errors import BadInput
-from podeval.files import write_whole
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source, write_whole
 from podeval.metrics.declaration import Key
 from podeval.metrics.prompts import list_all_prompts
 from podeval.metrics.score import Score
@@ -34,35 +34,35 @@ SCHEMA = "0.3.0"
 BOARD = "https://huggingface.co/podeval"
 
 _DIRECTIONS = {"higher": False, "lower": True}
-_NOT_JUDGED = "the form asks whether an answer is correct; this score has no such answer, so false says nothing"
+_NOT_JUDGED = "the form asks whether an answer is correct; this score has no such answer, so false has no meaning"
 
 
 @dataclass(frozen=True)
 class ExportedRecord:
-    """One record as it was written: its file, its items' file, and how many results and items they hold."""
+    """One record as written: its file, its items' file, and the numbers of its results and items."""
 
     path: Path
     samples: Path | None
     results: int
     rows: int
     left_out: tuple[str, ...]
-    """Columns without a direction, which the form cannot hold."""
+    """Columns without a direction, which the format cannot express."""
 
 
 def write_records(run: RunFolder, out: Path, *, profile: str | None = None) -> list[ExportedRecord]:
     """Write a record for each profile that a run was measured under; doing it again writes the same files.
 
     Args:
-        run: measured.
-        out: folder in which `data/` is made.
-        profile: only this one.
+        run: a measured run.
+        out: folder for the new `data/`.
+        profile: only this profile.
 
     Raises:
         BadInput: it is of recordings of people, or was not measured.
     """
     summaries = list_summaries(run, profile)
     if run.plan().shown_kind == "human":
-        raise BadInput(f"{run.path} contains recordings of people; Every Eval Ever takes results of models")
+        raise BadInput(f"{run.path} contains recordings of people; Every Eval Ever accepts only results of models")
     return [_write_record(run, summary, out) for summary in summaries]
 
 
@@ -222,7 +222,7 @@ def _sample_lines(
 
 
 def _describe_output(run: RunFolder, item: str) -> str:
-    """What a system made, as text: its script, or the name of its recording with how long it is."""
+    """A system's output as text: its script, or the name and length of its recording."""
     output = run.output(item)
     if output is None:
         return "this output was deleted"
@@ -234,7 +234,7 @@ def _describe_output(run: RunFolder, item: str) -> str:
 
 
 def _describe_judge(protocol: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The judge and the question; None if nobody judged, or with a prompt of another version of podeval."""
+    """The judge and the question; None without a judge, or with a prompt of another version of podeval."""
     models = protocol.get("models") or {}
     judge, wordings = models.get("judge"), {prompt.id: prompt for prompt in list_all_prompts()}
     asked_prompts = [wordings[id] for id in models.get("prompts") or () if id in wordings]
@@ -257,7 +257,7 @@ def _describe_judge(protocol: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _describe_model(summary: RunSummary, about: SystemRow | None, model: str) -> dict[str, Any]:
-    """The system as its document states it; what no document states is `unknown`."""
+    """The system as described in its document; missing facts are `unknown`."""
     opened = None if about is None else about.open
     details = {
         "deployment_type": "self_deployed" if summary.plan.provenance == "run by us" else "unknown",

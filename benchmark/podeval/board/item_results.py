@@ -1,4 +1,4 @@
-"""Read what a system scored on each item of one benchmark, split and profile; and one item of it for a page."""
+"""Read a system's scores on each item of one benchmark, split and profile; and one item of it for a page."""
 
 import json
 import math
@@ -24,7 +24,7 @@ from podeval.runs.board_tables import ITEMS
 from podeval.texts import CAUSES, translate_reason
 
 PARTS = 10
-"""Number of equal parts of a recording for which the course of a windowed metric is given."""
+"""Number of equal parts of a recording for which the values of a windowed metric are reported."""
 
 KEPT = 12
 """Number of systems whose scores are kept in memory."""
@@ -76,8 +76,8 @@ class Reading:
     Attributes:
         values: the values by key; None if a key has no meaning.
         weights: weight of each value in the mean, by key.
-        reason: why there is no score; empty if there is one.
-        cause: the cause of that, `system` or `ours`.
+        reason: the reason for a missing score; empty if there is one.
+        cause: its cause, `system` or `ours`.
         notes: notes of the metric about its values.
         slopes: the drift of each windowed key.
         course: the mean of each windowed key in each tenth of the recording.
@@ -122,7 +122,7 @@ class BoardScores:
 
     @cached_property
     def clusters(self) -> dict[str, str]:
-        """Cluster by item, with which the item is resampled, as its benchmark says."""
+        """Cluster by item: the unit that is resampled with the item, as defined by its benchmark."""
         benchmark = benchmarks.find_all().get(self.where.partition("/")[0])
         by = benchmark.aggregation.cluster if benchmark else "id"
         return {item: str(getattr(entry, by)) or item for item, entry in self.items.items()}
@@ -204,14 +204,14 @@ def _number(value: Any) -> float | None:
 
 @dataclass(frozen=True)
 class ShownValue:
-    """One value of one metric on an item, or why there is none.
+    """One value of one metric on an item, or the reason why there is none.
 
     Attributes:
         metric: its name, with the protocol if there are results of several.
         name: name of the key, with direction and unit, as in a header.
         value: the value as the board formats it; empty if there is none.
         notes: name and text of each note of the metric, shown with its first key.
-        reason, cause: why there is no score, and the cause of that.
+        reason, cause: the reason for a missing score, and its cause.
     """
 
     metric: str
@@ -225,7 +225,7 @@ class ShownValue:
 def find_item_results(items: pd.DataFrame, system: str, where: str, item: str) -> tuple[dict[str, Result], str]:
     """Return every metric's result on one item, and the path of the item's output ("" if there is none).
 
-    Where a metric has results of several protocols, its name carries the protocol.
+    If a metric has results of several protocols, its name includes the protocol.
     """
     rows = select_rows(items[items["item"] == item], where)
     rows = rows[rows["system"] == system]
@@ -275,7 +275,7 @@ def read_transcripts(results: Mapping[str, Result]) -> list[tuple[str, str]]:
 
 
 def list_defects(results: Mapping[str, Result]) -> list[TimedDefect] | None:
-    """Return what went wrong in an item, in order of time; None if no metric listened for it."""
+    """Return the faults of an item, in order of time; None if no metric detects faults."""
     listened = [result for result in results.values() if isinstance(result, Score) and DEFECTS in result.notes]
     try:
         return collect_defects(listened) if listened else None
@@ -351,12 +351,12 @@ def read_item_values(
 
 
 def choose_samples(folder: RunsFolder, board: str, profile: str) -> dict[str, str]:
-    """Return an item to hear of each system of a board that left a recording of one: if it can be, the same.
+    """Return an item to play for each system with a recording on a board: the same item, if possible.
 
     Args:
         folder: the folder of runs.
         board: `benchmark/split`.
-        profile: under which they were measured.
+        profile: the profile of their measurements.
     """
 
     def choose() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Pictures of a view of the board, each with a caption, notes on what it leaves out, and a table of its data.
+"""Pictures of a view of the board, each with a caption, notes on omitted data, and a table of its data.
 
 A picture shows only rows that the view shows, so it has one profile and one protocol for each metric; the systems that
 a reader pinned are always shown and marked.
@@ -21,7 +21,10 @@ from podeval.board.item_results import read_item_values
 from podeval.board.runs_folder import Key, RunsFolder
 from podeval.board.scene import (
     FEWEST_AXES,
+    NARROW,
+    Drawn,
     Picture,
+    PictureSize,
     Point,
     Scene,
     choose_radar_axes,
@@ -30,10 +33,6 @@ from podeval.board.scene import (
     has_radar,
     locate,
 )
-from podeval.board.scene import NARROW as NARROW
-from podeval.board.scene import PAGE as PAGE
-from podeval.board.scene import Drawn as Drawn
-from podeval.board.scene import PictureSize as PictureSize
 from podeval.board.view import PLOTS, ResolvedView
 from podeval.plots.charts import (
     LEFT,
@@ -57,7 +56,7 @@ TABLE = 60
 
 
 def get_kind(row: Row) -> str:
-    """Return the kind of a row, one of those that have a shape."""
+    """Return the kind of a row, one of those with a shape."""
     if row["provenance"] == "reported":
         return "reported"
     if row["system_kind"] in ("control", "human"):
@@ -197,7 +196,9 @@ def _scatter(
     caption: str,
     steps: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """Draw the figure against other values; pinned systems have names, and those of few if there is room."""
+    """Draw the figure against other values, with names for pinned systems, and for all systems if there are few and
+    there is room.
+    """
     labelled = {key for key, _, _ in (points if len(points) <= FEW else ())}
     drawn = [
         ScatterPoint(
@@ -231,7 +232,7 @@ def _table_of(
 
 
 def _radar(scene: Scene) -> Drawn:
-    """Draw the radar of the pinned systems, or of the first three; says why not where too few figures can be drawn."""
+    """Draw the radar of the pinned systems, or of the first three; gives the reason if there are too few figures."""
     words, settled = scene.words, scene.settled
     keys = choose_radar_keys(settled, scene.order, 3)
     axes = [
@@ -265,7 +266,7 @@ HEADS = ("system", "items", "least", "quartile1", "median", "quartile3", "most")
 
 
 def draw_distribution(scene: Scene) -> Drawn:
-    """Draw the values of all systems, and those of the items of the first ones as boxes."""
+    """Draw the values of all systems, and boxes for the items of the first ones."""
     points = [point for point in scene.points() if point[1]["system_kind"] != "control"]
     if not points:
         return Drawn(None, scene.words["none_value"])
@@ -289,7 +290,7 @@ def draw_distribution(scene: Scene) -> Drawn:
 def draw_density(scene: Scene) -> Drawn:
     """Draw how dense the values of the items are, a curve for each of the first systems, as PodEval's Figure 5 does.
 
-    The range in which a figure is best is behind the curves.
+    The best range of a figure is behind the curves.
     """
     points = [point for point in scene.points() if point[1]["system_kind"] != "control"]
     items = {system: of for system, of in _read_items(scene, points, len(SERIES)).items() if len(of) >= FEWEST_ITEMS}
@@ -315,7 +316,7 @@ def _read_items(scene: Scene, points: Sequence[Point], most: int) -> dict[str, l
 
 
 def _select_items(settled: ResolvedView, metric: str) -> dict[str, str]:
-    """Return the filters of a view's items; a slice by category is applied, any other is not known of items."""
+    """Return the filters of a view's items; a slice by category is applied; other slices are unknown for items."""
     view, protocol = settled.view, settled.protocols[metric]
     benchmark, _, split = view.board.partition("/")
     filters = {"benchmark": benchmark, "split": split, "profile": view.profile, "metric": metric, "protocol": protocol}

@@ -1,7 +1,7 @@
 """Find the audio of an output: the recording that a system made of an item, or its answers in a dialogue one by one.
 
-Pages play copies (`podeval.recording.playback`): all have one sample rate and exact positions, whatever the source's
-format, so that two of them can be kept in step; on request, they are also brought to one loudness.
+Pages play copies (`podeval.recording.playback`): all have the same sample rate and exact positions, whatever the
+source's format, so two of them can play in sync; on request, they also have the same loudness.
 """
 
 import logging
@@ -16,11 +16,11 @@ from podeval.recording.playback import Playback, Stretch, match_gains
 from podeval.runs.run_folder import Output
 
 Why = Literal["", "no output", "unreadable", "failed", "removed", "silent"]
-"""Why there is nothing to hear: no output, one that cannot be read, a system that failed, audio that was removed to
-free the disk, an output without audio."""
+"""Reason why there is nothing to play: no output, an unreadable one, a failed system, audio that was removed to free
+the disk, an output without audio."""
 
 LOUDNESS = -19.0
-"""LUFS that two recordings are brought to where a listener asks for it; less where one of them would be clipped."""
+"""Loudness in LUFS of two recordings if a listener asks for equal loudness; less if one of them would be clipped."""
 
 Found = TypeVar("Found")
 
@@ -39,10 +39,10 @@ class PlayableTurn:
 
 @dataclass(frozen=True)
 class PlayablePart:
-    """One sound of an output: its path, and who says what when.
+    """One sound of an output: its path, and its turns with times.
 
-    Where there is no audio, `why` says why, and `detail` what else is known: an error, why there is no output, the day
-    on which its audio was removed.
+    Without audio, `why` gives the reason, and `detail` further facts: an error, the reason for a missing output, the
+    day on which its audio was removed.
     """
 
     audio: Path | None
@@ -55,8 +55,8 @@ def list_parts(runs: Path, output: str) -> tuple[PlayablePart, ...]:
     """Return the sounds of an output: one, or one for each answer; at least one, which may have no audio.
 
     Args:
-        runs: the folder of runs, outside of which nothing is read.
-        output: the path of the output's document, as the table of items has it; "" if there is none.
+        runs: the folder of runs; nothing outside of it is read.
+        output: the path of the output's document, as in the table of items; "" if there is none.
     """
     if not output:
         return (PlayablePart(None, (), "no output"),)
@@ -82,9 +82,9 @@ class Recordings:
         """Return the copy of one part of an output as FLAC; None if nothing can be played.
 
         Args:
-            output: the path of the output's document, as the table of items has it.
+            output: the path of the output's document, as in the table of items.
             part: number of the sound.
-            beside: another output, to whose same part the loudness is matched; None leaves it as it is.
+            beside: another output; the loudness is matched to its corresponding part; None keeps the loudness.
         """
         return self._of(output, part, beside, self._playback.copy)
 

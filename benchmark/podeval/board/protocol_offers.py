@@ -1,6 +1,6 @@
-"""The protocols under which a metric's numbers can be shown: all of them, the default, and what each is called.
+"""The protocols that are available for a metric's numbers: all of them, the default, and their labels.
 
-A protocol differs from another by parameters (a preset's, or those that were set), models, or judge. The label says so.
+Protocols differ in parameters (from a preset or from settings), models, or judge. The label states this.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,9 +25,9 @@ class Offer:
     protocol: str
     label: str
     judge: str
-    """Id of the judge that it asks; empty if none is asked."""
+    """Id of the judge that it asks; empty if it asks none."""
     presets: tuple[str, ...] = ()
-    """Names of the presets that it is of; a wish for one of them is met by it."""
+    """Names of the presets that include it; a request for one of them selects it."""
 
 
 Offers = Mapping[str, tuple[Offer, ...]]
@@ -37,8 +37,8 @@ Offers = Mapping[str, tuple[Offer, ...]]
 def list_offers(numbers: pd.DataFrame) -> Offers:
     """Return the protocols of some rows, by metric, the default first.
 
-    The order: those by the parameters of the benchmark and the models of the profile, then those most systems have,
-    then the newest.
+    The order: first those with the benchmark's parameters and the profile's models, then those of most systems, then
+    the newest.
     """
     contents: dict[str, dict[str, dict[str, Any]]] = {}
     ranks: dict[tuple[str, str], tuple[int, str]] = {}
@@ -80,7 +80,7 @@ def list_wished(offers: Offers, wishes: Sequence[str]) -> list[str]:
 
 
 def is_usual(content: Mapping[str, Any], benchmark: str, profile: str) -> bool:
-    """Tell whether a metric's protocol is of a benchmark as it is, by the models that the profile has by default."""
+    """Return whether a metric's protocol is that of a benchmark without changes, with the profile's default models."""
     models = content.get("models") or {}
     if content.get("metric") not in catalogue.NAMES:
         return False
@@ -107,7 +107,7 @@ def choose(offers: Offers, wishes: Sequence[str], judge: str = "") -> dict[str, 
     Args:
         offers: offers from `list_offers`.
         wishes: protocol ids, or names of presets.
-        judge: id of a judge; where given, judged metrics are shown by this judge or not at all.
+        judge: id of a judge; if given, judged metrics are shown by this judge or not at all.
     """
     chosen: dict[str, str] = {}
     wished = list_wished(offers, wishes)
@@ -119,7 +119,7 @@ def choose(offers: Offers, wishes: Sequence[str], judge: str = "") -> dict[str, 
 
 
 def judge_of(content: Mapping[str, object]) -> str:
-    """Return the id of the judge in a protocol's content; empty if none is asked."""
+    """Return the id of the judge in a protocol's content; empty without a judge."""
     models = content.get("models")
     judge = models.get("judge") if isinstance(models, dict) else None
     return str(judge.get("id", "")) if isinstance(judge, dict) else ""

@@ -1,7 +1,7 @@
-"""A system's analysis report: everything the board knows of it, in the manner of PodEval's Figure 14.
+"""A system's analysis report: everything that the board knows about it, in the manner of PodEval's Figure 14.
 
-One chapter a place (benchmark, split, profile): summary by dimension, radar, distributions against people, drift over
-the recordings, breakdowns, every item, what was not scored and why, protocols, and how to cite. Only data here;
+One chapter per place (benchmark, split, profile): summary by dimension, radar, distributions against people, drift over
+the recordings, breakdowns, every item, unscored items with reasons, protocols, and how to cite. Only data here;
 `report_page` makes the page.
 """
 
@@ -43,7 +43,7 @@ class UnknownReport(BadInput):
 
 @dataclass(frozen=True)
 class About:
-    """The facts of a system: those on the board, and those its document states.
+    """The facts of a system: those on the board, and those in its document.
 
     Attributes:
         system, title, kind: name, title and kind of the system, as on the board.
@@ -51,7 +51,7 @@ class About:
         sources: the folders of its runs, or the papers' tables.
         updated: time of the last measurement, ISO 8601.
         stated: facts of its document: description, organisation, licence, open, size_parameters, languages, revision;
-            and the verdict of a spot check. Facts that are not stated are left out.
+            and the verdict of a spot check. Missing facts are left out.
         links: links of its document, name and address.
     """
 
@@ -170,18 +170,21 @@ def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> 
         sources=tuple(dict.fromkeys(filter(None, rows["source"].astype(str)))),
         updated=str(rows["created"].max()),
         stated=stated,
-        links=_links(row.get("links", "{}")),
+        # Only what a page may lead to.
+        links={name: url for name, url in read_object(row.get("links")).items() if str(url).startswith("https://")},
     )
 
 
 def summarise_spot_checks(rows: pd.DataFrame) -> str:
-    """Return the verdict of a system's spot checks: `differs` where one of them does; empty if there are none."""
+    """Return the verdict of a system's spot checks: `differs` if one of them does; empty if there are none."""
     verdicts = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()
     return next((verdict for verdict in ("differs", "agrees", "not told") if verdict in verdicts), "")
 
 
 def list_places(board: pd.DataFrame, system: str) -> list[str]:
-    """Return where a system has numbers, as `benchmark/split/profile`; most numbers first, paper figures last."""
+    """Return the places with numbers of a system, as `benchmark/split/profile`; most numbers first, paper figures
+    last.
+    """
     counts = count_rows_by_place(board[board["system"] == system])
     return ["/".join(where) for where in sorted(counts, key=lambda where: (where[2] == "paper", -counts[where], where))]
 
@@ -264,11 +267,6 @@ def _papers(columns: Iterable[Column]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.paper for one in declared if one and one.name in catalogue.NAMES))
 
 
-def _links(text: Any) -> dict[str, str]:
-    """Return the addresses of a document to which a page may link."""
-    return {name: link for name, link in read_object(text).items() if str(link).startswith("https://")}
-
-
 def report_runs(
     folders: Sequence[Path], profile: str | None = None, wishes: tuple[str, ...] = ()
 ) -> list[SystemReport]:
@@ -276,11 +274,11 @@ def report_runs(
 
     Args:
         folders: folders of runs, `<runs>/<benchmark>/<split>/<system>`.
-        profile: only what was measured under it.
+        profile: only measurements under it.
         wishes: protocols to show if a metric has several, by their ids or by the name of a preset.
 
     Raises:
-        BadInput: a folder contains no run, does not lie as runs do, or has not been measured.
+        BadInput: a folder contains no run, is not at the place of a run, or has not been measured.
     """
     by_folder: dict[Path, list[RunFolder]] = {}
     for path in folders:

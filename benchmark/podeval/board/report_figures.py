@@ -80,7 +80,7 @@ class ReportFigure:
 
     @property
     def scored(self) -> tuple[int, int] | None:
-        """Number of items with a score, and of all items; None for what a paper prints."""
+        """Number of items with a score, and of all items; None for a paper's figures."""
         scored = to_number(self.row["scored"])
         return None if scored is None else (int(scored), int(scored) + count_unscored(self.row))
 
@@ -115,7 +115,7 @@ class DriftFigure:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval of the mean slope leaves out zero: otherwise nothing can be said of a trend."""
+        """Whether the interval of the mean slope excludes zero: otherwise there is no evidence of a trend."""
         low, high = self.slope.low, self.slope.high
         return low is not None and high is not None and (low > 0 or high < 0)
 
@@ -127,9 +127,9 @@ class SystemFigures:
     Attributes:
         system: its id.
         where: `benchmark/split/profile`.
-        reference: the id of the recordings of people it is compared with; "" if there are none.
+        reference: the id of the recordings of people for the comparison; "" if there are none.
         protocols: protocol id by metric.
-        figures: over all items (or the slice asked for), in the order of the board.
+        figures: over all items (or the requested slice), in the order of the board.
         groups: figures by breakdown.
         slices: every slice that has figures, as the board names it.
     """
@@ -207,7 +207,7 @@ def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: I
     Args:
         scores: scores of the system.
         protocols: protocol id by metric.
-        columns: the columns of the board; a windowed key that is none of them is listed next to its metric's.
+        columns: the columns of the board; a windowed key that is not among them is listed next to its metric's.
     """
     by_id = {of_board.id: of_board for of_board in columns}
     dimensions = {of_board.metric: of_board.dimension for of_board in by_id.values()}
@@ -240,8 +240,8 @@ def set_against(
     Args:
         value: value of the system.
         other: the value to compare it with.
-        of: the column, which says what is better.
-        low: lower bound of the interval that tells them apart; None without one.
+        of: the column, with the direction.
+        low: lower bound of the interval of the difference; None without one.
         high: upper bound. The two are equal where `other` is within the bounds.
     """
     if value is None or other is None:
@@ -278,13 +278,13 @@ def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> P
 def _verdict(
     of: Column, values: tuple[float, float], badness: tuple[float, float], alike: bool | None
 ) -> ReferenceFigure:
-    """Compare one value with another, by the one rule of every page.
+    """Compare one value with another, by the same rule on every page.
 
     Args:
         of: the column.
         values: the one and the other.
         badness: the badness of both, by which the better one is found; for means over items, the mean over items.
-        alike: whether the interval that tells them apart holds both; None without one.
+        alike: whether the interval of the difference includes both; None without one.
     """
     sure = alike is not None
     if _has_ideal_range(of) and not any(badness):

@@ -161,18 +161,15 @@ def build_chapter(
         "breakdowns": _tabulate_groups(chapter, texts),
         "items": _tabulate_items(chapter, texts, link),
         "missing": _tabulate_missing(chapter, texts),
-        "protocols": _describe_protocols(chapter, words),
+        "protocols": [
+            Text(words["protocols_about"]),
+            Protocols([describe_protocol(get_title(metric), content) for metric, content in chapter.protocols.items()]),
+        ],
     }
 
 
-def _describe_protocols(chapter: Chapter, words: Texts) -> list[Part]:
-    """Say how the values of a chapter were made."""
-    protocols = [describe_protocol(get_title(metric), content) for metric, content in chapter.protocols.items()]
-    return [Text(words["protocols_about"]), Protocols(protocols)]
-
-
 def explain_method(report: SystemReport, words: Texts) -> list[Part]:
-    """Say by what rules values are compared, what the metrics are of, and how to cite.
+    """Describe the rules of comparison, the papers of the metrics, and how to cite.
 
     Args:
         report: the data of the report.
@@ -191,7 +188,7 @@ def explain_method(report: SystemReport, words: Texts) -> list[Part]:
 
 
 def _count(chapter: Chapter, texts: Texts) -> list[Part]:
-    """Say in how many dimensions the system is told apart from the median and from people."""
+    """Count the dimensions in which the system differs from the median and from people."""
     figures = chapter.standing.headlines
     sentences: list[Part] = []
     for name, verdicts_ in (("median", [f.to_median for f in figures]), ("people", [f.to_person for f in figures])):
@@ -209,8 +206,7 @@ def _count(chapter: Chapter, texts: Texts) -> list[Part]:
 def _name_verdicts(chapter: Chapter, texts: Texts) -> list[Part]:
     """Name the dimensions in which the system is surely better or worse than the others and than people."""
     lines = []
-    others = "other" if chapter.others == 1 else "median"
-    for reference, name in (("to_median", others), ("to_person", "people")):
+    for reference, name in (("to_median", "other" if chapter.others == 1 else "median"), ("to_person", "people")):
         for word in ("better", "worse"):
             figures = [
                 figure
@@ -226,7 +222,7 @@ def _name_verdicts(chapter: Chapter, texts: Texts) -> list[Part]:
 def _tabulate_figures(
     chapter: Chapter, figures: Sequence[ReportFigure], texts: Texts, *, grouped: bool = False
 ) -> Table:
-    """Make a table of figures; grouped by dimension, the reason for missing items is given once for each metric."""
+    """Make a table of figures, grouped by dimension; the reason for missing items occurs once per metric."""
     words, compare, language = texts["report"], texts["compare"], texts["report"]["language"]
     causes = texts["board"]["causes"]
     names = ["metric" if grouped else "dimension", "value"]
@@ -282,14 +278,14 @@ def _tabulate_groups(chapter: Chapter, texts: Texts) -> list[tuple[str, list[Par
 
 
 def name_group(name: str, board: Texts) -> str:
-    """Return what a group of items is called."""
+    """Return the name of a group of items."""
     return str(board["groups"].get(name, name.replace("_", " ")))
 
 
 def _split(
     title: str, columns: Sequence[Column], rows: Sequence[tuple[str | TableCell, list[str]]], texts: Texts, most: int
 ) -> list[Part]:
-    """Make tables of at most so many columns of values, so that none is wider than the page."""
+    """Make tables with at most this many columns of values, so that none is wider than the page."""
     tables: list[Part] = []
     for first in range(0, len(columns), most):
         heads = [column.header_in(texts["report"]["language"]) for column in columns[first : first + most]]

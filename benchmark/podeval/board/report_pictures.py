@@ -19,7 +19,8 @@ Texts = Mapping[str, Any]
 
 
 def draw_system_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
-    """Draw the radar of a system, with people and the median of the others; nothing if too few axes make no area.
+    """Draw the radar of a system, with people and the median of the others; nothing if there are too few axes for an
+    area.
 
     Args:
         title: the title of the system.

@@ -1,8 +1,8 @@
 """Figures that others print of systems on benchmarks that are not ours: as printed, each with its source, never ranked.
 
-A figure has the metric of ours that it corresponds to, if there is one, but its protocol is not ours: the material
-and the models differ. So it stands in a table of its own below a board and in none of the board's columns. A cell
-that a source prints as "-" has no figure; rows of means over systems are left out.
+A figure names our corresponding metric, if there is one, but its protocol is not ours: the material and the models
+differ. It is therefore in a separate table below a board, and in none of the board's columns. A cell printed as "-" has
+no figure; rows with means over systems are left out.
 """
 
 import csv
@@ -11,8 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from podeval.benchmarks.records import FactSheet
 from podeval.board.columns import ARROWS, get_column
 from podeval.board.words import Words
 from podeval.metrics import catalogue
@@ -22,11 +21,7 @@ FIGURES = Path(__file__).with_suffix(".csv")
 SOURCES = Path(__file__).with_suffix(".yaml")
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class FigureSource(_Record):
+class FigureSource(FactSheet):
     """The source of printed figures: author, date, table, address, and its own protocol."""
 
     id: str
@@ -44,13 +39,13 @@ class FigureSource(_Record):
     """Statements of the source about its material, models and units, by language of the site."""
 
 
-class ElsewhereFigure(_Record):
-    """One printed figure. `value` and `spread` keep the printed characters, for one is printed as "below 1%"."""
+class ElsewhereFigure(FactSheet):
+    """One printed figure. `value` and `spread` contain the printed characters, because one is printed as "below 1%"."""
 
     source: str
     system: str
     group: str
-    """The part of the source's material, as it calls it; empty if there is one."""
+    """The part of the source's material, under the source's own name; empty if there is only one."""
     printed: str
     """The measure as printed."""
     module: str
@@ -63,7 +58,7 @@ class ElsewhereFigure(_Record):
     note: str
 
 
-class PrintedColumn(_Record):
+class PrintedColumn(FactSheet):
     """A measure of a source on a part of its material."""
 
     group: str
@@ -78,13 +73,13 @@ class PrintedColumn(_Record):
         return " · ".join(part for part in (self.group, self.printed) if part) + ARROWS[self.better]
 
     def title_of_ours(self, language: str) -> str:
-        """Return the name of our metric of the same quantity in a language of the site; empty if there is none."""
+        """Return the name of our metric of the same quantity in one of the site's languages; empty if there is none."""
         if self.key:
             return get_column(self.module, self.key, "").title_in(language)
         return catalogue.get(self.module).title if self.module else ""
 
 
-class PrintedTable(_Record):
+class PrintedTable(FactSheet):
     """The figures of one source: a row a system, in the order of the print."""
 
     source: FigureSource

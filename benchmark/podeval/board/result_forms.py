@@ -1,4 +1,4 @@
-"""The forms in which results travel: the Hub's `.eval_results`, a card's `model-index`, BibTeX, a dataset repo.
+"""The formats of exported results: the Hub's `.eval_results`, a card's `model-index`, BibTeX, a dataset repo.
 
 The dataset has all results of a folder of runs, for `load_dataset` and the Hub's viewer, without audio and texts.
 """
@@ -20,15 +20,12 @@ import yaml
 from podeval import __version__, benchmarks
 from podeval.board import downloads, every_eval_ever
 from podeval.board.build import write_tables
-from podeval.board.downloads import write_site
 from podeval.board.reported_elsewhere import list_rows
 from podeval.board.view import FALSE_COLUMNS
 from podeval.errors import BadInput
-from podeval.files import write_whole
+from podeval.files import locate_hub_source, write_whole
 from podeval.hub import eval_results
 from podeval.hub.commits import HUB_PARQUET
-from podeval.hub.eval_results import HubFigure
-from podeval.hub_sources import locate_hub_source
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS, read_table
 from podeval.runs.hub_figures import list_hub_figures, list_summaries
 from podeval.runs.run_folder import RunFolder, RunSummary, run_folders
@@ -46,7 +43,7 @@ CONFIGS = {
     "protocols": "how a score came about: metric and version, parameters, models with the hashes of their weights, "
     "the dataset's revision",
 }
-"""The configs with what a row of each is."""
+"""The configs, each with a description of its rows."""
 
 SPLIT = "test"
 FILE = f"{SPLIT}-00000-of-00001.parquet"
@@ -55,7 +52,7 @@ _TABLES = {"results": BOARD, "items": ITEMS, "systems": SYSTEMS}
 
 
 def render_eval_results(run: RunFolder, profile: str | None = None) -> str:
-    """Render what a model's repo keeps as `.eval_results/podeval.yaml`.
+    """Render the content of `.eval_results/podeval.yaml` in a model's repo.
 
     Raises:
         BadInput: no dimension of the run is complete.
@@ -74,7 +71,7 @@ def render_model_index(run: RunFolder, profile: str | None = None) -> str:
 
 
 def render_bibtex(run: RunFolder, profile: str | None = None) -> str:
-    """Render what a paper that prints these numbers cites: podeval, the benchmark, and the run with its protocols.
+    """Render the citations for these numbers: podeval, the benchmark, and the run with its protocols.
 
     Raises:
         BadInput: the run was not measured.
@@ -168,7 +165,7 @@ def _render_tables(cells: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _describe_table(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what a dataset says of itself, and its rows: one for each system."""
+    """Return a dataset's own statements, and its rows: one for each system."""
     rows: dict[str, dict[str, Any]] = {}
     for cell in cells:
         row = {"model_name": cell["system"], "paper_title": cell["paper"], "paper_url": cell["address"]}
@@ -210,11 +207,11 @@ def _cite_run(summary: RunSummary) -> str:
 
 
 def _escape(text: str) -> str:
-    """Characters that BibTeX and TeX take for something else."""
+    """Characters that have a special meaning in BibTeX and TeX."""
     return re.sub(r"([&%$#_{}])", r"\\\1", text.replace("\\", "/"))
 
 
-def _figures(run: RunFolder, profile: str | None) -> Sequence[HubFigure]:
+def _figures(run: RunFolder, profile: str | None) -> Sequence[eval_results.HubFigure]:
     figures = [figure for summary in list_summaries(run, profile) for figure in list_hub_figures(summary)]
     if not figures:
         raise BadInput(f"no dimension of {run.path} is complete, so there is no figure that the Hub could list")
@@ -225,7 +222,7 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
     """Write the dataset folder; returns the rows of each config.
 
     Args:
-        runs: folder of runs, which stays as it is.
+        runs: folder of runs, which is not changed.
         out: folder to write, which contains nothing else.
 
     Raises:
@@ -255,7 +252,7 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
 def write_results(runs: Path, file: Path) -> int:
     """Write every number of the board as one table, CSV or Parquet by the file's name; returns its rows.
 
-    In CSV no spreadsheet takes a text for a formula.
+    In CSV no text can act as a formula in a spreadsheet.
 
     Raises:
         BadInput: there are no runs.
@@ -272,7 +269,7 @@ def require_runs(runs: Path) -> None:
     """Refuse a folder without runs.
 
     Raises:
-        BadInput: there are none.
+        BadInput: there are no results.
     """
     if not run_folders(runs):
         raise BadInput(
@@ -282,7 +279,7 @@ def require_runs(runs: Path) -> None:
 
 
 def _read_tables(runs: Path) -> dict[str, pd.DataFrame]:
-    """Read the tables of the board by their configs; the folder of runs stays as it is."""
+    """Read the tables of the board by their configs; the folder of runs is not changed."""
     require_runs(runs)
     with tempfile.TemporaryDirectory(prefix="podeval-results-") as aside:
         write_tables(runs, Path(aside))
@@ -290,8 +287,7 @@ def _read_tables(runs: Path) -> dict[str, pd.DataFrame]:
 
 
 def _protocol_rows(results: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    contents = dict(zip(results["protocol"], results["protocol_json"], strict=True))
-    for protocol, content in sorted(contents.items()):
+    for protocol, content in sorted(dict(zip(results["protocol"], results["protocol_json"], strict=True)).items()):
         facts = json.loads(content)
         yield {
             "id": protocol,
@@ -346,10 +342,10 @@ class ResultForm:
     """A form in which results travel.
 
     Attributes:
-        write: writes it and yields a sentence on each file; of a form that is text, yields the text.
-        of_all: whether it has all results of a folder of runs, instead of those of the runs that are named.
+        write: function that writes it and yields a sentence on each file; for a text format, it yields the text.
+        of_all: whether it has all results of a folder of runs, instead of those of named runs.
         is_text: whether it is text for standard output.
-        has_print: whether it has the figures that papers print if no run is named.
+        has_print: whether it has the papers' figures if no run is named.
     """
 
     write: Callable[[Export], Iterable[str]]
@@ -386,7 +382,7 @@ FORMS: Mapping[str, ResultForm] = {
     "parquet": ResultForm(partial(_write_table, ending="parquet"), of_all=True),
     "dataset": ResultForm(_write_dataset, of_all=True),
     "open-tts": ResultForm(lambda e: [downloads.write_columns(_read_tables(e.runs)["results"], e.out)], of_all=True),
-    "site": ResultForm(lambda export: map(str, write_site(export.runs, export.out)), of_all=True),
+    "site": ResultForm(lambda export: map(str, downloads.write_site(export.runs, export.out)), of_all=True),
     "every-eval-ever": ResultForm(_write_every_eval_ever),
     "papers-with-code": ResultForm(
         lambda e: [render_evaluation_tables(e.chosen, e.profile) if e.chosen else render_printed_tables()],

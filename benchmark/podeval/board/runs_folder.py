@@ -3,8 +3,8 @@
 Everything is read once for each version of the tables. Text columns of the board's table are categories, which store
 codes of their few values. An `Index` has a `ProfileBoard` for each benchmark's split under each profile. A `Sheet` is a
 board under one protocol for each metric, for all items or one slice of them: the content of one table. Boards and
-sheets are made on first use and kept; a sheet makes its columns likewise. Nothing here is changed after it was made, so
-threads share it.
+sheets are made on first use and cached; a sheet does the same with its columns. Nothing here changes after it was made,
+so threads share it.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def arrange_numbers(board: pd.DataFrame) -> pd.DataFrame:
 
 
 def choose_protocols(board: pd.DataFrame, wishes: Sequence[str] = ()) -> dict[str, str]:
-    """Choose one protocol for each metric among those of some rows of the board, as `protocol_offers.choose` does."""
+    """Choose one protocol for each metric among those of some rows of the board, with `protocol_offers.choose`."""
     return choose(list_offers(arrange_numbers(board)), wishes)
 
 
@@ -94,7 +94,7 @@ class MadeOnce:
     """A cache of values derived from read-only numbers; a bound keeps only those used last.
 
     Args:
-        most: number of values that are kept.
+        most: highest number of cached values.
     """
 
     def __init__(self, most: int = sys.maxsize) -> None:
@@ -102,7 +102,7 @@ class MadeOnce:
         self._lock = threading.RLock()
 
     def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return the value of a key, made if it is not cached."""
+        """Return the value of a key; compute it if it is not cached."""
         with self._lock:
             if key not in self._values:
                 self._values[key] = make()
@@ -114,9 +114,9 @@ class Sheet:
     """The numbers that one table can show: one profile, one slice, one protocol for each metric.
 
     Attributes:
-        kept: cache of derived values that stay as long as the numbers do.
-        recent: the same for values of which there may be very many.
-        corrected: sheets with ranks corrected over some columns together; each takes a while to make.
+        kept: cache of derived values that stay as long as the numbers.
+        recent: the same for values that may be numerous.
+        corrected: sheets with ranks corrected over some columns together; making one takes a while.
     """
 
     def __init__(self, numbers: pd.DataFrame) -> None:
@@ -125,13 +125,8 @@ class Sheet:
         self.kept, self.recent, self.corrected = MadeOnce(), MadeOnce(RECENT), MadeOnce(CORRECTED)
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """Ids of the columns that have rows."""
-        return tuple(self._by_column)
-
-    @property
     def keys(self) -> list[Key]:
-        """The rows in the order of the table that was read, for reported ones that of the paper."""
+        """The rows in the order of the source table; reported rows in the order of the paper."""
         pairs = self._numbers[["system", "provenance"]].drop_duplicates().itertuples(index=False, name=None)
         return [(str(system), str(provenance)) for system, provenance in pairs]
 
@@ -193,7 +188,7 @@ class ProfileBoard:
 
     @cached_property
     def spoken(self) -> Mapping[Key, str]:
-        """How the outputs of each row were made, as its protocols say (`whole`, `turns`, `chunks`), if they do."""
+        """How the outputs of each row were made (`whole`, `turns`, `chunks`), if its protocols state it."""
         pairs = self._numbers[["system", "provenance", "protocol_json"]].drop_duplicates().itertuples(index=False)
         stated = {(str(system), str(provenance)): read_object(text) for system, provenance, text in pairs}
         ways = {key: content.get("generation", {}).get("strategy", "") for key, content in stated.items()}
@@ -218,7 +213,7 @@ class ProfileBoard:
         return self._sheets.get((slice_, *protocols.items()), make)
 
     def _under(self, protocols: Mapping[str, str]) -> pd.DataFrame:
-        """Return the rows of the chosen protocol of each metric; a paper's setting may be that of several metrics."""
+        """Return the rows of the chosen protocol of each metric; a paper's setting may cover several metrics."""
 
         def make() -> pd.DataFrame:
             chosen = self._numbers["metric"].map(protocols).astype("object")
@@ -231,9 +226,9 @@ class Index:
     """All boards under all profiles, and the stated facts of the systems on them.
 
     Args:
-        numbers: the board's table, as `arrange_numbers` gives it.
+        numbers: the board's table, from `arrange_numbers`.
         facts: the facts by system.
-        runs: the folder of the runs that were measured; None if only the numbers are there.
+        runs: the folder of the runs that were measured; None if there are only numbers.
     """
 
     def __init__(
@@ -264,7 +259,7 @@ class Index:
 
     @cached_property
     def measured(self) -> Mapping[str, int]:
-        """How many systems were measured on each board: those of papers and controls are none."""
+        """Number of measured systems on each board, without those of papers and controls."""
         ours = self._numbers[self._numbers["profile"] != PAPER]
         ours = ours[ours["system_kind"].isin(["system", "human"])]
         places = group_rows(ours, "benchmark", "split")
@@ -273,7 +268,7 @@ class Index:
 
     @cached_property
     def known(self) -> Mapping[str, int]:
-        """How many systems of each board can be heard and are somebody's, measured or reported.
+        """Number of systems of each board that can be played and have an owner, measured or reported.
 
         Controls, people, our own baselines and writers of scripts do not count.
         """
@@ -287,7 +282,7 @@ class Index:
         return {board: len(nobody.union(*(systems.get(name, ()) for name in _names(board)))) for board in self.boards}
 
     def profiles(self, board: str) -> tuple[str, ...]:
-        """Return the profiles under which a board has numbers."""
+        """Return the profiles with numbers of a board."""
         profiles = {profile for name in _names(board) for profile in self._rows.get(name, {})}
         return tuple(sorted(profiles, key=lambda name: (PROFILES.index(name) if name in PROFILES else 9, name)))
 
@@ -338,11 +333,11 @@ class RunsFolder:
         """Return a value derived from some tables, cached until one of them changes.
 
         Args:
-            kind: the kind of what is made, of which so many are kept.
+            kind: the kind of the value, which limits the number of cached ones.
             tables: names of the tables.
-            key: the name of this one of its kind.
+            key: the name within its kind.
             make: the function that makes it if it is not cached.
-            most: the number that is kept of the kind.
+            most: highest number of cached values of the kind.
         """
         stamps = tuple(stamp(self.path / name) for name in tables)
         with self._lock:
@@ -360,7 +355,7 @@ class RunsFolder:
         return self._table(ITEMS, ItemRow)
 
     def systems(self) -> pd.DataFrame:
-        """Return the table of `SystemRow`, the facts that documents state of systems; no rows if there are none."""
+        """Return the table of `SystemRow`, the facts about systems from their documents; no rows if there are none."""
         return self._table(SYSTEMS, SystemRow)
 
     def index(self) -> Index:

@@ -1,4 +1,4 @@
-"""A view of the board that is to be drawn, and what a picture of it consists of."""
+"""A view of the board to draw, and the parts of its picture."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ Point = tuple[Key, Row, float]
 
 @dataclass(frozen=True)
 class PictureSize:
-    """How large pictures are: units across, how tall the field of one with two axes is, the letters, the radar."""
+    """Sizes of pictures: units across, height of the field of one with two axes, the letters, the radar."""
 
     width: int
     field: int
@@ -44,7 +44,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A picture, or why there is none, and which plot it is, which differs from the requested one if that would be
+    """A picture, or the reason for its absence, and its plot, which differs from the requested one if that would be
     empty.
     """
 
@@ -92,14 +92,14 @@ class Scene:
         ]
 
     def name(self, key: Key) -> str:
-        """Return what a row's system is called."""
+        """Return the name of a row's system."""
         name = self.settled.board.names[key[0]]
         kinds = self.words.get("kinds", {})
         kind = next((kind for kind, mark in KIND_MARKS.items() if kind in kinds and name.endswith(mark)), "")
         return f"{name.removesuffix(KIND_MARKS[kind])} ({kinds[kind]})" if kind else name
 
     def say_standing(self, of: Cell) -> str:
-        """Return what a cell says of the row's place, in the reader's language."""
+        """Return a cell's text about the row's place, in the reader's language."""
         return str(self.words.get("standings", {}).get(of.standing, of.standing))
 
     def pinned(self, key: Key) -> bool:

@@ -1,8 +1,8 @@
-"""The standing of each system in each column: its range of ranks, or why it has none.
+"""The standing of each system in each column: its range of ranks, or the reason why it has none.
 
 A column is one key over all items or one slice of them, within one benchmark, split, profile and protocol. Each two
 systems are compared on their common items, corrected for the number of pairs of the column. A system is ranked only if
-it is complete there (a key that an item could have and that has no value counts as unscored), is no control, ran a
+it is complete there (a key that an item could have and that has no value counts as unscored), is not a control, ran a
 split that is large enough for ranks, has another system to be compared with and, on the error rates themselves and
 where the dimension needs accurate speech, keeps its WER and CER under the benchmark's ceiling in each of its languages;
 where the dimension has a guard, nearly all of its items pass that. Values that a metric itself calls unranked
@@ -54,7 +54,7 @@ class Run:
         """Mean, key and slice of its error rates over all items and in each language.
 
         English has both rates and Chinese only the CER, so that in the CER of all items the English hides the Chinese.
-        Of several settings, the rates are those of the benchmark as it is.
+        With several settings, the rates are those of the benchmark's own setting.
         """
         protocol = self.summary.choose_protocols().get("wer")
         return [
@@ -91,8 +91,8 @@ class Run:
         return scores
 
     def find_foreign(self, protocol: str, slice_: str, name: str) -> list[Unscored]:
-        """Find the unscored items of a slice that could not have a key: it bears the name of a group of a breakdown,
-        and they belong to another one.
+        """Find the unscored items of a slice that could not have a key: it has the name of a group of a breakdown, and
+        they belong to another group.
         """
         field, _, group = slice_.partition("=")
         of = next((breakdown.name for breakdown in self.benchmark.breakdowns if name in breakdown.groups), "")
@@ -132,9 +132,9 @@ def find_standings(
     """Return the standing of each system in each column, by place, key and system.
 
     Args:
-        runs: all runs that are compared.
+        runs: all compared runs.
         together: protocol, slice and key of the only columns to rank, which are then corrected for the number of their
-            pairs together; empty for all columns, each corrected by itself.
+            pairs together; empty for all columns, each corrected separately.
     """
     places: dict[Place, list[tuple[Run, MetricSummary]]] = defaultdict(list)
     for run in runs:
@@ -157,12 +157,12 @@ def find_standings(
 
 
 _Column = tuple[dict[str, Standing], dict[str, dict[str, float]], bool, Mapping[str, str]]
-"""The standings in a column before any rank, the values of those that may have one, whether higher ones are better, and
-the cluster of each item."""
+"""The standings in a column before any rank, the values that may be ranked, whether higher values are better, and the
+cluster of each item."""
 
 
 def _rank_columns(columns: Sequence[_Column]) -> None:
-    """Write the ranks into the standings, or why there is none, corrected over these columns together."""
+    """Write the ranks into the standings, or the reasons for missing ones, corrected over these columns together."""
     ranked = [column for column in columns if column[1]]
     for (standings, field, *_), verdicts in zip(ranked, compare_columns([c[1:] for c in ranked]), strict=True):
         for index, system in enumerate(sorted(field)):
@@ -209,8 +209,8 @@ def _count_items(
     clusters: Mapping[str, str],
     foreign: Sequence[Unscored] = (),
 ) -> Standing:
-    """Return the standing of a system before any rank, with what it lacks of this key counted as unscored, and without
-    the unscored items that cannot have it.
+    """Return the standing of a system before any rank; missing values of this key count as unscored, and unscored items
+    that cannot have the key do not count.
     """
     gaps = [gap for score in of_items.values() if (gap := find_gap(score, key))]
     ours = row.unscored_ours + sum(gap.cause == "ours" for gap in gaps) - sum(one.cause == "ours" for one in foreign)
@@ -230,7 +230,7 @@ def _count_items(
 def _pool_values(name: str, of_items: Mapping[str, Score]) -> dict[str, float]:
     """Return the values of a key that may be ranked, by item; weighted ones in proportion to their weight.
 
-    Weights (those of criteria, if a mean is pooled over them) make the mean of what is returned the weighted mean.
+    With weights (those of criteria, if a mean is pooled over them), the mean of the result is the weighted mean.
     """
     kept = {
         item: (value, score.weights.get(name, 1.0))
@@ -242,8 +242,8 @@ def _pool_values(name: str, of_items: Mapping[str, Score]) -> dict[str, float]:
 
 
 def _explain_bar(run: Run, metric: str) -> str:
-    """Return why a run is not ranked on a metric although it was scored: its split is too small, its errors are too
-    many or unknown, or it is a control; empty if nothing bars it.
+    """Return the reason why a run is not ranked on a metric although it was scored: its split is too small, its errors
+    are too many or unknown, or it is a control; empty if there is none.
     """
     if not run.benchmark.split(run.summary.plan.split).ranked:
         return f"{NOT_RANKED}: the {len(run.items)} items of its split are too few for ranks"
@@ -274,13 +274,13 @@ def _explain_refusals(name: str, of_items: Mapping[str, Score], standing: Standi
 
 
 def _explain_column(key: Key, values: Collection[str]) -> str:
-    """Return why nobody is ranked by a key, or by one that no item has; empty if there is no such reason."""
+    """Return the reason why nobody is ranked by a key, or by one that no item has; empty if there is none."""
     checks = {"direction": key.better in ("higher", "lower"), "printed": key.ranked, "values": bool(values)}
     return next((EVIDENT[name] for name, passed in checks.items() if not passed), "")
 
 
 def _explain_lonely(index: int, shared: NDArray[np.intp]) -> str:
-    """Return why a system is compared with nobody, and from whose results the items are missing."""
+    """Return the reason why a system is compared with nobody, and the owner of the missing results."""
     sizes = shared.diagonal().tolist()
     least = min(range(len(sizes)), key=lambda other: shared[index, other] / max(sizes[index], sizes[other]))
     whose = "its own" if sizes[index] < sizes[least] else "both" if sizes[index] == sizes[least] else "the other's"

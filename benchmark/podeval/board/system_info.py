@@ -1,8 +1,8 @@
 """The facts that submission documents state of systems: organisation, openness, size, licence and languages.
 
-A run made from a submission keeps its document next to the results; the documents that ship with podeval describe the
-baselines and the systems that papers report. A fact that no document states is not guessed: it is `not stated`, and can
-be filtered by.
+A run made from a submission has its document next to the results; the documents that ship with podeval describe the
+baselines and the systems in papers. A fact that no document states is not guessed: it is `not stated`, and can be
+filtered by.
 """
 
 import contextlib
@@ -30,14 +30,14 @@ SIZES: tuple[tuple[str, float], ...] = (
 """Buckets of the number of parameters, each with the number it ends below."""
 
 FACTS = ("openness", "size", "licence", "language")
-"""Facts of submission documents by which systems can be filtered."""
+"""Facts of submission documents that can be used to filter systems."""
 
 _UNSAID = {"unknown", ""}
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The stated facts of one system; empty or None for those that are not stated."""
+    """The stated facts of one system; empty or None for missing ones."""
 
     organisation: str = ""
     licence: str = ""
@@ -109,16 +109,16 @@ def count_facts(systems: set[str], facts: Mapping[str, Facts]) -> dict[str, tupl
 
 
 def build_system_rows(shipped: Iterable[Submission], runs: Iterable[RunFolder]) -> list[SystemRow]:
-    """Return one row for each system with a document: shipped, or kept next to a run, which has precedence."""
+    """Return one row for each system with a document, either shipped or next to a run; the latter has precedence."""
     of_shipped = {document.system.id: build_system_row(document) for document in shipped}
     of_runs = {row.system: row for run in runs for row in _document_row(run)}
     return list({**of_shipped, **of_runs}.values())
 
 
 def build_system_row(document: Submission) -> SystemRow:
-    """Return the facts that a document states, `unknown` left out.
+    """Return the facts in a document, without those that are `unknown`.
 
-    People are neither open nor closed, and a paper's system of unknown licence is closed only where the paper says so.
+    People are neither open nor closed, and a paper's system of unknown licence is closed only if the paper says so.
     """
     system, source = document.system, document.source
     licence = "" if system.licence.lower() in _UNSAID else system.licence

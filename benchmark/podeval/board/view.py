@@ -37,14 +37,14 @@ FALSE_COLUMNS = 0.05
 
 @dataclass(frozen=True)
 class BoardView:
-    """A reader's choices; what is empty means the default.
+    """A reader's choices; an empty one means the default.
 
     Attributes:
         board: `benchmark/split`.
         profile: `embedded`, `reference` or `paper`; never more than one.
         dimension: `overview`, `all` columns, or the dimension, or the group of dimensions, whose keys are shown.
         slice: "" for all items, else e.g. `category=Arts`.
-        judge: id of the judge whose figures are shown where something is judged.
+        judge: id of the judge whose figures are shown for judged metrics.
         provenance: provenance of the rows; empty for all.
         controls: whether control systems are shown.
         openness: openness of the systems' weights: `open`, `closed`, `not_stated`; empty for all.
@@ -52,8 +52,8 @@ class BoardView:
         licence: licence of the systems; empty for all.
         language: a language that the systems speak; empty for all.
         spoken: ways in which outputs were made, by their protocols: `whole`, `turns`, `chunks`; empty for all.
-        q: words that name, id or organisation hold.
-        pins: systems that are on top whatever the filters say, at most six.
+        q: words in the name, id or organisation.
+        pins: systems that are on top regardless of the filters, at most six.
         columns: column ids shown; empty for all.
         protocols: protocol ids chosen, for metrics that have several; a wish may also name a preset.
         sort: column id by which rows are sorted, best first; with a leading `-` worst first; `system` by name.
@@ -117,7 +117,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class ResolvedView:
-    """A view in which every choice exists, the other choices, and the rows and columns it shows.
+    """A view with valid choices, the other choices, and the rows and columns that it shows.
 
     All rows are of one profile, one slice and, for each metric, one protocol, which `protocols` gives by metric. `keys`
     are the rows that pass the filters, `total` is their number without filters.
@@ -144,7 +144,7 @@ class ResolvedView:
 
     @property
     def ranked_columns(self) -> int:
-        """Number of columns in which a rank is shown."""
+        """Number of columns with ranks."""
         rows = (self.sheet.rows(column.id) for column in self.columns)
         return sum(any(to_number(of[key]["rank_best"]) is not None for key in self.keys if key in of) for of in rows)
 
@@ -155,7 +155,7 @@ class ResolvedView:
 
     @property
     def title(self) -> str:
-        """Title of the board: `benchmark · split`, or `benchmark` if the numbers belong to no split."""
+        """Title of the board: `benchmark · split`, or `benchmark` for numbers without a split."""
         return next(label for label, name in self.choices.boards if name == self.view.board)
 
 
@@ -163,7 +163,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     """Return the view closest to a wish that the results allow.
 
     Args:
-        wish: choices, of which some may be missing or unknown.
+        wish: choices, some of which may be missing or unknown.
         board: the table of `BoardRow`, or the index made of it; not empty.
     """
     index = board if isinstance(board, Index) else Index.of(board)
@@ -222,7 +222,9 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
 
 
 def _pick_board(wish: BoardView, index: Index) -> str:
-    """Return the board wished for, one of its benchmark, or one that has the profile: that with most known systems."""
+    """Return the requested board, one of its benchmark, or one with the profile: the one with the most known
+    systems.
+    """
     by_size = sorted(index.boards, key=lambda name: (-index.known[name], -index.measured[name]))
     benchmark = wish.board.partition("/")[0]
     near = [name for name in by_size if name.partition("/")[0] == benchmark]
@@ -320,7 +322,7 @@ class TableRow:
 
 
 def format_scored(rows: Iterable[Row]) -> str:
-    """Return the number of scored and of all measurements of some rows, `306/306`; `–` if a paper does not say.
+    """Return the number of scored and of all measurements of some rows, `306/306`; `–` if a paper does not state it.
 
     Each metric counts once, by its key with most gaps.
     """

@@ -26,15 +26,11 @@ class Words:
         return self.texts[name]
 
     def dimension(self, name: str) -> str:
-        """A dimension such as `speech.quality`, a group of them, the overview or all columns, as a reader says it."""
+        """A dimension such as `speech.quality`, a group of them, the overview or all columns, in a reader's words."""
         return str(self[name]) if name in (OVERVIEW, EVERYTHING) else write_dimension_title(name, self.language)
 
-    def column(self, column: Column) -> str:
-        """Name and direction of a column, with its unit."""
-        return column.header_in(self.language)
-
     def title(self, column: Column) -> str:
-        """The name of a column alone."""
+        """Only the name of a column."""
         return column.title_in(self.language)
 
     def profile(self, name: str) -> str:
@@ -42,7 +38,7 @@ class Words:
         return str(self["profiles"].get(name, name))
 
     def spoken(self, name: str) -> str:
-        """How outputs were made: in one piece, turn by turn, or joined."""
+        """The way in which outputs were made: in one piece, turn by turn, or joined."""
         return str(self["spoken"].get(name, self["not_stated"]))
 
     def slice(self, name: str) -> str:
@@ -88,12 +84,12 @@ def explain_column(column: Column, words: Words) -> dict[str, Any]:
 
 
 def explain(of: Column, language: str = "en") -> dict[str, str]:
-    """Return what is known of a column, in a language of the site; texts are empty if nothing is.
+    """Return the facts about a column, in one of the site's languages; missing texts are empty.
 
-    They are by name: `metric` (that has a card), `about` (what the value is), `of_metric` (what the metric measures),
-    `range`, `ideal` (where it is best, of what is best in a range), `people` and `systems` (what they reach), `source`
-    (where these are from), `unreached` (why nothing comparable is known), and `agreement` (how far it agrees with
-    people, or that this was never measured).
+    The keys are `metric` (with a card), `about` (the value), `of_metric` (the purpose of the metric), `range`, `ideal`
+    (the best range, if there is one), `people` and `systems` (their values), `source` (the origin of these),
+    `unreached` (the reason why nothing comparable is known), and `agreement` (its agreement with people, or that this
+    was never measured).
     """
     key, declared = find_declared_key(of, language), find_declaration(of.metric)
     metric = declared if declared and declared.name in catalogue.NAMES else None

@@ -82,7 +82,7 @@ _GROUPS = {
     "Serve": ("serve", "prepare-submission", "submit", "submissions", "worker", "arena", "listening"),
     "Operate": ("doctor", "backup", "restore", "retention", "admin"),
 }
-"""Groups of commands in `--help`; a command that is in none of them is among the last."""
+"""Groups of commands in `--help`; a command in none of them is among the last."""
 
 _SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "run": {
@@ -97,14 +97,14 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "Where": ("out", "name", "workers", "executor", "address", "cpus_per_worker", "gpus_per_worker"),
     }
 }
-"""Headings of a command's options in its help; an option that is under none of them is among the last."""
+"""Headings of a command's options in its help; an option under none of them is among the last."""
 
 _LONGEST = 300
 """Characters of a summary, which is the first sentence of a command's help."""
 
 
 class LazyCommands(Mapping[str, Any]):
-    """Commands by name, each imported and built when it is first looked up, so that one does not pay for the others."""
+    """Commands by name, each imported and built when it is first used, so that one does not slow down the others."""
 
     def __init__(self) -> None:
         self._built: dict[str, Any] = {}
@@ -139,7 +139,9 @@ def _describe_range(help: str) -> str:
 
 
 class FullHelpCommand(TyperCommand):
-    """A command whose help says in words what each option takes, its options under headings where they have some."""
+    """A command whose help describes in words what each option takes, with its options under headings if there are
+    any.
+    """
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and options, heading by heading."""
@@ -221,11 +223,11 @@ def _podeval(
         bool, typer.Option("--version", help="print the version", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Make it a group: typer takes a `Typer` without commands of its own for none."""
+    """Make it a group, because typer ignores a `Typer` without commands of its own."""
 
 
 def main() -> None:
-    """Run the command line; every error podeval knows is a sentence, none a traceback."""
+    """Run the command line; every error that podeval expects is a sentence, not a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # File names may hold bytes that are not text; they are shown, not stumbled over.

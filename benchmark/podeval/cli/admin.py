@@ -1,4 +1,4 @@
-"""`podeval admin`: what an operator does in a shell; every other decision is made on the page `/admin`."""
+"""`podeval admin`: an operator's actions in a shell; all other decisions are made on the page `/admin`."""
 
 import contextlib
 import getpass
@@ -46,7 +46,7 @@ def trail(
     runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Show the log of decisions, newest first: when, who, what, about what and why.
+    """Show the log of decisions, newest first: time, author, action, subject and reason.
 
     Example: podeval admin trail --newest 20
     """
@@ -67,8 +67,8 @@ def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
     """Take a submission off the leaderboard and delete its outputs permanently; the same outputs are refused from
     then on.
 
-    Copies that podeval made elsewhere are deleted too; a list says what is left for you to do, also when you repeat
-    the command.
+    Copies that podeval made elsewhere are deleted too; a list shows the copies that you must delete, and repeating the
+    command shows it again.
 
     Example: podeval admin takedown s0123456789ab --reason "it speaks with a stolen voice"
     """
@@ -91,7 +91,7 @@ def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = R
 
     with open_database(require_database(database, runs)) as opened:
         people = renew(opened, reason, by)
-    print(f"the secret is replaced; {people} people who were known count as new voters from now on")
+    print(f"the secret is replaced; {people} known people now count as new voters")
 
 
 # `podeval backup`, `restore` and `retention`: so nothing is lost, and the disk is not full.
@@ -103,12 +103,10 @@ def backup(
     target: BackupPlace,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
-    verify: Annotated[bool, typer.Option("--verify", help="check an existing backup; make none")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="only check an existing backup")] = False,
     with_secret: Annotated[
         bool,
-        typer.Option(
-            "--with-secret", help="include the secret that pseudonyms are made with; keep such a backup secret"
-        ),
+        typer.Option("--with-secret", help="include the secret of the pseudonyms; keep such a backup secret"),
     ] = False,
     without_audio: Annotated[
         bool, typer.Option("--without-audio", help="leave out recordings; keep judgements, submissions and results")
@@ -146,14 +144,14 @@ def backup(
 
 
 def restore(
-    source: Annotated[Path, typer.Argument(metavar="BACKUP", help="a file made by `podeval backup`")],
+    source: Annotated[Path, typer.Argument(metavar="BACKUP", help="file made by `podeval backup`")],
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     force: Annotated[
         bool, typer.Option("--force", help="replace existing data; existing files are renamed, not deleted")
     ] = False,
 ) -> None:
-    """Restore a backup after checking it; an older one is upgraded to this version.
+    """Restore a backup after checking it; an older backup is upgraded to this version.
 
     Stop the site and the workers first. A backup of SQLite can be restored to PostgreSQL, for a board that outgrows its
     machine, and a backup of PostgreSQL to a file of SQLite.
@@ -174,9 +172,9 @@ def restore(
         say(f"{done.forgotten} persons had asked to be forgotten since, and still are")
     if done.settled:
         build(runs)
-        say(f"left out, as it was taken down: what {', '.join(done.settled)} said")
+        say(f"left out, because it was taken down: the content of {', '.join(done.settled)}")
     for path in done.kept:
-        say(f"what was there is kept in {path}")
+        say(f"the replaced files are kept in {path}")
     with open_database(target) as opened, opened.reading() as session:
         lost = explain_loss(session, opened, read_secret(opened.url))
     if lost:
@@ -197,7 +195,7 @@ def retention(
             "--budget", min=0, envvar="PODEVAL_RUNS_GB", help="disk budget for the recordings of all runs, in GB"
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="only list what would be removed; remove nothing")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only list the files to remove; remove nothing")] = False,
     fetch: Annotated[
         str, typer.Option("--fetch", metavar="RUN", help="fetch the moved recordings of a run, BENCHMARK/SPLIT/SYSTEM")
     ] = "",
@@ -205,7 +203,7 @@ def retention(
 ) -> None:
     """Delete the oldest recordings of finished runs to fit a disk budget; results and transcripts are kept.
 
-    Recordings that battles and open listening tests play are kept. With PODEVAL_RUNS_STORE, an address such as
+    Recordings of battles and open listening tests are kept. With PODEVAL_RUNS_STORE, an address such as
     s3://BUCKET/FOLDER, they are moved there, one tar per run. A worker with --watch does this every hour if
     PODEVAL_RUNS_GB is set.
 

@@ -1,4 +1,4 @@
-"""`podeval arena`: what an operator of an arena needs, where votes are kept, and what is forgotten."""
+"""`podeval arena`: an operator's commands for an arena, the storage of votes, and erasure."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,14 +28,14 @@ arena = typer.Typer(
 
 
 class Covariate(StrEnum):
-    """Properties that may sway listeners besides the one they judge."""
+    """Properties that may influence listeners in addition to the judged one."""
 
     LENGTH = "length"
     LOUDNESS = "loudness"
 
 
 Dimension = Annotated[str | None, typer.Option(help="only battles on this dimension")]
-Recount = Annotated[bool, typer.Option("--recount", help="first count battles and votes anew; nobody votes meanwhile")]
+Recount = Annotated[bool, typer.Option("--recount", help="first count battles and votes again; blocks votes meanwhile")]
 
 
 @arena.command()
@@ -169,7 +169,7 @@ def ratings(
 
 
 def _differences(table: "pd.DataFrame", covariates: list[Covariate]) -> dict[str, list[float]]:
-    """What A has more than B in each vote, by covariate.
+    """The surplus of A over B in each vote, by covariate.
 
     Raises:
         BadInput: some outputs lack it.
@@ -208,7 +208,7 @@ def flags(
     runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """List what the integrity rules flagged and what was decided, newest first; operators decide on `/admin`.
+    """List the findings of the integrity rules and the decisions, newest first; operators decide on `/admin`.
 
     Example: podeval arena flags --newest 20
     """
@@ -315,7 +315,7 @@ def mirror(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Synchronise with the public log on the Hub: import what is new there, then append what is new here.
+    """Synchronise with the public log on the Hub: import its new records, then append the new local ones.
 
     Example: podeval arena mirror my-lab/podeval-votes
     """

@@ -13,7 +13,7 @@ import typer
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs
 from podeval.cli.output import say
 from podeval.errors import BadInput
-from podeval.files import DiskFull
+from podeval.files import DiskFull, locate_hub_source
 from podeval.text.terminal_safe import make_console, make_printable
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 24
 """Characters of a system's name on one line."""
 _BETWEEN = 3
-"""Characters that a column takes besides its text."""
+"""Characters that a column needs in addition to its text."""
 
 _CORRECTED = {
     "": "Ranks are corrected in each column by itself: if all systems were equally good, a false place would be "
@@ -58,10 +58,10 @@ def print_board(
 ) -> None:
     """Print every benchmark, split and dimension of a profile: value, interval, rank range, and scored of all.
 
-    Where a metric has several protocols, the one among `protocols` is shown, given by its id or a preset's name.
+    If a metric has several protocols, the one among `protocols` is shown, given by its id or a preset's name.
 
-    A table that is wider than the terminal continues in a second one with the same systems. Why systems are not ranked,
-    and items not scored, is told once for each system, behind the tables of its board.
+    A table that is wider than the terminal continues in a second one with the same systems. The reasons for missing
+    ranks and scores appear once for each system, after the tables of its board.
     """
     from podeval.board.columns import describe_reasons, write_dimension_title
     from podeval.board.runs_folder import Index
@@ -103,7 +103,7 @@ def print_board(
 
 
 def _build_tables(headers: list[str], lines: list[list[str]], width: int) -> "Iterator[Table]":
-    """Build the tables that show all columns, each as many as fit into the width; the first column is in each."""
+    """Build the tables that show all columns, each with as many as fit into the width; the first column is in each."""
     from rich.box import SIMPLE_HEAD
     from rich.cells import cell_len
     from rich.table import Table
@@ -136,19 +136,18 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
     """Build the board's tables and serve them until stopped.
 
     Raises:
-        BadInput: gradio is not installed, or nobody can listen at this address.
+        BadInput: gradio is not installed, or the address cannot be bound.
     """
     import runpy
 
     from podeval.board.build import build
-    from podeval.hub_sources import locate_hub_source
     from podeval.runs.run_folder import run_folders
 
     require_board(host, port)
     # A new board begins with nothing; so does one whose folder is misspelt.
     if not run_folders(runs):
         what = f"There are no runs in {runs}" if runs.is_dir() else f"{runs} is a new folder"
-        say(f"{what}, so the board shows only what papers report; choose another folder with --runs")
+        say(f"{what}, so the board shows only the papers' figures; choose another folder with --runs")
     say(f"Reading the runs in {runs}")
     try:
         build(runs)
@@ -165,7 +164,7 @@ def require_board(host: str, port: int) -> None:
     """Say before long work, rather than after it, that the board cannot be served.
 
     Raises:
-        BadInput: gradio is not installed, or nobody can listen at this address.
+        BadInput: gradio is not installed, or the address cannot be bound.
     """
     if importlib.util.find_spec("gradio") is None:
         raise BadInput("the board needs gradio; run `pip install 'podeval[space]'`")

@@ -13,6 +13,7 @@ import typer
 
 from podeval.cli.completion import complete_metric_or_key, complete_profile
 from podeval.errors import BadInput
+from podeval.files import write_whole
 from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def compare(
 
 
 def describe(column: "ColumnComparison") -> str:
-    """Say in a sentence what became of a column."""
+    """Describe the result of a column in a sentence."""
     unit = f" {column.key.unit}" if column.key.unit else ""
     step = column.difference.mean
     better = (step < 0) == (column.key.better == "lower")
@@ -115,7 +116,7 @@ def _describe_more(column: "ColumnComparison") -> str:
     """Say which items became worse, or how many more would decide."""
     if column.worse_items:
         items = ", ".join(f"{one.item} ({one.before:.4g} to {one.after:.4g})" for one in column.worse_items)
-        return f"; by their seeds alone these items are worse: {items}"
+        return f"; these items are worse by their seeds alone: {items}"
     if column.verdict != "undecided":
         return ""
     more = [(column.more_items, "items"), (column.more_seeds, "seeds")]
@@ -131,7 +132,7 @@ def _describe_size(column: "ColumnComparison") -> str:
 
 
 def _describe_quarantine(item: "QuarantinedItem") -> str:
-    """Say what became of an item that decides nothing."""
+    """Describe the result of an item that decides nothing."""
     means = ", ".join(f"{column} {before:.4g} to {after:.4g}" for column, (before, after) in item.means.items())
     reason = f" ({item.reason})" if item.reason else ""
     return f"In quarantine, decides nothing: {item.item}{reason}: {means or 'no value in both runs'}."
@@ -151,7 +152,7 @@ def _parse(text: str, option: str, default: float | None = None) -> tuple[str, f
 
 
 def _read_quarantine(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the items of a file, or the one that is named, with the reason."""
+    """Yield the items of a file, or the named item, with the reason."""
     path = Path(text)
     for line in path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else [text]:
         item, _, reason = line.partition("#")
@@ -204,7 +205,7 @@ def _list_sentences(comparison: "RunComparison") -> Iterator[str]:
     yield from (_describe_size(column) for column in comparison.columns if column.size is not None)
     yield from map(_describe_quarantine, comparison.quarantined)
     if comparison.apart:
-        yield f"Not compared, as the runs measured it by different protocols: {', '.join(comparison.apart)}"
+        yield f"Not compared, because the runs measured it by different protocols: {', '.join(comparison.apart)}"
     if any(column.verdict for column in comparison.columns) and not comparison.tested_items:
         needed = comparison.seeds_for_items
         yield f"Items are tested by themselves from {needed} seeds on (podeval run --seeds {needed})."
@@ -212,8 +213,6 @@ def _list_sentences(comparison: "RunComparison") -> Iterator[str]:
 
 def _write_markdown(comparison: "RunComparison", path: Path) -> None:
     """Write a heading with the outcome, the table, and the sentences as a list."""
-    from podeval.files import write_whole
-
     watched = [column for column in comparison.columns if column.verdict]
     outcome = "worse" if comparison.failed else "not shown to be worse" if watched else "compared"
     plan = comparison.first
@@ -233,7 +232,7 @@ def _write_markdown(comparison: "RunComparison", path: Path) -> None:
 
 
 def _escape(text: str) -> str:
-    """Escape what Markdown, or HTML in it, would take for its own."""
+    """Escape characters with a meaning in Markdown, or in HTML within it."""
     return re.sub(r"([\\|*_`<\[\]])", r"\\\1", " ".join(text.split()))
 
 
@@ -289,8 +288,6 @@ def _to_json(comparison: "RunComparison") -> dict[str, Any]:
 
 def _write_junit(comparison: "RunComparison", path: Path) -> None:
     """Write a test case for each watched column, and one for the comparison itself if nothing is watched."""
-    from podeval.files import write_whole
-
     watched = [column for column in comparison.columns if column.verdict]
     name = f"podeval compare {comparison.first.benchmark}/{comparison.first.split}"
     counts = {
@@ -316,7 +313,7 @@ def _write_junit(comparison: "RunComparison", path: Path) -> None:
 
 
 def _print_annotations(comparison: "RunComparison") -> None:
-    """Print workflow commands, by which GitHub shows what failed and what is undecided next to the change."""
+    """Print workflow commands, with which GitHub shows failed and undecided columns next to the change."""
     for column in comparison.columns:
         if column.verdict and (column.failed or column.verdict == "undecided"):
             kind = "error" if column.failed else "notice"

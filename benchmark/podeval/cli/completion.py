@@ -1,4 +1,4 @@
-"""What the shell completes after an option: names of metrics and their keys, benchmarks, splits, tracks, profiles."""
+"""Completions of the shell after an option: names of metrics and their keys, benchmarks, splits, tracks, profiles."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from podeval.benchmarks import Benchmark
 
 INSTALLING = {"--install-completion", "--show-completion"}
-"""Options that write or print what a shell reads."""
+"""Options that write or print something for a shell to read."""
 _BASH = """
 %(complete_func)s() {
   local line="${COMP_LINE:0:$COMP_POINT}" current="${COMP_WORDS[COMP_CWORD]}" entry
@@ -43,11 +43,11 @@ fi
 
 
 def use_scripts_that_complete_everything() -> None:
-    """Give Typer scripts for bash and zsh that complete what its own do not.
+    """Give Typer scripts for bash and zsh that complete more than its own.
 
-    Bash ends a word at `=`, and Typer's script asks for what is behind it alone: here the whole word is asked for, and
-    what is before is taken off the answers. Zsh loads the script at the first tab key, when Typer's only defines
-    its function, so that the first tab of each shell does nothing: here it completes then, too.
+    Bash ends a word at `=`, and Typer's script asks only for the part after it: this one asks for the whole word, and
+    removes the part before `=` from the answers. Zsh loads the script at the first tab key, when Typer's only defines
+    its function, so the first tab of each shell does nothing: this script also completes then.
     """
     from typer import _completion_shared
 
@@ -62,7 +62,7 @@ def complete_metric(incomplete: str) -> list[str]:
 
 
 def complete_metrics(incomplete: str) -> list[str]:
-    """Return what a list of metrics with commas between them may go on with."""
+    """Return the possible continuations of a list of metrics with commas between them."""
     before, comma, last = incomplete.rpartition(",")
     chosen = before.split(",")
     return [f"{before}{comma}{name}" for name in complete_metric(last) if name not in chosen]

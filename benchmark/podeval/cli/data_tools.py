@@ -140,7 +140,7 @@ def _find(
         spoken = _parse(file, text)
         option = "--clips-out" if outputs.clips else "--summary-out" if outputs.summary else ""
         if option and audio is None:
-            raise BadInput(f"{file} is a transcript; {option} needs its recording too, add --audio FILE")
+            raise BadInput(f"{file} is a transcript; {option} also needs its recording: add --audio FILE")
         recording = _open_recording(output, audio, outputs, options) if option and audio else None
     if outputs.transcript:
         write_whole(outputs.transcript, "".join(f"{segment.to_line()}\n" for segment in spoken).encode())
@@ -185,7 +185,7 @@ def _read_transcript(path: Path) -> str | None:
     """Read the text of a text file; None for audio.
 
     Raises:
-        BadAudio: missing, empty, a directory, or neither audio nor text; says what it looks like.
+        BadAudio: missing, empty, a directory, or neither audio nor text; the message describes it.
         BadInput: a transcript in another encoding than UTF-8 or UTF-16.
     """
     from podeval.audio.container import identify, open_regular
@@ -200,7 +200,7 @@ def _read_transcript(path: Path) -> str | None:
 
 
 def _decode_text(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
-    """Decode the file if its beginning is text; else raise what it was refused for as audio."""
+    """Decode the file if its beginning is text; otherwise raise the error of reading it as audio."""
     head = file.read(4096)
     utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     decoder = codecs.getincrementaldecoder("utf-16" if utf16 else "utf-8")()
@@ -233,13 +233,13 @@ def _transcribe(output: dict[str, Any], recording: "Recording", language: str | 
 
 
 def _apply_selection(output: dict[str, Any], selection: "Selection") -> "list[DialogueClip]":
-    """Return the drawn clips; print where they are fewer than asked for, or none."""
+    """Return the drawn clips; print a message if they are fewer than requested, or none."""
     output["selection"] = selection.to_json()
     limits = f"{selection.min_seconds:g} to {selection.max_seconds:g} s"
     if not selection.clips:
         output["reason"] = f"no clip lasts {limits}; give other limits with --min-seconds and --max-seconds"
     elif selection.eligible < selection.requested:
-        say(f"clips of {limits}: {selection.eligible} found, {selection.requested} asked for; all found are taken")
+        say(f"clips of {limits}: {selection.eligible} found, {selection.requested} requested; all of them are used")
     return list(selection.clips)
 
 
@@ -262,10 +262,10 @@ def _write_clips(recording: "Recording", clips: "list[DialogueClip]", folder: Pa
 
 
 def _require_sound(recording: "Recording", spans: Sequence[tuple[float, float]]) -> None:
-    """Refuse to export silence; only what is exported is looked at, so that hours of audio are not read for it."""
+    """Refuse to export silence; only the exported part is checked, so hours of audio are not read for it."""
     frames = ((round(start * recording.rate), round(end * recording.rate)) for start, end in spans)
     if spans and not any(recording.samples[start:end].any() for start, end in frames):
-        raise CannotScore(f"{recording.name} is digital silence where it is cut; check how it was exported")
+        raise CannotScore(f"{recording.name} is digital silence at the cut; check how it was exported")
 
 
 def _make_draw(
@@ -283,7 +283,7 @@ def _make_draw(
 
 
 def _check_outputs(outputs: _Outputs, inputs: list[Path]) -> None:
-    """Refuse to write over what is read, or WAV under another name.
+    """Refuse to overwrite the input, or to write WAV under another name.
 
     Raises:
         BadInput: see above.
@@ -296,7 +296,7 @@ def _check_outputs(outputs: _Outputs, inputs: list[Path]) -> None:
 
 
 def _require_writable(folder: Path) -> None:
-    """Try to write where the folder is or would be made, before hours of hearing.
+    """Try to write at the place of the folder, before hours of analysis.
 
     Raises:
         BadInput: it cannot be done.

@@ -1,4 +1,4 @@
-"""Which database a command uses: --database or DATABASE_URL, else podeval.db in the folder of runs, as the site."""
+"""The database of a command: --database or DATABASE_URL, else podeval.db in the folder of runs, as on the site."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ Place = Annotated[
 
 
 def _refuse_bucket(runs: Path) -> Path:
-    """Only what is read alone can be elsewhere: votes and submissions would be written next to the runs."""
+    """Only data that is only read can be elsewhere: votes and submissions would be written next to the runs."""
     if str(runs).startswith("hf:"):
         raise BadInput(f"{runs} is in a bucket, which only `podeval report show` and `podeval report export` can read")
     return runs
@@ -39,12 +39,12 @@ Runs = Annotated[
 
 
 def resolve_database(database: str, runs: Path) -> str:
-    """The file or address of the database; `database` is what was asked for, "" for the one of the folder of runs."""
+    """The file or address of the database; `database` is the requested one, "" for that of the folder of runs."""
     return database or str(runs / NAME)
 
 
 def is_there(location: str) -> bool:
-    """Whether a file of SQLite exists; a server is assumed to until it is asked."""
+    """Whether a file of SQLite exists; a server is assumed to exist until it is used."""
     file = location.removeprefix("sqlite:///")
     return "://" in file or Path(file).expanduser().is_file()
 
@@ -53,7 +53,7 @@ def require_database(database: str, runs: Path) -> str:
     """The place of a database that is only looked into or changed.
 
     Raises:
-        BadInput: there is none.
+        BadInput: there is no database.
     """
     location = resolve_database(database, runs)
     if not is_there(location):
@@ -65,9 +65,15 @@ def require_database(database: str, runs: Path) -> str:
 
 
 def open_database(location: str) -> "Database":
-    """Open a database, which is made if there is none."""
-    from podeval.store.database import Database
+    """Open a database; create it if there is none.
 
+    Raises:
+        BadInput: podeval is installed without what a database needs.
+    """
+    try:
+        from podeval.store.database import Database
+    except ModuleNotFoundError as missing:
+        raise BadInput(f"a database needs the package {missing.name}; pip install 'podeval[space]'") from None
     return Database(location)
 
 

@@ -39,7 +39,7 @@ def construct(
         ),
     ] = "",
     accept_all: Annotated[
-        bool, typer.Option("--accept-all", help="also keep entries that nobody decided on in the review")
+        bool, typer.Option("--accept-all", help="also keep entries without a decision in the review")
     ] = False,
     profile: Annotated[str, typer.Option(help=f"models to use: {CHOICES}")] = "embedded",
     workers: Annotated[int, typer.Option(min=1, help="largest number of questions at a time")] = 4,
@@ -52,7 +52,7 @@ def construct(
 ) -> None:
     """Make new material for a benchmark, in steps whose files people review. The exit code is 1 while any row waits.
 
-    A stopped step resumes; questions that were answered are not asked again.
+    A stopped step resumes; answered questions are not asked again.
 
     Example: podeval data construct lfs_bench
 
@@ -65,7 +65,7 @@ def construct(
     """
     from podeval.construction.steps import describe_steps, find_step, read_settings, run_step
     from podeval.construction.workshop import Workshop
-    from podeval.datasets.row_rules import BrokenRules
+    from podeval.datasets.dataset_record import BrokenRules
     from podeval.judges.budget import Budget
 
     if not step:
@@ -133,7 +133,7 @@ def items(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a system is asked to speak, write or answer, under the name of the file that its output should have.
+    """Print the tasks of a system (to speak, write or answer), under the names that its output files should have.
 
     Make these files with your system and measure them by `podeval run --outputs FOLDER`.
 
@@ -195,7 +195,7 @@ def build(
 ) -> None:
     """Make a dataset folder that `datasets.load_dataset` reads: Parquet files and the card.
 
-    Rows are checked first; if any row breaks a rule, all such rows are named and nothing is written.
+    Rows are checked first; if any row breaks a rule, all such rows are listed and nothing is written.
 
     Example: podeval data build lfs_bench --source ~/SwanBench-Speech/test_dataset/text_data
 
@@ -204,7 +204,7 @@ def build(
     Example: podeval data build real_pod --source ./real_pod_episodes --out ./episodes
     """
     from podeval.datasets.build import build as build_dataset
-    from podeval.datasets.row_rules import BrokenRules
+    from podeval.datasets.dataset_record import BrokenRules
     from podeval.recording.cache import open_default_cache
 
     to = out or Path(name)
@@ -261,7 +261,7 @@ def push(
 ) -> None:
     """Push a built dataset to the Hub: Parquet files and card in one commit, the benchmark's tasks in a second.
 
-    If the Hub does not accept the tasks, a message says so, and the exit code is 0 because the data is there.
+    If the Hub does not accept the tasks, a message says so, and the exit code is 0 because the data was pushed.
 
     Example: podeval data push ./mtalk_bench --repo my-lab/mtalk_bench --private
     """
@@ -289,7 +289,7 @@ def fetch(
     ] = None,
     most_megabytes: Annotated[
         int | None,
-        typer.Option(min=1, help="skip what is larger than this, in MB; 1024 for an episode, 8192 for ratings"),
+        typer.Option(min=1, help="skip larger files, in MB; 1024 for an episode, 8192 for ratings"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -298,7 +298,7 @@ def fetch(
 
     Apple's lookup gives the address of the audio or of the show's feed. One request is sent at a time, with pauses.
     Audio files are written to DIR, the findings to DIR/episodes.jsonl; a second call resumes.
-    Episodes belong to their makers: use them for your own evaluation only, and do not redistribute them.
+    Episodes belong to their producers: use them for your own evaluation only, and do not redistribute them.
 
     With `ratings`, it fetches a public corpus of human ratings, or lists them, for `podeval report agreement`.
 
@@ -324,7 +324,7 @@ def fetch(
 
 
 def _fetch_ratings(corpus: str | None, into: Path | None, most_megabytes: int, as_json: bool) -> None:
-    """Fetch a corpus of human ratings; without its name, list the layouts with where their data is to be had."""
+    """Fetch a corpus of human ratings; without its name, list the layouts with the sources of their data."""
     from podeval.datasets.fetch_episodes import make_web
     from podeval.validation.rating_files import LAYOUTS, fetch_ratings
 
@@ -342,7 +342,7 @@ def _fetch_ratings(corpus: str | None, into: Path | None, most_megabytes: int, a
 
 
 def _describe_ask(ask: "Ask") -> str:
-    """Write a task for a person: the files' names, and under each what is to be in it."""
+    """Write a task for a person: the files' names, and the intended content of each."""
     voices = [f"  voice of {speaker}: {voice.audio}" for speaker, voice in ask.voices.items()]
     if ask.script is not None:
         return "\n".join([f"{ask.id}.wav", *voices, *(f"  {turn.speaker}: {turn.text}" for turn in ask.script), ""])
@@ -366,7 +366,7 @@ def make_likeness_reference(
 ) -> None:
     """Make a reference for the metric human_likeness from recordings of people.
 
-    It holds statistics of the recordings and of damages that are planted in some of them, and none of their sound.
+    It contains statistics of the recordings and of damage planted in some of them, but none of their sound.
 
     Example: podeval data likeness-reference people --out people.npz --about "talk shows, 30 people"
 

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "shuffled_voices")
 MORE_SYSTEMS = {"kokoro": "kokoro", "piper": "piper-kristin", "pico": ""}
-"""Further systems of `podeval demo --more`, with the weights that they need; those in the package need none."""
+"""Additional systems of `podeval demo --more`, with the weights that they need; systems in the package need none."""
 SLOW_SYSTEMS, SLOW_ITEMS = ("repeated_sentence", "shuffled_voices"), 1
-"""Controls that take long to make or to hear, and on how many items the demo runs them."""
+"""Controls that take long to make or to listen to, and the number of items on which the demo runs them."""
 SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 2, 2
 """The demo's system with several seeds, how many it gets, and on how many items."""
 FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1
-"""Controls with planted faults, and on how many items the demo runs them, in what looks for faults alone."""
+"""Controls with planted faults, and the number of items on which the demo runs them, only with the metrics that look
+for faults."""
 PODCASTS = {
     "planted_podcast": ("Podcast with a turn said again", False),
     "planted_podcast_music": ("Podcast with a turn said again, and music", True),
@@ -64,29 +65,26 @@ def demo(
     systems = (*DEMO_SYSTEMS, *(_install_more() if more else ()))
     items = [item.id for item in benchmark.items("demo")]
     say(f"Evaluating {len(systems)} systems on {len(items)} podcasts of about 50 s.")
-    say("The first time takes about 10 minutes on 2 idle cores; what is finished is kept, a second call resumes.")
-    complete = True
+    say("The first time takes about 10 minutes on 2 idle cores; finished work is kept, and a second call resumes.")
+    runs = _Runs(len(systems) + SEEDS - 1 + len(FAULTY_SYSTEMS) + len(RHYTHM_SYSTEMS) + len(PODCASTS))
+    slow = [system for system in systems if system in SLOW_SYSTEMS]
     with Workers(workers or count_workers("embedded")) as executor:
         request = RunRequest(benchmark, "demo", "voice", out, executor=executor)
-        runs = _Runs(len(systems) + SEEDS - 1 + len(FAULTY_SYSTEMS) + len(RHYTHM_SYSTEMS) + len(PODCASTS))
-        for system in systems:
-            try:
-                some = tuple(items[:SLOW_ITEMS]) if system in SLOW_SYSTEMS else ()
-                complete = runs.evaluate(system, replace(request, only=some)) and complete
-                if system == SEEDED:
-                    _show_seeds(runs, request)
-            except ModelMissing as absence:
-                complete = False
-                say(f"{system}: left out: {absence}")
-        complete = all([_show_faults(runs, request), _show_rhythm(runs, request), complete])
-        _show_podcasts(runs, request)
+        complete = all([_show_system(runs, system, request) for system in systems if system not in slow])
+    # Runs of one item: a single process has all cores for it.
+    with Workers(1) as executor:
+        few = replace(request, executor=executor)
+        one = replace(few, only=tuple(items[:SLOW_ITEMS]))
+        complete = all([complete, *(_show_system(runs, system, one) for system in slow)])
+        complete = all([_show_faults(runs, few), _show_rhythm(runs, few), complete])
+        _show_podcasts(runs, few)
     build(out)
     print_board(out)
     _add_to_arena(out)
     if serve:
         open_board(out, "127.0.0.1", port)
     elif not complete:
-        say("Some scores are missing, for the reasons above; `podeval doctor` says what can be installed.")
+        say("Some scores are missing, for the reasons above; `podeval doctor` lists what can be installed.")
 
 
 class _Runs:
@@ -100,13 +98,13 @@ class _Runs:
         return evaluate(system, request, which=self.number_next())
 
     def number_next(self) -> str:
-        """Count the next run, and return its number as progress says it."""
+        """Count the next run, and return its number for the progress."""
         self._begun += 1
         return f"run {self._begun} of {self._count} · "
 
 
 def _install_more() -> tuple[str, ...]:
-    """Download what the better systems of the demo need; returns those that can be had, and names the others."""
+    """Download the weights of the demo's better systems; return the available systems, and list the others."""
     from podeval.models import weights
 
     missing = weights.install(filter(None, MORE_SYSTEMS.values()), say)
@@ -116,8 +114,20 @@ def _install_more() -> tuple[str, ...]:
     return tuple(name for name, needed in MORE_SYSTEMS.items() if needed not in missing)
 
 
+def _show_system(runs: "_Runs", system: str, request: "RunRequest") -> bool:
+    """Evaluate one system, the seeded one with further seeds too; return whether every item was scored."""
+    try:
+        complete = runs.evaluate(system, request)
+    except ModelMissing as absence:
+        say(f"{system}: left out: {absence}")
+        return False
+    if system == SEEDED:
+        _show_seeds(runs, request)
+    return complete
+
+
 def _show_seeds(runs: "_Runs", request: "RunRequest") -> None:
-    """Run the demo's seeded system with further seeds on a few items, in what is quickly measured."""
+    """Run the demo's seeded system with further seeds on a few items, with fast metrics."""
     from podeval.benchmarks.benchmark import keep_metrics
     from podeval.runs.reliability import write_reliability
 
@@ -138,19 +148,22 @@ def _show_faults(runs: "_Runs", request: "RunRequest") -> bool:
 
 
 def _show_rhythm(runs: "_Runs", request: "RunRequest") -> bool:
-    """Run a baseline and a control of rhythm on one longer dialogue, in turn-taking alone; whether both were scored."""
+    """Run a baseline and a control of rhythm on one longer dialogue, only for turn-taking; return whether both were
+    scored.
+    """
     longer = replace(request, split="topics", only=(RHYTHM_TOPIC,))
     return _show_some(runs, longer, ("turn_taking",), RHYTHM_SYSTEMS, "Rhythm")
 
 
 def _show_podcasts(runs: "_Runs", request: "RunRequest") -> None:
-    """Evaluate two finished podcasts with words of their own, one with music, in what guards them and in their sound.
+    """Evaluate two finished podcasts with their own words, one with music, for the metrics that guard them and for
+    their sound.
 
     That there is no speech over music if there is no music is not missing.
     """
     from podeval.benchmarks.benchmark import keep_metrics
     from podeval.runs.own_system import OwnSystem
-    from podeval.systems.planted_podcast import PlantedPodcast
+    from podeval.systems.registry import PlantedPodcast
 
     chosen = keep_metrics(request.benchmark, list(PODCAST_METRICS), "podcast")
     finished = replace(request, benchmark=chosen, track="podcast", only=(PODCAST_ITEM,))
@@ -165,7 +178,7 @@ def _show_podcasts(runs: "_Runs", request: "RunRequest") -> None:
 def _show_some(
     runs: "_Runs", request: "RunRequest", metrics: Sequence[str], systems: Sequence[str], title: str
 ) -> bool:
-    """Run systems in a few metrics alone; whether all was scored."""
+    """Run systems with only a few metrics; return whether everything was scored."""
     from podeval.benchmarks.benchmark import keep_metrics
 
     chosen = keep_metrics(request.benchmark, list(metrics), request.track)

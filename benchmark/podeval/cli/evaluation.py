@@ -1,4 +1,6 @@
-"""What `podeval run` and `podeval demo` share: one system is run, with its progress, and what is unscored is said."""
+"""The shared part of `podeval run` and `podeval demo`: they run one system, show its progress, and report unscored
+items.
+"""
 
 import json
 import re
@@ -13,24 +15,24 @@ import typer
 from podeval.cli import judge_limits
 from podeval.cli.output import Steps, say
 from podeval.errors import BadInput
+from podeval.files import locate_hub_source
 from podeval.systems.servers import SERVERS, find_server
 from podeval.systems.servers.kinds import KINDS, recognise_kind
 from podeval.text.terminal_safe import make_printable
 
 if TYPE_CHECKING:
-    from podeval.runs.own_system import OwnMaker, OwnSystem
+    from podeval.runs.own_system import OwnSystem
     from podeval.runs.run import RunProgress, RunRequest
     from podeval.runs.run_folder import RunSummary
-    from podeval.systems.speech import SpeakingSystem
+    from podeval.systems.speech import OwnMaker, Product, SpeakingSystem
 
 
 def load_system(name: str) -> tuple["SpeakingSystem", str]:
     """Return a system that can be run here, and its title.
 
     Raises:
-        BadInput: there is no such system, or it is not one that comes with podeval.
+        BadInput: there is no such system, or it does not come with podeval.
     """
-    from podeval.hub_sources import locate_hub_source
     from podeval.systems import registry
     from podeval.systems.submission import BuiltIn
     from podeval.systems.submission_reading import load
@@ -53,17 +55,17 @@ def load_system(name: str) -> tuple["SpeakingSystem", str]:
 
 
 def evaluate(name: str, request: "RunRequest", seeds: int = 1, *, which: str = "", board: bool = False) -> bool:
-    """Run one system; whether every item was scored, and if not, say why.
+    """Run one system; return whether every item was scored, and print the reasons if not.
 
     Args:
         name: the name of a system that comes with podeval, or the path of its submission.
         request: the request to run.
         seeds: number of seeds, counted from the request's seed.
-        which: the number of this run among several, as the progress says it.
-        board: whether the board's tables are written as soon as it is measured.
+        which: the number of this run among several, for the progress.
+        board: whether the board's tables are written immediately after measuring.
 
     Raises:
-        ModelMissing: it cannot speak here; says what helps.
+        ModelMissing: it cannot speak here; the message gives the remedy.
     """
     from podeval.runs.run import run_system
 
@@ -72,7 +74,7 @@ def evaluate(name: str, request: "RunRequest", seeds: int = 1, *, which: str = "
 
 
 def evaluate_own(system: "OwnSystem", request: "RunRequest", seeds: int, *, which: str = "") -> bool:
-    """Run a system of the user's own; whether every item was scored, and if not, say why."""
+    """Run a system of the user's own; return whether every item was scored, and print the reasons if not."""
     from podeval.runs.own_system import describe_streaming, describe_turn_taking, list_notes, run_own_system
     from podeval.runs.run_folder import RunFolder
     from podeval.systems.servers.server_errors import fixes_seed
@@ -97,7 +99,7 @@ def _repeat(
     which: str = "",
     board: bool = False,
 ) -> bool:
-    """Run a system with each seed, and say what is unscored; whether nothing is."""
+    """Run a system with each seed, and report unscored items; return whether there are none."""
     from podeval.runs.aggregate import NOT_MEASURED
     from podeval.runs.reliability import write_reliability
     from podeval.runs.settings import list_missing_models
@@ -129,12 +131,12 @@ def _repeat(
 
 
 def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
-    """Say why items are unscored, each kind of cause once with the metrics that have it; whether there is none.
+    """Print why items are unscored, each kind of cause once with its metrics; return whether there are none.
 
     Args:
         title: name of the run.
         summary: the measurements of the run.
-        left: the reason of items that are left for a later run, which is not a fault.
+        left: the reason why items are left for a later run, which is not a fault.
     """
     from podeval.metrics import catalogue
     from podeval.texts import find_kinds
@@ -156,7 +158,7 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
         example = "such as: " if list(kinds.values()).count(kind) > 1 else ""
         say(f"{title}: {of_what} unscored on {count} of {total} items: {example}{kind}")
     if any(row.unscored_system and not catalogue.get(row.metric).only_for for row in whole):
-        say(f"{title}: what the system failed on is final; to speak and measure it again, add --retry failed")
+        say(f"{title}: items on which the system failed are final; to speak and measure them again, add --retry failed")
     return not metrics
 
 
@@ -193,7 +195,7 @@ Clone = Annotated[
 ]
 Dialogue = Annotated[
     Literal["whole", "turns"] | None,
-    typer.Option(help="send scripts whole or turn by turn; whole by default for models that are known to do so"),
+    typer.Option(help="send scripts whole or turn by turn; by default whole for models that are known to support this"),
 ]
 Fields = Annotated[
     list[str] | None,
@@ -216,7 +218,7 @@ InterruptAfter = Annotated[
 PerMinute = Annotated[
     float, typer.Option("--requests-per-minute", min=0, help="most requests to the server per minute; 0 for no limit")
 ]
-AtOnce = Annotated[int, typer.Option("--at-once", min=1, max=64, help="requests to the server that are kept in flight")]
+AtOnce = Annotated[int, typer.Option("--at-once", min=1, max=64, help="number of requests in flight to the server")]
 Timeout = Annotated[float, typer.Option("--timeout", min=0.1, help="seconds to wait for the server before giving up")]
 
 _MOST_LETTERS = 48
@@ -224,7 +226,7 @@ _WAYS = ("outputs", "python", "server")
 
 
 def require_system(context: typer.Context, system: str) -> str:
-    """Refuse a command that names no system at all, as it refuses one that lacks an argument."""
+    """Refuse a command that names no system, with the same kind of message as for a missing argument."""
     if not system and not context.resilient_parsing and not any(context.params.get(way) for way in _WAYS):
         raise typer.BadParameter("name a system, or give one of --outputs, --python and --server")
     return system
@@ -253,15 +255,15 @@ class OwnOptions:
     preset: str = ""
 
     def require_one(self, system: str) -> None:
-        """Refuse more than one of the four ways to name a system, and options without what they are of.
+        """Refuse more than one of the four ways to name a system, and options that belong to another way.
 
         Raises:
-            BadInput: says which there are.
+            BadInput: the message lists the ways.
         """
         ways = {"SYSTEM": system, "--outputs": self.outputs, "--python": self.python, "--server": self.server}
         chosen = [way for way, value in ways.items() if value]
         if len(chosen) > 1:
-            raise BadInput(f"{' and '.join(chosen)} are several systems; give only one of {', '.join(ways)}")
+            raise BadInput(f"{' and '.join(chosen)} name several systems; give only one of {', '.join(ways)}")
         if self.model and not self.server:
             raise BadInput("--model names a model on a server; give --server too")
         if (self.api or self.of_server or self.at_once > 1) and not self.server:
@@ -270,7 +272,7 @@ class OwnOptions:
 
     @property
     def of_server(self) -> dict[str, Any]:
-        """The options that a class of `podeval.systems.servers` may take, by name, as far as they are given."""
+        """The options that a class of `podeval.systems.servers` may take, by name, if they are given."""
         names = ("voice", "stream", "server_kind", "clone", "dialogue", "field", "interrupt_after")
         options = {name: getattr(self, name) for name in names} | {"pace": self.pace if self.pace != 1 else 0}
         return {name: value for name, value in options.items() if value}
@@ -280,7 +282,7 @@ def open_own_system(options: OwnOptions, name: str, track: str) -> "OwnSystem":
     """Open the system that the options name.
 
     Raises:
-        BadInput: it is not there, cannot be opened, or its name is taken or no name.
+        BadInput: it does not exist, cannot be opened, or its name is taken or invalid.
     """
     from podeval.runs.own_system import OwnSystem
 
@@ -296,7 +298,6 @@ def require_name(name: str) -> str:
     Raises:
         BadInput: it has other characters, or a system that comes with podeval has it.
     """
-    from podeval.hub_sources import locate_hub_source
     from podeval.systems.submission import PATTERNS_IN_WORDS, SLUG
 
     if not re.fullmatch(SLUG, name):
@@ -306,8 +307,8 @@ def require_name(name: str) -> str:
     return name
 
 
-def _open(options: OwnOptions, track: str) -> tuple["OwnMaker", str]:
-    """Open what makes the outputs; returns it with what it is called."""
+def _open(options: OwnOptions, track: str) -> tuple["OwnMaker[Product]", str]:
+    """Open the maker of the outputs; return it with its name."""
     if options.outputs is not None:
         from podeval.systems.adapters.outputs import OwnOutputs
 
@@ -320,7 +321,7 @@ def _open(options: OwnOptions, track: str) -> tuple["OwnMaker", str]:
     return _open_server(options, track), options.model.rpartition("/")[2] + load
 
 
-def _open_server(options: OwnOptions, track: str) -> "OwnMaker":
+def _open_server(options: OwnOptions, track: str) -> "OwnMaker[Product]":
     from podeval.systems.servers.connection import ServerConnection
     from podeval.systems.servers.speech_endpoint import SpeechEndpoint
     from podeval.systems.servers.streaming import RequestPace
@@ -333,7 +334,7 @@ def _open_server(options: OwnOptions, track: str) -> "OwnMaker":
     if foreign := [_to_option(name) for name in options.of_server if name not in server.options]:
         raise BadInput(f"{', '.join(foreign)} cannot be used with the API {api} ({track}); leave it out")
     if api not in apis:
-        raise BadInput(f"the API {api} cannot do what the track {track} asks for; use --api {' or '.join(apis)}")
+        raise BadInput(f"the API {api} does not support the track {track}; use --api {' or '.join(apis)}")
     if not options.model:
         raise BadInput(f"name the model that {options.server} is to use with --model")
     options = _add_sampling(options, api)
@@ -347,7 +348,7 @@ def _open_server(options: OwnOptions, track: str) -> "OwnMaker":
     of_server = {**options.of_server, **({"server_kind": kind} if kind else {})}
     system = server.open(connection, options.model, **of_server)
     if isinstance(system, SpeechEndpoint):
-        say(f"{options.server} is taken for {kind} ({reason}; --server-kind chooses another); {system.way}")
+        say(f"{options.server} is treated as {kind} ({reason}; --server-kind chooses another); {system.way}")
     return system
 
 

@@ -1,4 +1,4 @@
-"""Write what is made from declarations into a checkout: metric Spaces, dataset cards, pages of docs.
+"""Write the files that are generated from declarations into a checkout: metric Spaces, dataset cards, pages of docs.
 
 `python -m podeval.cli.generate_docs` in the checkout writes them; a test fails while they are not current.
 """
@@ -49,7 +49,7 @@ def imports(engine: Path) -> dict[str, set[str]]:
 
 
 def room_of(module: str) -> str:
-    """Name the room of a module: `podeval.audio.decode` is in `audio`, the package itself in none."""
+    """Name the room of a module: `podeval.audio.decode` is in `audio`, the package itself has none."""
     return module.split(".")[1] if "." in module else ""
 
 
@@ -84,7 +84,7 @@ _PAGE = re.compile(r"\[([^\[\]\n]{1,200})\]\(([\w/-]{1,200}\.md)\)(?:: ([^\n]+))
 
 
 def write_llms(checkout: Path) -> str:
-    """Write llms.txt: every page that docs/README.md lists, each as the Markdown that it is made of."""
+    """Write llms.txt: every page that docs/README.md lists, each as its Markdown source."""
     page = (checkout / "docs" / "README.md").read_text(encoding="utf-8").replace("\n  ", " ")
     links = [
         f"- [{title}]({SITE}{target})" + (f": {about}" if about else "") for title, target, about in _PAGE.findall(page)
@@ -111,7 +111,9 @@ def pages(checkout: Path) -> dict[Path, str]:
     contents[checkout / "docs" / "metrics.md"] = metrics_page()
     tables = render_validity_tables(checkout) | {
         "adapters": render_adapters_table(),
-        "presets": render_presets_table(),
+        "presets": _write_table(
+            ("preset", "what it sets", "from"), [(f"`{one.name}`", one.about, one.source) for one in PRESETS.values()]
+        ),
         "full size": render_full_size_table(),
         "paper presets": render_paper_presets(),
         "weights": _write_table(("what you need", "for these metrics"), group_by_weights(load_all_metrics())),
@@ -128,7 +130,7 @@ def pages(checkout: Path) -> dict[Path, str]:
 
 
 def render_paper_presets() -> str:
-    """Render what each preset sets, by paper."""
+    """Render the settings of each preset, by paper."""
     parts = []
     for preset in paper_presets.PRESETS.values():
         values = [f"{metric}.{name}={v}" for metric, of in preset.parameters.items() for name, v in of.items()]
@@ -145,7 +147,7 @@ def render_paper_presets() -> str:
 
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-"""The pages of the checkout, whose studies have a picture of what moves a metric."""
+"""The pages of the checkout, whose studies have a picture of the effects on a metric."""
 
 
 def _fill_tables(page: str, tables: dict[str, str]) -> str:
@@ -164,17 +166,21 @@ def _list_models(card: str) -> str:
 
 
 def summary_table() -> str:
-    """One line a metric: its key, direction, what it says, its paper."""
-    lines = ["| metric | says | better | from |", "| --- | --- | --- | --- |"]
-    for metric in load_all_metrics():
-        link = f"[{metric.title}](../hf_metrics/{metric.name}/README.md)"
-        says = metric.about.partition(": ")[2].rstrip(".") or metric.about
-        lines.append(f"| {link} | {says} | {metric.headline.better} | {metric.paper} |")
-    return "\n".join(lines) + "\n"
+    """One line per metric: its key, direction, description and paper."""
+    rows = [
+        (
+            f"[{metric.title}](../hf_metrics/{metric.name}/README.md)",
+            metric.about.partition(": ")[2].rstrip(".") or metric.about,
+            metric.headline.better,
+            metric.paper,
+        )
+        for metric in load_all_metrics()
+    ]
+    return _write_table(("metric", "says", "better", "from"), rows)
 
 
 def metrics_page() -> str:
-    """Every metric with its keys, choices and the docstring that says how it is computed."""
+    """Every metric with its keys, choices and the docstring that describes its computation."""
     parts = ["# Metrics\n\nMade from the declarations by `python -m podeval.cli.generate_docs`.\n", summary_table()]
     parts += [_section(metric) for metric in load_all_metrics()]
     return "\n".join(parts)
@@ -182,19 +188,15 @@ def metrics_page() -> str:
 
 def _section(metric: Metric) -> str:
     lines = [f"## {metric.title} (`{metric.name}`)\n", metric.documentation, ""]
-    if metric.caution:
-        lines += [f"**Caution.** {metric.caution}", ""]
+    lines += [f"**Caution.** {metric.caution}", ""] if metric.caution else []
     picture_of_bias = f"studies/bias-{metric.name}.svg"
     if (DOCS / picture_of_bias).exists():
         lines += [f"![What moves {metric.title} besides quality: effects with intervals]({picture_of_bias})", ""]
     else:
         lines += [f"**Bias.** {_say_what_was_looked_at(metric)}", ""]
     lines += [metric.misreading, ""] if metric.misreading else []
-    lines += ["| key | better | unit | range | people | good systems | what |", "| --- " * 7 + "|"]
-    for k in metric.keys:
-        people, systems = format_reach(k)
-        lines.append(f"| `{k.name}` | {k.better} | {k.unit} | {format_range(k)} | {people} | {systems} | {k.about} |")
-    lines.append("")
+    rows = [(f"`{k.name}`", k.better, k.unit, format_range(k), *format_reach(k), k.about) for k in metric.keys]
+    lines.append(_write_table(("key", "better", "unit", "range", "people", "good systems", "what"), rows))
     for source in dict.fromkeys(k.reach.source for k in metric.keys if k.reach):
         lines += [f"People and good systems: {source}.", ""]
     for choice in metric.parameters:
@@ -204,11 +206,11 @@ def _section(metric: Metric) -> str:
 
 
 def _say_what_was_looked_at(metric: Metric) -> str:
-    """Say for a metric without a picture of effects what nobody has measured, and what must not be concluded."""
+    """For a metric without a picture of effects, name the unmeasured effects and the conclusions to avoid."""
     if metric.asks:
         looked = (
-            "A judge's leanings are its own: `podeval report judge` and `podeval judge check` measure those of the one "
-            "in use"
+            "Each judge has its own biases: `podeval report judge` and `podeval judge check` measure those of the "
+            "judge in use"
         )
     elif metric.inputs[0] in ("text", "passage", "script"):
         looked = (
@@ -251,47 +253,51 @@ def _quote(text: str) -> str:
 FULL_SIZE = Path(__file__).parents[1] / "systems" / "adapters" / "full_size.json"
 """Records of `studies/speed/full_size.py`: a line for each model of a published size and each device."""
 
-_OUTPUTS = "Reads audio, scripts or answers made elsewhere; no model is run, and the board says so."
+_OUTPUTS = "Reads audio, scripts or answers made elsewhere; no model runs, and the board shows this."
 
 
 def render_adapters_table() -> str:
     """Render a line for each class of model that an adapter opens."""
-    lines = ["| task | opens | what it can do | proven |", "| --- | --- | --- | --- |"]
+    rows = []
     for adapter in list_adapters():
         for model in adapter.models:
             kind = "" if model.type in ("*", "lora", "cascade") else f" (`{model.type}`)"
             proven = f"*plumbing only*; {_describe_sizes(adapter.task, model)}"
-            lines.append(f"| `{adapter.task}` | {model.title}{kind} | {model.about} | {proven} |")
+            rows.append((f"`{adapter.task}`", f"{model.title}{kind}", model.about, proven))
         if not adapter.models:
-            lines.append(f"| `{adapter.task}` | no model | {_OUTPUTS} | needs none |")
-    return "\n".join(lines) + "\n"
+            rows.append((f"`{adapter.task}`", "no model", _OUTPUTS, "needs none"))
+    return _write_table(("task", "opens", "what it can do", "proven"), rows)
 
 
 def read_full_sizes() -> list[dict[str, Any]]:
     """Read which models of published sizes ran with random weights, and how."""
-    lines: list[dict[str, Any]] = json.loads(FULL_SIZE.read_bytes())
-    return lines
+    return list(json.loads(FULL_SIZE.read_bytes()))
 
 
 def render_full_size_table() -> str:
     """Render a line for each model of a published size that ran with random weights."""
-    lines = [
-        "| task | size of | parameters | device | dtype | memory | load | whole job | made | commit, date |",
-        "| --- " * 10 + "|",
-    ]
-    for line in read_full_sizes():
-        gpu = f", GPU {line['gpu_memory_gb']:.1f} GB" if "gpu_memory_gb" in line else ""
-        memory = f"{line['memory_gb']:.1f} GB{gpu}"
-        size, commit = f"{line['parameters'] / 1e6:,.0f} million", f"`{line['commit'][:8]}`"
-        lines.append(
-            f"| `{line['task']}` | {line['published']} | {size} | {line['device']} | {line['dtype']} | {memory} | "
-            f"{line['load_seconds']:.0f} s | {line['wall_seconds']:.0f} s | {line['made']} | {commit}, {line['date']} |"
+    head = ("task", "size of", "parameters", "device", "dtype", "memory", "load", "whole job", "made", "commit, date")
+    rows = [
+        (
+            f"`{line['task']}`",
+            line["published"],
+            f"{line['parameters'] / 1e6:,.0f} million",
+            line["device"],
+            line["dtype"],
+            f"{line['memory_gb']:.1f} GB"
+            + (f", GPU {line['gpu_memory_gb']:.1f} GB" if "gpu_memory_gb" in line else ""),
+            f"{line['load_seconds']:.0f} s",
+            f"{line['wall_seconds']:.0f} s",
+            line["made"],
+            f"`{line['commit'][:8]}`, {line['date']}",
         )
-    return "\n".join(lines) + "\n"
+        for line in read_full_sizes()
+    ]
+    return _write_table(head, rows)
 
 
 def _describe_sizes(task: str, model: ModelClass) -> str:
-    """Say on which devices a class of model ran at a published size; or that only tiny ones did."""
+    """Name the devices on which a class of model ran at a published size; or say that only tiny ones did."""
     devices = [
         line["device"].partition(",")[0]
         for line in read_full_sizes()
@@ -300,21 +306,15 @@ def _describe_sizes(task: str, model: ModelClass) -> str:
     return f"at full size on {' and '.join(dict.fromkeys(devices))}" if devices else "only small"
 
 
-def render_presets_table() -> str:
-    """A line for each preset."""
-    rows = [(f"`{preset.name}`", preset.about, preset.source) for preset in PRESETS.values()]
-    return _write_table(("preset", "what it sets", "from"), rows)
-
-
 STUDIES: dict[str, tuple[str, str]] = {
     "real raters": ("real_raters.csv", "No table of real raters has been read."),
     "likeness": ("human_likeness.csv", "Not measured yet: `human_likeness` is shown as not validated until it is."),
 }
-"""Tables of docs/validity.md that a study writes to docs/studies as CSV, and what is said without the file."""
+"""Tables of docs/validity.md that a study writes to docs/studies as CSV, each with a sentence for a missing file."""
 
 
 def render_validity_tables(checkout: Path) -> dict[str, str]:
-    """Render the tables of docs/validity.md, each row with its number and its interval, or that none is printed."""
+    """Render the tables of docs/validity.md, each row with its number and its interval, if one is printed."""
     from podeval.validation.agreement import compare_systems
     from podeval.validation.paper_runs import list_printed_agreements, recompute_agreement
 
@@ -379,7 +379,7 @@ def _write_estimate(estimate: Estimate) -> str:
 
 
 def _write_figure(value: float) -> str:
-    """Write a number with two digits behind the point, none before it where that would be zero."""
+    """Write a number with two digits after the point, without a leading zero."""
     return re.sub(r"^(−?)0\.", r"\1.", f"{value:.2f}".replace("-", "−"))
 
 

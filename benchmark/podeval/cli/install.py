@@ -99,7 +99,7 @@ def install_metrics() -> None:
 def list_models(as_json: AsJson = False) -> None:
     """List every model with its job, profile, licence and size, and whether it is installed.
 
-    A profile uses the models that it is named next to; another is chosen by its name.
+    A profile uses the models with its name next to them; other models are chosen by name.
 
     Example: podeval models list
 
@@ -174,7 +174,8 @@ _LIBRARIES = (
 
 
 def doctor(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
-    """Show what is installed, which profile can score what, how to install the rest, and how a board is that is here.
+    """Show the installed parts, the metrics that each profile can score, the commands for the missing parts, and the
+    state of the local board.
 
     Example: podeval doctor --runs runs
     """
@@ -204,7 +205,7 @@ def doctor(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False
 
 
 def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
-    """Describe the state of a board by what an operator looks after: each fact with a sentence or a time.
+    """Describe the state of a board by the facts that an operator watches, each with a sentence or a time.
 
     Args:
         address: address of its database, or the file.
@@ -269,7 +270,7 @@ def _print_metrics(report: dict[str, Any]) -> None:
 
 
 def _describe_cell(judged: bool, reasons: list[str], remedies: dict[str, dict[str, None]]) -> str:
-    """What stands for a metric under a profile; what helps is noted in `remedies`, in the order of its numbers."""
+    """The cell of a metric under a profile; remedies are added to `remedies`, in the order of their numbers."""
     if not reasons:
         return "judge" if judged else "ready"
     for reason in reasons:
@@ -281,10 +282,10 @@ def _describe_cell(judged: bool, reasons: list[str], remedies: dict[str, dict[st
 
 
 def describe_remedies(remedies: dict[str, dict[str, None]]) -> Iterator[str]:
-    """Advice on missing parts: a line for each command that helps, or for each reason that none does.
+    """Advice on missing parts: a line for each command that helps, or for each reason why none does.
 
     Args:
-        remedies: commands, or reasons without one, each with what it provides.
+        remedies: commands, or reasons without one, each with the parts that it provides.
     """
     for command, whats in remedies.items():
         yield f"run {command} ({_join_missing(whats)})" if whats else command

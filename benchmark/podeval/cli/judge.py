@@ -1,6 +1,5 @@
-"""`podeval judge …`: what a judge writes and a person approves, battles by a judge, scores from listeners' reasons."""
+"""`podeval judge …`: a judge's texts for a person's approval, battles by a judge, scores from listeners' reasons."""
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -23,11 +22,12 @@ from podeval.cli.judge_limits import (
 from podeval.cli.measure import Wordings
 from podeval.cli.output import emit, say, show_progress
 from podeval.errors import BadInput, PodevalError
+from podeval.files import locate_hub_source, write_json
 
 if TYPE_CHECKING:
-    from podeval.judges.client import JudgeClient
     from podeval.judges.rounds import Conversation
-    from podeval.metrics.judge_use import JudgeConfig, JudgeUse
+    from podeval.metrics import JudgeUse
+    from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.pairwise_judge import JudgedBattle
     from podeval.metrics.spoken_dialogue import SpokenDialogue
 
@@ -64,7 +64,6 @@ def dialogues(
     Example: podeval judge dialogues sample.json --to dialogues --system GPT-4o
     """
     from podeval.datasets.mtalk_turns import Taxonomy, read_answers
-    from podeval.hub_sources import locate_hub_source
 
     read = read_answers(answers)
     scenarios = Taxonomy(locate_hub_source("dataset_builders") / "mtalk_bench" / "taxonomy.json").scenarios
@@ -88,10 +87,9 @@ def dialogues(
         )
     if not documents:
         raise BadInput(f"{answers} has no answers of {', '.join(system or [])}")
-    to.mkdir(parents=True, exist_ok=True)
     for (name, model), content in documents.items():
         path = to / f"{name}_{''.join(sign if sign.isalnum() or sign in '-.' else '_' for sign in model)}.json"
-        path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        write_json(path, content)
         print(path)
     for sentence in read.missing:
         say(f"podeval: {sentence}")
@@ -112,7 +110,7 @@ def rubrics(
 
     Example: podeval judge rubrics dialogues/*.json --judge judge.yaml --to review.yaml --turns
     """
-    from podeval.metrics.judge_use import JudgeUse
+    from podeval.metrics import JudgeUse
     from podeval.metrics.rubric_writing import WRITE, write_criteria
     from podeval.metrics.spoken_dialogue import read_dialogue
 
@@ -131,8 +129,8 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None, pr
 
     Example: podeval judge checklists request.json --judge judge.yaml --to review.yaml
     """
+    from podeval.metrics import JudgeUse
     from podeval.metrics.checklists import DERIVE
-    from podeval.metrics.judge_use import JudgeUse
     from podeval.metrics.rubric_writing import write_checklist
     from podeval.text.podcast_request import PodcastRequest
     from podeval.text.text_file import read_text
@@ -148,21 +146,21 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None, pr
 def apply(
     review: Annotated[Path, typer.Argument(metavar="REVIEW", help="the review file, with every entry decided")],
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="the dialogues or requests it is about")],
-    to: Annotated[Path, typer.Option("--to", help="folder for the files with what was accepted")],
+    to: Annotated[Path, typer.Option("--to", help="folder for the files with the accepted entries")],
 ) -> None:
     """Add accepted criteria to dialogues or requests; refused while any decision is open.
 
     Example: podeval judge apply review.yaml dialogues/*.json --to reviewed
     """
     from podeval.metrics.rubric_writing import load_review
+    from podeval.text.podcast_request import read_request_fields
     from podeval.text.text_file import read_text
 
     decided = load_review(review)
     decided.accepted("")
     writings: list[tuple[Path, dict[str, Any]]] = []
     for path in files:
-        text = read_text(path)
-        data = _read(path, text)
+        data = dict(read_request_fields(read_text(path)))
         name = str(data.get("id") or "dialogue") if decided.kind == "rubrics" else path.stem
         accepted = decided.accepted(name)
         if not accepted:
@@ -180,9 +178,8 @@ def apply(
             }:
                 data["turn_criteria"] = written
         writings.append((to / f"{path.stem}.json", data))
-    to.mkdir(parents=True, exist_ok=True)
     for path, data in writings:
-        path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        write_json(path, data)
         print(path)
 
 
@@ -200,7 +197,7 @@ def battles(
     ] = "all",
     per_dimension: Annotated[
         int | None,
-        typer.Option(min=1, help="with --pairing mtalk, most battles of each dimension: 500, as the paper, by default"),
+        typer.Option(min=1, help="with --pairing mtalk, most battles per dimension; 500 by default, as in the paper"),
     ] = None,
     variant: Annotated[
         Literal["default", "mtalk"], typer.Option(help="both orders, or the paper's single random order")
@@ -208,16 +205,16 @@ def battles(
     modality: Annotated[
         Literal["transcript", "audio", "as_needed"] | None,
         typer.Option(
-            help="whether the judge reads or hears; as_needed, which a judge that hears has by default: it hears what "
-            "words do not tell, the tone of voice and the sounds"
+            help="whether the judge reads or hears; with as_needed, the default of a judge that hears, it hears only "
+            "dialogues about tone of voice and sounds"
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="random seed of the judge, of the pairs and of the paper's order")] = 0,
     transcripts: Annotated[
         Literal["claimed", "heard"] | None,
         typer.Option(
-            help="words that are read: the systems' own, marked as claims (files by default), or what is heard in "
-            "their audio (runs by default)"
+            help="words that the judge reads: the systems' own, marked as claims (default for files), or those "
+            "recognised in their audio (default for runs)"
         ),
     ] = None,
     data: Annotated[
@@ -240,7 +237,7 @@ def battles(
     """
     from podeval.arena.judged_battles import hold_battles, read_sides
     from podeval.judges.rounds import hold
-    from podeval.metrics.judge_use import JudgeUse
+    from podeval.metrics import JudgeUse
     from podeval.metrics.pairwise_judge import SAMPLING, judge_battle, list_prompts
     from podeval.stats.sequential import select_items
 
@@ -249,7 +246,7 @@ def battles(
     dialogues = list(read_sides(sources, data, say))
     bench = make_bench(name, records, "", judge_workers, max_cost, max_calls, prompts)
     asks = JudgeUse(prompts=lambda _: list_prompts("as_needed", variant), sampling=lambda _: SAMPLING[variant])
-    judging = _require_client(bench, asks)
+    judging = bench.require_client(asks, {})
     words = transcripts or ("heard" if any(path.is_dir() for path in sources) else "claimed")
     method = modality or ("as_needed" if judging.judge.hears else "transcript")
     ask = partial(judge_battle, variant=variant, modality=method, seed=seed, transcripts=words)
@@ -308,9 +305,9 @@ def reasons(
 
     Example: podeval judge reasons answers.jsonl --judge judge.yaml >> answers.jsonl
     """
+    from podeval.metrics import JudgeUse
     from podeval.metrics.human.mos import QUESTIONS, SUMMARISE, group_reasons, judge_justifications
     from podeval.metrics.human_records import read_answers
-    from podeval.metrics.judge_use import JudgeUse
 
     read = read_answers(answers)
     questions = group_reasons(read.answers, read.clips)
@@ -342,37 +339,21 @@ def install(
 
     config = find_judge(name)
     if config.backend != "transformers":
-        raise BadInput(f"{name} needs nothing from the Hub; only transformers:OWNER/NAME@COMMIT is installed")
+        raise BadInput(f"{name} needs nothing from the Hub; only transformers:OWNER/NAME@COMMIT can be installed")
     print(fetch(config.model, str(config.revision), say))
 
 
 def _ask(
     conversations: "Sequence[Conversation[T]]", asks: "JudgeUse", bench: "JudgeConfig"
 ) -> tuple[list[T | PodevalError], str]:
-    """The result of each conversation, and the judge that was asked; says what the judge used."""
+    """The result of each conversation, and the judge; print the judge's usage."""
     from podeval.judges.rounds import hold
 
-    judging = _require_client(bench, asks)
+    judging = bench.require_client(asks, {})
     with show_progress(judging.judge.model):
         outcomes = hold(conversations, judging)
     tell_usage(bench)
     return outcomes, judging.judge.id
-
-
-def _require_client(bench: "JudgeConfig", asks: "JudgeUse") -> "JudgeClient":
-    judging = bench.judging(asks, {})
-    if judging is None:
-        raise BadInput("choose a judge with --judge")
-    return judging
-
-
-def _read(path: Path, text: str) -> dict[str, Any]:
-    """A dialogue or request as data; plain text is a request."""
-    try:
-        data: Any = json.loads(text) if text.lstrip().startswith("{") else {"instruction": text}
-    except ValueError as error:
-        raise BadInput(f"{path} looks like JSON but cannot be read as such: {error}") from None
-    return dict(data)
 
 
 def _require_absent(path: Path) -> None:
@@ -383,7 +364,7 @@ def _require_absent(path: Path) -> None:
 def _save_written(
     kind: Literal["rubrics", "checklists"], names: list[str], outcomes: Sequence[Any], judge: str, prompt: str, to: Path
 ) -> None:
-    """Save what was written, and say what was not and where to go on."""
+    """Save the written entries, and report the missing ones with the next step."""
     from podeval.metrics.rubric_writing import ReviewFile, save_review
 
     written = [item for item in outcomes if not isinstance(item, PodevalError)]

@@ -16,15 +16,16 @@ if TYPE_CHECKING:
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.pairwise_judge import JudgedBattle
     from podeval.runs.run_folder import RunSummary
+    from podeval.stats.intervals import Interval
 
 PAUSE = 10.0
-"""Seconds between two lines about what was used so far."""
+"""Seconds between two lines about the use so far."""
 
 MaxCost = Annotated[
     float | None,
     typer.Option(
-        help="most that this command may spend on the judge, in the currency of the price in its YAML file; repeat "
-        "the command to ask the rest"
+        help="highest amount that this command may spend on the judge, in the currency of the price in its YAML "
+        "file; repeat the command to ask the rest"
     ),
 ]
 MaxCalls = Annotated[
@@ -59,14 +60,14 @@ def make_bench(
     """Return the choice of a judge with a budget that reports the use so far.
 
     Raises:
-        BadInput: there is nothing to limit, a cap is none, the judge has no price, or the folder of prompts cannot be
-            used.
+        BadInput: there is nothing to limit, a limit is invalid, the judge has no price, or the folder of prompts cannot
+            be used.
     """
     from podeval.metrics.judge_use import JudgeConfig
 
     if not judge:
         if max_cost is not None or max_calls is not None:
-            raise BadInput("--max-cost and --max-calls limit what a judge is asked: add --judge, or leave them out")
+            raise BadInput("--max-cost and --max-calls limit a judge: add --judge, or leave them out")
         if prompts is not None:
             raise BadInput("--prompts has other words for a judge: add --judge, or leave it out")
         return JudgeConfig(judge, records, workers, refresh)  # type: ignore[arg-type]
@@ -93,7 +94,7 @@ class _Watch:
 
 
 def tell_usage(bench: "JudgeConfig") -> None:
-    """Say what the judge used, if it was asked or its records were."""
+    """Report the judge's usage, if it or its records were used."""
     account = bench.budget.account if bench.budget else None
     if account and (account.calls or account.from_records or account.busy):
         say(f"judge: {account.sentence()}")
@@ -103,17 +104,17 @@ def tell_pilot(
     usage: "Sequence[tuple[Account, int]]",
     done: int,
     total: int,
-    means: Iterable[tuple[str, float, float, float, int]],
+    means: "Iterable[tuple[str, Interval | None, int]]",
     seeds: int = 1,
 ) -> None:
-    """Say what all items would cost, and how wide the intervals of their means would be.
+    """Report the cost of all items, and the expected width of the intervals of their means.
 
     Args:
-        usage: usage of the pilot with the number of items that it was for, for each metric that a judge was asked for.
+        usage: usage of the pilot with the number of its items, for each judged metric.
         done: items of the pilot.
-        total: items that there are.
-        means: name, mean, 95 % interval and number of values of each mean.
-        seeds: times that each item is made.
+        total: number of all items.
+        means: name, mean with its 95 % interval, and number of values of each mean.
+        seeds: number of outputs per item.
     """
     from podeval.judges.budget import Account
     from podeval.stats.sequential import project_half_width
@@ -130,15 +131,20 @@ def tell_pilot(
     elif any(account.from_records for account, _ in usage):
         say("  judge: unknown, because every answer came from records")
     if unasked := max((seeds * done - judged for _, judged in usage), default=0):
-        say(f"  the budget was used up before {unasked} items of the pilot were judged; the figures are of the others")
-    for name, mean, low, high, count in means:
-        if 1 < count < total:
-            half = project_half_width((high - low) / 2, count, round(total * count / done) if count < done else total)
-            say(f"  {name} {mean:.4g} [{low:.4g}, {high:.4g}] with {count}, about ±{half:.2g} with all")
+        say(
+            f"  the budget was used up before {unasked} items of the pilot were judged; the figures describe "
+            f"the other items"
+        )
+    for name, mean, count in means:
+        if mean and mean.low is not None and mean.high is not None and 1 < count < total:
+            values = round(total * count / done) if count < done else total
+            half = project_half_width((mean.high - mean.low) / 2, count, values)
+            interval = f"{mean.mean:.4g} [{mean.low:.4g}, {mean.high:.4g}]"
+            say(f"  {name} {interval} with {count}, about ±{half:.2g} with all")
 
 
 def tell_pilot_run(summaries: "Sequence[RunSummary]") -> None:
-    """Say what a pilot lets expect of a whole run, for the metrics that a judge was asked for, or else for all.
+    """Report the expectations of a pilot for a whole run, for the judged metrics, or else for all.
 
     Args:
         summaries: the measurements by seed.
@@ -158,24 +164,24 @@ def tell_pilot_run(summaries: "Sequence[RunSummary]") -> None:
         for row in summary.metrics:
             judged[row.metric] += 0 if row.slice else done - count_unasked(Counter(row.reasons).elements())
     means = [
-        (f"{row.metric}.{key}", one.mean, one.low, one.high, row.scored)
+        (f"{row.metric}.{key}", one, row.scored)
         for row in rows
         for key, one in row.keys.items()
-        if one and one.low is not None and one.high is not None and (row.metric in accounts or not accounts)
+        if row.metric in accounts or not accounts
     ]
     usage = [(account, judged[metric]) for metric, account in accounts.items()]
     tell_pilot(usage, done, total, means, len(summaries))
 
 
 def count_unasked(reasons: Iterable[str]) -> int:
-    """Count what was not asked because the budget was used up, by the reasons for which there is no value."""
+    """Count the questions that were not asked because the budget was used up, by the reasons for missing values."""
     from podeval.judges.budget import USED_UP
 
     return sum(USED_UP in reason for reason in reasons)
 
 
-def list_shares(battles: "Sequence[JudgedBattle | PodevalError]") -> list[tuple[str, float, float, float, int]]:
-    """List the share of battles that a system won of those with another, ties as half, with its interval."""
+def list_shares(battles: "Sequence[JudgedBattle | PodevalError]") -> "list[tuple[str, Interval, int]]":
+    """List the share of battles that a system won against another, with ties as half, with its interval."""
     from podeval.stats.intervals import mean_ci
 
     points: dict[str, list[float]] = {}
@@ -183,9 +189,4 @@ def list_shares(battles: "Sequence[JudgedBattle | PodevalError]") -> list[tuple[
         if not isinstance(battle, PodevalError):
             pair = f"{battle.system_a} over {battle.system_b}"
             points.setdefault(pair, []).append({"a": 1.0, "tie": 0.5, "b": 0.0}[battle.outcome])
-    shares = [(pair, mean_ci(values, bounds=(0.0, 1.0)), len(values)) for pair, values in points.items()]
-    return [
-        (pair, share.mean, share.low, share.high, count)
-        for pair, share, count in shares
-        if share.low is not None and share.high is not None
-    ]
+    return [(pair, mean_ci(values, bounds=(0.0, 1.0)), len(values)) for pair, values in points.items()]

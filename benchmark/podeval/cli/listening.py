@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database
-from podeval.cli.listening_designs import add, check, count_of, new, open_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, open_database, require_database
+from podeval.cli.listening_designs import add, check, count_of, new
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
+from podeval.files import write_whole
 from podeval.plots.svg import stack_pictures
 
 if TYPE_CHECKING:
@@ -64,11 +65,10 @@ def print_results(
     as_json: AsJson = False,
     plots: Annotated[Path | None, typer.Option(help="write box plots of every listener to this SVG file")] = None,
 ) -> None:
-    """Print means with intervals, agreement, and which listeners were excluded and why.
+    """Print means with intervals, agreement, and the excluded listeners with reasons.
 
     Example: podeval listening results naturalness --plots listeners.svg
     """
-    from podeval.files import write_whole
     from podeval.listening import results, session_results
 
     with open_database(require_database(database, runs)) as opened:
@@ -91,14 +91,16 @@ def plan(
     test: Test,
     difference: Annotated[
         float,
-        typer.Option(help="smallest difference of means to detect, in marks; for ABX, of the share right above 0.5"),
+        typer.Option(
+            help="smallest difference of means to detect, in marks; for ABX, the share of right answers above 0.5"
+        ),
     ],
     power: Annotated[float, typer.Option(help="power: probability of detecting it")] = 0.8,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate how many listeners are needed to tell each pair of systems apart, from the listeners so far.
+    """Estimate the number of listeners needed to distinguish each pair of systems, from the listeners so far.
 
     The spread of a pilot is itself uncertain, so the count is for the greatest that is likely (80 %).
 
@@ -118,9 +120,9 @@ def plan(
 
 @listening.command()
 def stop(test: Test, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
-    """Show whether the listeners so far tell each pair of systems apart; you may ask after every listener.
+    """Show whether the listeners so far distinguish each pair of systems; you may check after every listener.
 
-    Intervals hold jointly over all pairs and at every look (95 %), so looking early and often costs nothing.
+    Intervals are valid jointly over all pairs and at every look (95 %), so looking early and often costs nothing.
 
     Example: podeval listening stop naturalness
     """
@@ -174,7 +176,7 @@ def export(
 ) -> None:
     """Print the marks and answers of a test, with pseudonyms for listeners.
 
-    A tidy table has a row for each mark: listener, page, stimulus, mark, and what else is known of it. webMUSHRA has
+    A tidy table has a row for each mark: listener, page, stimulus, mark, and its other facts. webMUSHRA has
     tables of MUSHRA, ABX (its paired comparison) and MOS (its single stimuli).
 
     Example: podeval listening export naturalness --form parquet --out marks.parquet
@@ -210,7 +212,7 @@ def export(
 def read_results(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="CSV results of webMUSHRA")],
 ) -> None:
-    """Print the marks of webMUSHRA's results as JSON lines, as `podeval/mushra` takes them.
+    """Print the marks of webMUSHRA's results as JSON lines, in the form that `podeval/mushra` takes.
 
     Example: podeval listening read results/dialogue/*.csv > marks.jsonl
     """
@@ -240,8 +242,6 @@ def _write_table(rows: list[dict[str, Any]], form: str, out: Path | None) -> Non
 
 def _put(content: bytes, out: Path | None) -> None:
     """Write to a file, or print."""
-    from podeval.files import write_whole
-
     if out is None:
         print(content.decode(), end="")
     else:

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, resolve_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, open_database, resolve_database
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
     from podeval.listening.designs import Design
-    from podeval.store.database import Database
 
 PROLIFIC = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 DESIGN = Annotated[Path, typer.Argument(metavar="DESIGN", help="a YAML file, as described in docs/listening-tests.md")]
@@ -57,7 +56,7 @@ def check(
     webmushra: Annotated[bool, typer.Option("--webmushra", help="the design is a webMUSHRA configuration")] = False,
     as_yaml: Annotated[bool, typer.Option("--yaml", help="print the design with the duration of every file")] = False,
 ) -> None:
-    """Check a design, and show what a listener gets, how long it takes and how many marks each system gets.
+    """Check a design, and show a listener's pages, the time that they take, and the number of marks for each system.
 
     Example: podeval listening check naturalness.yaml
     """
@@ -71,7 +70,7 @@ def check(
 
 
 def _print_design(design: "Design") -> None:
-    """Print what a listener gets, how many marks each system gets, and which standard its scales follow."""
+    """Print a listener's pages, the number of marks for each system, and the standards of the scales."""
     from podeval.listening.designs import PAIRED, SPREAD
     from podeval.listening.listener_pages import count_marks
     from podeval.listening.questionnaire import describe_scales
@@ -139,10 +138,10 @@ def _designs(path: Path, webmushra: bool) -> "list[Design]":
 
 
 def _folder_of(design: "Design", path: Path, webmushra: bool) -> Path:
-    """The folder that a design's relative paths start from; webMUSHRA's start from the one above its `configs`.
+    """The base folder of a design's relative paths; webMUSHRA's start from the folder above its `configs`.
 
     Raises:
-        BadInput: recordings of a configuration of webMUSHRA are in neither; names them.
+        BadInput: recordings of a webMUSHRA configuration are in neither folder; the message names them.
     """
     if not webmushra:
         return path.parent
@@ -157,12 +156,3 @@ def _folder_of(design: "Design", path: Path, webmushra: bool) -> Path:
             f"{folders[0]}, or below {folders[1]} as webMUSHRA has it"
         )
     return folders[fewest]
-
-
-def open_database(location: str) -> "Database":
-    """Open the database of listening tests."""
-    try:
-        from podeval.store.database import Database
-    except ModuleNotFoundError as missing:
-        raise BadInput(f"listening tests need the package {missing.name}; pip install 'podeval[space]'") from None
-    return Database(location)

@@ -2,9 +2,8 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -25,22 +24,15 @@ from podeval.errors import BadInput, PodevalError
 from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
-    from podeval.metrics.declaration import Key, Metric
-    from podeval.metrics.score import Result
-
-
-class Anew(StrEnum):
-    """The records of a judge that are asked again."""
-
-    FAILED = "failed"
-    ALL = "all"
+    from podeval.metrics import Key, Metric, Result
+    from podeval.stats.intervals import Interval
 
 
 Refresh = Annotated[
-    Anew | None,
+    Literal["failed", "all"] | None,
     typer.Option(
-        help="ask the judge again, although there are records: all questions, or only those that failed; "
-        "earlier answers are kept",
+        help="ask the judge again despite existing records: all questions, or only failed ones; earlier answers are "
+        "kept",
     ),
 ]
 Wordings = Annotated[
@@ -81,14 +73,14 @@ def measure(
         list[Path] | None,
         typer.Option(
             help=(
-                "file with the words that should be heard, as plain text or a script; "
-                "one for all recordings or one for each"
+                "file with the words that should be spoken, as plain text or a script; one for all recordings or one "
+                "for each"
             )
         ),
     ] = None,
     request: Annotated[
         list[Path] | None,
-        typer.Option(help="file with what was asked for, as text or JSON; one for all scripts or one for each"),
+        typer.Option(help="file with the request, as text or JSON; one for all scripts or one for each"),
     ] = None,
     profile: Annotated[
         str, typer.Option(help=f"models to use: {CHOICES}", autocompletion=complete_profile)
@@ -145,9 +137,8 @@ def measure(
     """
     from podeval.measuring.compute import open_inputs, score_item
     from podeval.measuring.inputs import MetricInputs
-    from podeval.metrics import catalogue
+    from podeval.metrics import Unscored, catalogue
     from podeval.metrics.protocol import describe_protocol
-    from podeval.metrics.score import Unscored
     from podeval.models import registry
 
     metric = catalogue.get(name)
@@ -159,7 +150,7 @@ def measure(
     if metric.asks is None and (judge or records or prompts):
         raise BadInput(f"{metric.name} asks no judge; leave out --judge, --records and --prompts")
     limits = (judge_workers, max_cost, max_calls, prompts)
-    bench = make_bench(judge, records, refresh.value if refresh else "", *limits)
+    bench = make_bench(judge, records, refresh or "", *limits)
     client = bench.judging(metric.asks, chosen) if metric.asks else None
     options: dict[str, Any] = {"profile": profile, "allow_upsampling": allow_upsampling}
     every = gather_sources(metric, files, reference or [], text or [], request or [], options)
@@ -222,19 +213,19 @@ def gather_sources(
     requests: Sequence[Path],
     options: Mapping[str, Any],
 ) -> "list[tuple[Path, dict[str, Any]]]":
-    """Return each file that is measured, with the source of every input that the metric takes, by name.
+    """Return each file to measure, with the source of every input that the metric takes, by name.
 
     Args:
-        metric: the metric whose inputs they are.
+        metric: the metric.
         files: the measured files, or the names of the measured systems; for a metric of recordings, text files among
-            them are the words that belong to them.
+            them contain their words.
         references: the files to compare with: a voice's recording or SPEAKER=FILE, a script, a text, votes.
-        texts: files with the words that should be heard; one for all measured files, or one for each.
-        requests: files with what was asked for; one for all measured files, or one for each.
+        texts: files with the words that should be spoken; one for all measured files, or one for each.
+        requests: files with the requests; one for all measured files, or one for each.
         options: `profile` and `allow_upsampling`.
 
     Raises:
-        BadInput: a file is missing that the metric needs or given that it does not take, numbers do not match, or a
+        BadInput: a necessary file is missing, an unused one is given, numbers do not match, or a
             reference voice cannot be read.
     """
     if requests and metric.reference != "request":
@@ -260,7 +251,7 @@ def gather_sources(
 def _split_texts(
     metric: "Metric", files: Sequence[Path], texts: Sequence[Path]
 ) -> "tuple[Sequence[Path], Sequence[Path]]":
-    """Separate the measured files from the texts that go with them: none, one for all, or one for each.
+    """Separate the measured files from their texts: none, one for all, or one for each.
 
     Raises:
         BadInput: the metric takes no text, lacks one, or the numbers do not match.
@@ -276,40 +267,37 @@ def _split_texts(
         option = "--request" if compared == "request" else "--reference"
         raise BadInput(f"{metric.name} also needs {INPUTS[compared]}: add {option} FILE")
     if texts and not compared and not {"script", "reference_text"} & {*metric.inputs[1:], *metric.optional_inputs}:
-        raise BadInput(f"{metric.name} compares with nothing; leave out --text and --reference")
+        raise BadInput(f"{metric.name} has nothing to compare with; leave out --text and --reference")
     if "reference_text" in metric.inputs and not texts:
-        raise BadInput(f"{metric.name} needs the words that should be heard: add --text FILE (text, or a script)")
+        raise BadInput(f"{metric.name} needs the words that should be spoken: add --text FILE (text, or a script)")
     if metric.inputs[0] == "recording" and "script" in metric.inputs and not texts:
-        raise BadInput(f"{metric.name} needs the words and who says them: add --text FILE (a script with its speakers)")
+        raise BadInput(
+            f"{metric.name} needs the words and their speakers: add --text FILE (a script with its speakers)"
+        )
     if texts and len(texts) not in (1, len(files)):
         raise BadInput(f"there are {len(files)} files and {len(texts)} texts; give one text, or one for each file")
     return files, texts
 
 
 def _name_files(files: "list[Path]", as_json: bool) -> list[str]:
-    """Return the names under which results are printed; JSON has whole paths."""
+    """Return the names for printed results; JSON has complete paths."""
     if as_json:
         return [""] * len(files)
-    from podeval.text.short_names import shorten_names
+    from podeval.files import shorten_names
 
     return shorten_names(list(map(str, files)))
 
 
-def _list_means(metric: "Metric", results: "list[Result]") -> list[tuple[str, float, float, float, int]]:
-    """List the mean of each value with its interval, if it has one, and the number of files that have the value."""
+def _list_means(metric: "Metric", results: "list[Result]") -> "list[tuple[str, Interval | None, int]]":
+    """List the mean of each value with its interval, if it has one, and the number of files with a value."""
     from podeval.metrics.aggregate import aggregate
 
     summary = aggregate(metric, results)
-    means = [(key, one) for key, one in summary.intervals.items() if one is not None]
-    return [
-        (key, one.mean, one.low, one.high, summary.scored)
-        for key, one in means
-        if one.low is not None and one.high is not None
-    ]
+    return [(key, one, summary.scored) for key, one in summary.intervals.items()]
 
 
 def _print_means(metric: "Metric", results: "list[Result]") -> None:
-    """Print the mean of each value over the files that have it, with its 95 % interval, if there are several."""
+    """Print the mean of each value over the files with a value, and its 95 % interval, if there are several."""
     from podeval.metrics.aggregate import aggregate
     from podeval.metrics.score import Score
 

@@ -1,4 +1,4 @@
-"""What commands write: JSON, one object per line; sentences next to it on standard error; progress, as log
+"""The output of commands: JSON, one object per line; accompanying sentences on standard error; progress as log
 lines.
 """
 
@@ -27,7 +27,7 @@ LOG = "PODEVAL_LOG"
 """Set to `json`, it makes each line of the log an object."""
 
 _LONGEST_LINE = 8_000
-"""Characters of an event that are logged: some of it is what strangers sent."""
+"""Number of characters of an event that are logged: parts of it come from strangers."""
 
 REQUEST: ContextVar[str] = ContextVar("request", default="")
 """Method and path of the request that is answered; its events are logged with it."""
@@ -36,7 +36,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="print JSON, one object per
 
 
 def emit(content: Any, *, allow_nan: bool = True) -> None:
-    """Print one JSON object as a line of its own.
+    """Print one JSON object on its own line.
 
     Args:
         content: plain data, a dataclass, a pydantic model, or these within each other; times are written as ISO 8601.
@@ -82,9 +82,7 @@ class _ToStandardError(logging.StreamHandler[Any]):
 
 
 def configure_logging() -> None:
-    """Log the events of a site or a worker to standard error; libraries that come later set up nothing of
-    theirs.
-    """
+    """Log the events of a site or a worker to standard error; libraries that are loaded later add no handlers."""
     root = logging.getLogger()
     if not any(isinstance(handler, _ToStandardError) for handler in root.handlers):
         handler = _ToStandardError()
@@ -110,7 +108,7 @@ _PAUSE = 5.0
 _AGAIN = 30.0
 """Seconds between two lines about one step."""
 _COUNTED = 10_000
-"""Most pieces that are shown one by one."""
+"""Highest number of pieces that are shown one by one."""
 
 
 def _describe(title: str, done: float, total: float) -> str:
@@ -121,7 +119,7 @@ def _describe(title: str, done: float, total: float) -> str:
 
 
 class Steps(AbstractContextManager["Steps"]):
-    """A bar for each step on a terminal, with the time that is left; a line now and then elsewhere.
+    """A bar for each step on a terminal, with the remaining time; elsewhere an occasional line.
 
     Args:
         label: the name of the work, which is shown before each step.
@@ -180,6 +178,6 @@ class Steps(AbstractContextManager["Steps"]):
 
 @contextmanager
 def show_progress(label: str) -> Iterator[Steps]:
-    """Show what is reported inside the block: bars on a terminal; elsewhere a line every few seconds of long work."""
+    """Show progress inside the block: bars on a terminal; elsewhere a line every few seconds of long work."""
     with Steps(label) as steps, listen(steps.step):
         yield steps

@@ -1,4 +1,4 @@
-"""`podeval report …` and `podeval judge check`: tables of results, reports, exports, what a judge is worth."""
+"""`podeval report …` and `podeval judge check`: tables of results, reports, exports, and the quality of a judge."""
 
 import re
 from pathlib import Path, PurePosixPath
@@ -27,7 +27,7 @@ ReadRuns = Annotated[
 
 
 def fetch_runs(runs: Path) -> Path:
-    """Return the folder itself, or the copy of a bucket's folder after what is new was fetched, without audio.
+    """Return the folder itself, or the copy of a bucket's folder after fetching new files, without audio.
 
     Raises:
         BadInput: the address names no folder of a bucket, there are no results in it, or it cannot be read.
@@ -58,7 +58,7 @@ def fetch_runs(runs: Path) -> Path:
 
 
 def _is_result(name: str) -> bool:
-    """Whether a file is one of results; who else writes to the bucket names none outside the copy."""
+    """Whether a file contains results; other writers to the bucket cannot name files outside the copy."""
     parts = PurePosixPath(name).parts
     return name.endswith(_RESULTS) and ".." not in parts and not name.startswith("/") and "\\" not in name
 
@@ -73,7 +73,7 @@ report = typer.Typer(
 Protocols = Annotated[
     list[str] | None,
     typer.Option(
-        help="what to show of a metric that was measured in several ways: a protocol's id, or a preset (repeatable)"
+        help="protocol to show for a metric that was measured in several ways: its id, or a preset (repeatable)"
     ),
 ]
 
@@ -90,7 +90,7 @@ def show(
     protocol: Protocols = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the results of a folder of runs: values with intervals, rank ranges, what is unscored and why.
+    """Print the results of a folder of runs: values with intervals, rank ranges, unscored items with reasons.
 
     Example: podeval report show --runs .demo/runs
 
@@ -129,9 +129,9 @@ def system(
     """Write a system's analysis report: one self-contained HTML file that prints well.
 
     By dimension, against the median of the other systems in the same folder of runs and against recordings of people;
-    radar, distributions, drift over the recordings, every item, what was not scored and why, protocols, how to cite.
-    Runs of one system become chapters of one report, several systems several reports in the file. The runs are left as
-    they are.
+    radar, distributions, drift over the recordings, every item, unscored items with reasons, protocols, how to cite.
+    Runs of one system become chapters of one report, several systems several reports in the file. The runs are not
+    changed.
 
     Example: podeval report system .demo/runs/real_pod/demo/espeak_ng --out espeak.html
     """
@@ -173,9 +173,9 @@ def export(
     All results of --runs, as files in --out: csv and parquet (every number of the board in one file), dataset (Parquet
     with the protocols, for a dataset repo), open-tts (WER, SIM and RTFx in the columns of the Open TTS Leaderboard),
     site (the leaderboard as a folder for any static host, with excerpts and badges; --push makes it a Static Space). Of
-    the runs that are named: every-eval-ever (records of schema 0.3.0, in --out), and as text on standard output
-    papers-with-code (evaluation tables; without a run, of all that papers print), eval-results (the file
-    .eval_results/podeval.yaml of a model's repo), model-index (the older form, in its card) and bibtex (what to cite).
+    the named runs: every-eval-ever (records of schema 0.3.0, in --out), and as text on standard output papers-with-code
+    (evaluation tables; without a run, of all papers' figures), eval-results (the file .eval_results/podeval.yaml of a
+    model's repo), model-index (the older form, in its card) and bibtex (citations).
 
     Example: podeval report export --form csv --runs .demo/runs --out results
 
@@ -218,16 +218,16 @@ def audit(
     ] = None,
     key: Annotated[str | None, typer.Option(help="value of the scores to use, if there are several")] = None,
     answers: Annotated[
-        bool, typer.Option("--answers", help="show every recorded answer as this version reads it, instead of an audit")
+        bool, typer.Option("--answers", help="show every recorded answer as read by this version, instead of an audit")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Audit judges from their records: order, position and length bias, consistency, parsing, agreement with people.
 
-    A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one
-    half (at least 50 pairs, ties left out; a judge that was never asked to compare needs none), or while it is declared
-    a trial model. Exit code 1 where one is. Each folder is audited by itself; two judges, or one in two folders (how it
-    drifted), are compared on the questions that both answered.
+    A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one half
+    (at least 50 pairs without ties; a judge that was never asked to compare needs none), or while it is declared a
+    trial model. The exit code is 1 if one is unfit. Each folder is audited separately; two judges, or one in two
+    folders (its drift), are compared on the questions that both answered.
 
     Example: podeval report judge records/
 
@@ -292,10 +292,10 @@ def check(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a judge one question about a text and one about a recording, and print what works at what price.
+    """Ask a judge one question about a text and one about a recording, and print the working features and their price.
 
     With --cases or scripts, test whether ties, padding, injected instructions and the name of its own model mislead it;
-    with --benchmark, whether it tells good anchors from bad ones. The exit code is 1 if it fails.
+    with --benchmark, whether it distinguishes good anchors from bad ones. The exit code is 1 if it fails.
 
     Example: podeval judge check gemini-2.5-pro@https://generativelanguage.googleapis.com/v1beta
 
@@ -334,7 +334,7 @@ def check(
 
 
 def _try_judge(name: str, as_json: bool) -> bool:
-    """Print what a judge can do; whether all that was asked is right."""
+    """Print a judge's abilities; return whether all tests passed."""
     from podeval.judges.judge import find_judge
     from podeval.judges.trial_questions import make_trial_client, try_judge
 

@@ -52,7 +52,7 @@ from podeval.models.profiles import CHOICES
 if TYPE_CHECKING:
     from podeval.runs.executor import Executor
     from podeval.runs.multi_gpu import ProcessGroup
-    from podeval.runs.run import RunRequest, Speaking
+    from podeval.runs.run import RunRequest, Voicing
 
 
 Where = Literal["local", "ray"]
@@ -68,16 +68,16 @@ def spread(
     gpus: float,
     together: "ProcessGroup | None" = None,
     profile: str = "embedded",
-) -> Iterator[tuple["Executor", "Speaking"]]:
+) -> Iterator[tuple["Executor", "Voicing"]]:
     """The executors that measure and that make built-in systems speak, while the block runs.
 
     Args:
         where: place of the work: this machine, or a Ray cluster.
-        workers: processes; 0 for as many as there is room for.
+        workers: number of processes; 0 for as many as fit.
         address: the address of the cluster.
         cpus: processors that each of its processes takes.
-        gpus: the same.
-        profile: the profile of the models that measure; a GPU has room for this many processes of them.
+        gpus: GPUs that each of its processes takes.
+        profile: the profile of the models that measure; it determines the number of processes on a GPU.
         together: the processes that `accelerate launch` started; each speaks its share.
 
     Raises:
@@ -100,7 +100,7 @@ def spread(
     if address or gpus or cpus != 1:
         raise BadInput("--address, --cpus-per-worker and --gpus-per-worker are for --executor ray")
     with Workers(workers or count_workers(profile)) as processes:
-        yield processes, Shares(together) if together else Voicing()
+        yield processes, Shares(group=together) if together else Voicing()
 
 
 RUNS = Path("runs")
@@ -155,7 +155,7 @@ def run(
         typer.Option(
             "--set",
             metavar="METRIC.PARAMETER=VALUE",
-            help="set a parameter of a metric, as its own protocol (repeatable)",
+            help="set a parameter of a metric, which makes a separate protocol (repeatable)",
         ),
     ] = None,
     preset: Annotated[
@@ -201,7 +201,9 @@ def run(
     prompts: Wordings = None,
     retry: Annotated[
         Literal["failed"] | None,
-        typer.Option(help="speak and measure again what failed, including the system's own failures; the rest is kept"),
+        typer.Option(
+            help="speak and measure failed items again, including the system's own failures; the rest is kept"
+        ),
     ] = None,
     allow_upsampling: Annotated[
         bool,
@@ -211,7 +213,7 @@ def run(
 ) -> None:
     """Evaluate a system on a benchmark: the system speaks, podeval measures. A run can be resumed at any point.
 
-    The system is one that comes with podeval, or your own: a folder of what it made, a function in a Python file, or a
+    The system is one that comes with podeval, or your own: a folder of its outputs, a function in a Python file, or a
     server of one of the kinds below (its key in PODEVAL_SERVER_KEY). The run is in OUT/BENCHMARK/SPLIT/NAME.
 
     Example: podeval run --outputs ./my_audio --benchmark real_pod --split demo
@@ -268,7 +270,7 @@ def run(
     track = track or part.tracks[0]
     chosen, profile = apply_choices(chosen, track, metrics, settings or (), preset, profile)
     limits = (judge_workers, max_cost, max_calls, prompts)
-    bench = judge_limits.make_bench(judge, records, refresh.value if refresh else "", *limits)
+    bench = judge_limits.make_bench(judge, records, refresh or "", *limits)
     plain = RunRequest(chosen, part.name, track, out, profile, seed, data=data, bench=bench, retry=retry is not None)
     plain = replace(plain, limit=limit, pilot=pilot, allow_upsampling=allow_upsampling)
     if not system:
@@ -321,7 +323,7 @@ def prepare_submission(
 ) -> None:
     """Write the submission document of a finished run and place its outputs next to it, ready for `podeval submit`.
 
-    A board that other people run takes outputs from the Hub: --push puts them there, with a card.
+    Other people's boards take outputs from the Hub: --push puts them there, with a card.
 
     Example: podeval prepare-submission my_tts --from runs/real_pod/topics/my_tts
     """

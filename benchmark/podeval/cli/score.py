@@ -1,9 +1,8 @@
-"""`podeval score`: every metric of a recording whose inputs are there, in one table."""
+"""`podeval score`: every metric of a recording that has its inputs, in one table."""
 
-import json
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,7 +41,8 @@ def score(
         str, typer.Option(metavar="A,B", help="only these metrics", autocompletion=complete_metrics)
     ] = "",
     defects: Annotated[
-        bool, typer.Option("--defects", help="only list what is wrong and when: faults, words left out, wrong voices")
+        bool,
+        typer.Option("--defects", help="only list the defects with their times: faults, words left out, wrong voices"),
     ] = False,
     speakers: Annotated[int | None, typer.Option(help="number of speakers, if known")] = None,
     profile: Annotated[
@@ -68,7 +68,7 @@ def score(
     language: Annotated[str, typer.Option(help="language of reports: en or zh")] = "en",
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object per file")] = False,
 ) -> None:
-    """Score recordings with every metric whose inputs are given.
+    """Score recordings with every metric that has its inputs.
 
     Example: podeval score episode.wav
 
@@ -97,7 +97,7 @@ def score(
         raise BadInput(f"there are {len(names)} files and {len(texts)} texts; give one text, or one for each file")
     if defects:
         if metrics or out:
-            raise BadInput("--defects lists the defects alone; leave out --metrics and --out")
+            raise BadInput("--defects lists only the defects; leave out --metrics and --out")
         music = "unasked" if no_music else "asked"
         sources = (names, texts, reference or [], labels)
         raise typer.Exit(list_defects(*sources, profile=profile, music=music, as_json=as_json))
@@ -147,7 +147,7 @@ def _score_files(
                 line = {"file": name, "error": str(refusal)}
                 print(f"podeval: {refusal}", file=sys.stderr, flush=True)
             if as_json:
-                print(json.dumps(line, ensure_ascii=False, allow_nan=False), flush=True)
+                emit(line, allow_nan=False)
     return scored, errors
 
 
@@ -161,7 +161,7 @@ def _write(
     whole: bool,
     language: str,
 ) -> None:
-    """Show the table, and write the files that were asked for."""
+    """Show the table, and write the requested files."""
     from podeval.measuring import score_tables
     from podeval.measuring.export import list_labels, write_labels, write_scores
     from podeval.measuring.scores import ScoreTable
@@ -178,7 +178,7 @@ def _write(
         print(f"wrote {write_scores(result, path, language)}", file=sys.stderr)
     if labels:
         one, cues = scored[0], list_labels(scored[0])
-        why = "no turns and no defects are known" + (", try it without --metrics" if one.requested else "")
+        why = "there are no turns and no defects to write" + (", try it without --metrics" if one.requested else "")
         print(f"wrote {write_labels(cues, labels)}" + ("" if cues else f", which is empty: {why}"), file=sys.stderr)
 
 
@@ -203,9 +203,10 @@ def list_defects(
         references: the reference voices, as SPEAKER=FILE.
         labels: file to write with the defects of the one recording.
         profile: the profile of the models.
-        music: `asked` where music is no defect, else `unasked`.
+        music: `asked` if music is not a defect, else `unasked`.
         as_json: whether one JSON object per file is printed.
     """
+    from podeval.measuring.export import write_labels
     from podeval.models import registry
 
     registry.require_profile(profile)
@@ -218,18 +219,18 @@ def list_defects(
             worst = 2
             print(f"podeval: {refusal}", file=sys.stderr, flush=True)
             if as_json:
-                print(json.dumps({"file": file, "error": str(refusal)}, ensure_ascii=False), flush=True)
+                emit({"file": file, "error": str(refusal)})
             continue
         worst = max(worst, int(bool(report.unscored)))
         if labels:
-            _write_labels(report, labels)
+            write_labels([(one.start, one.end, f"{one.kind}: {one.detail}") for one in report.defects], labels)
         if as_json:
             rows = [defect.to_json() for defect in report.defects]
             unscored = {name: reason.to_json() for name, reason in report.unscored.items()}
-            record = {"file": file, "defects": rows, "unscored": unscored, "notes": notes}
-            print(json.dumps(record, ensure_ascii=False), flush=True)
+            emit({"file": file, "defects": rows, "unscored": unscored, "notes": notes})
             continue
-        print("\n".join([*([f"{file}:"] if len(files) > 1 else []), _format_table(report), *_format_notes(notes)]))
+        noted = [f"Note ({name}): {sentence}" for name, sentences in notes.items() for sentence in sentences]
+        print("\n".join([*([f"{file}:"] if len(files) > 1 else []), _format_table(report), *noted]))
         for name, unscored_metric in report.unscored.items():
             print(f"podeval: {name} could not run: {unscored_metric.reason}", file=sys.stderr)
     return worst
@@ -238,7 +239,7 @@ def list_defects(
 def _find(
     file: Path, text: str, references: Sequence[str], profile: str, music: str
 ) -> "tuple[DefectReport, dict[str, list[str]]]":
-    """Find the defects of a recording, and what is noted of the file and the text."""
+    """Find the defects of a recording, and the notes on the file and the text."""
     from podeval.measuring.compute import collect_notes
     from podeval.measuring.inputs import MetricInputs, read_voices
     from podeval.metrics.defects import find_defects
@@ -250,18 +251,8 @@ def _find(
         return find_defects(inputs, {"integrity": {"music": music}}), notes
 
 
-def _write_labels(report: "DefectReport", labels: Path) -> None:
-    from podeval.measuring.export import write_labels
-
-    write_labels([(one.start, one.end, f"{one.kind}: {one.detail}") for one in report.defects], labels)
-
-
-def _format_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
-    return [f"Note ({name}): {sentence}" for name, sentences in notes.items() for sentence in sentences]
-
-
 def _format_table(report: "DefectReport") -> str:
-    from podeval.text.labels import format_moment
+    from podeval.text.subtitles import format_moment
 
     if not report.defects:
         return "no defects are heard"
@@ -344,7 +335,9 @@ def proof(
 
 
 def _print_table(result: "BookProof") -> None:
-    """Print the sentences that are not as written, what could not be proofed, and a sentence about the book."""
+    """Print the sentences that are not as written, the parts that could not be proofed, and a sentence about the
+    book.
+    """
     from podeval.metrics.score import format_clock
 
     for file in result.recordings:

@@ -1,4 +1,4 @@
-"""`podeval submit` and `podeval submissions`: from a document to the queue, and what became of it."""
+"""`podeval submit` and `podeval submissions`: from a document to the queue, and the result."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -51,9 +51,10 @@ def submit(
     timeout: Timeout = "2h",
     data: Data = None,
 ) -> None:
-    """Submit a system: it is checked at once, then queued, or refused with a list of what to change.
+    """Submit a system: it is checked at once, then queued, or refused with a list of necessary changes.
 
-    With --check, the outputs of a run of a trial split (demo) are checked too: a trial, which is not taken as an entry.
+    With --check, the outputs of a run of a trial split (demo) are also checked; such a trial does not count as an
+    entry.
 
     Example: podeval submit submissions/my_tts
 
@@ -86,7 +87,7 @@ def submit(
 
 
 def _find_trial(document: "Submission", folder: Path) -> "tuple[RunEntry, ...]":
-    """Find the outputs of a trial next to a document, and say that they are no entry."""
+    """Find the outputs of a trial next to a document, and say that they are not an entry."""
     from podeval.submissions.benchmark_entries import find_trial, list_entries
 
     trial = find_trial(document, folder / name) if (name := getattr(document.source, "folder", None)) else ()
@@ -97,7 +98,7 @@ def _find_trial(document: "Submission", folder: Path) -> "tuple[RunEntry, ...]":
 
 
 def _check(document: "Submission", check: Callable[[], "PinnedSource"]) -> None:
-    """Check a submission; if the Hub does not answer, what can be checked without it."""
+    """Check a submission; if the Hub does not answer, check the parts that do not need it."""
     from podeval.hub.retry import HubUnavailable
     from podeval.submissions.gate import check_task
     from podeval.submissions.rules import SubmissionRefused
@@ -117,19 +118,19 @@ def _check(document: "Submission", check: Callable[[], "PinnedSource"]) -> None:
 
 
 def _estimate(document: "Submission", document_path: str, image: str, flavor: str, timeout: str) -> None:
-    """Print the highest cost of a submission, and what is spent so far."""
+    """Print the highest cost of a submission, and the amount spent so far."""
     from podeval.runs.hf_jobs import HfJobs, parse_minutes
     from podeval.submissions.job_budget import Ledger, estimate_costs
 
     jobs = HfJobs(image, flavor, "me", parse_minutes(timeout))
     costs = estimate_costs(document, jobs)
     if not costs:
-        print(f"{document.system.name} costs nothing on the Hub: its source is run on the worker's own machine")
+        print(f"{document.system.name} costs nothing on the Hub: its source runs on the worker's own machine")
         return
     print(f"{document.system.name}: at most {sum(costs.values()):.2f} USD, as {len(costs)} jobs on {jobs.flavour}")
     for run, cost in costs.items():
         print(f"  {run.folder}: at most {cost:.2f} USD ({jobs.minutes} minutes)")
-    print("If a job fails, another makes what is missing, as long as the budget lasts.")
+    print("If a job fails, another one makes the missing items, as long as the budget lasts.")
     spent = 0.0
     if is_there(document_path):
         with open_queue(document_path) as queue:
@@ -145,7 +146,7 @@ def list_(
     state: Annotated[str | None, typer.Option(help="only submissions in this state, such as queued or failed")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List submissions: first those at work, then those that wait in their order, then all others, newest first.
+    """List submissions: first those in progress, then waiting ones in their order, then all others, newest first.
 
     Example: podeval submissions list --state failed
     """
@@ -319,8 +320,8 @@ def spot_check(
 
 
 _VERDICTS = {
-    "agrees": "agree with what the model makes",
-    "differs": "differ from what the model makes by more than it does from itself",
+    "agrees": "agree with the model's outputs",
+    "differs": "differ from the model's outputs by more than these differ from each other",
     "not told": "could not be compared",
 }
 
@@ -329,7 +330,7 @@ _VERDICTS = {
 def mirror(
     requests: Annotated[str, typer.Option(help="dataset repo for state changes, as owner/name")],
     results: Annotated[str, typer.Option(help="dataset repo for results, as owner/name")],
-    read_back: Annotated[bool, typer.Option("--read-back", help="first import what only the Hub has")] = False,
+    read_back: Annotated[bool, typer.Option("--read-back", help="first import records that only the Hub has")] = False,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     private: Annotated[
@@ -355,10 +356,10 @@ def mirror(
 
 
 def require_gpu(*, trusted: bool) -> None:
-    """Refuse to run models on a GPU where they could not use one.
+    """Refuse to run models on a GPU if they cannot use one.
 
     Raises:
-        BadInput: the message says what is missing.
+        BadInput: the message names the missing part.
         NoIsolation: models are not trusted, and nothing can be isolated here.
     """
     from podeval import sandbox

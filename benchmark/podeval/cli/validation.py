@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from podeval.stats.mushra_scores import Mark
     from podeval.validation.agreement import Validity
     from podeval.validation.raters import AnalysisLine
+    from podeval.validation.rating_files import RatingFile
 
 TURNED = {"higher": "", "lower": " (turned: lower is better)", "in range": " (folded: a range is best)"}
 
@@ -79,9 +80,9 @@ def agreement(
     as_json: AsJson = False,
 ) -> None:
     """Show how far metrics and judges agree with people (SRCC, PLCC, KRCC with intervals), and raters with each other:
-    pairs told apart by votes, groups of voters, and every rater against the mean of the others.
+    pairs that votes distinguish, groups of voters, and every rater against the mean of the others.
 
-    With --audio or --values it is a benchmark of metrics on ratings of any layout in `podeval data fetch ratings`.
+    With --audio or --values it compares metrics on ratings of any layout in `podeval data fetch ratings`.
 
     Example: podeval report agreement --runs runs --ratings listeners.csv
 
@@ -99,6 +100,7 @@ def agreement(
     from podeval.validation.agreement import group_by_measure
     from podeval.validation.human_scores import describe_marks
     from podeval.validation.raters import analyse_marks
+    from podeval.validation.rating_files import read_rating_files
 
     if not ratings and not is_there(resolve_database(database, runs)):
         raise BadInput(
@@ -110,15 +112,14 @@ def agreement(
         _print_benchmark(ratings or [], values or [], audio, metrics, settings or [], options, by_system, as_json)
         return
     tests: dict[str, list[Mark]] = {}
-    lines: list[AnalysisLine] = []
-    for path in ratings or []:
-        lines += _read_ratings(path, tests)
+    files = [file for path in ratings or [] for file in read_rating_files(path)]
+    lines = _read_ratings(files, tests)
     if database or not ratings:
         lines += _read_database(require_database(database, runs), tests)
     measures = group_by_measure(tests)
     lines += describe_marks(measures)
     lines += [line for measure, marks in measures.items() for line in analyse_marks(measure, marks)]
-    lines += _draw_figures(runs, ratings or [], tests) if figures else []
+    lines += _draw_figures(runs, files, tests) if figures else []
     agreements = _compare_metrics(runs, measures) if measures else []
     if as_json:
         for finding in (*agreements, *lines):
@@ -130,13 +131,12 @@ def agreement(
         raise typer.Exit(1)
 
 
-def _read_ratings(path: Path, tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
-    """Add the marks of a file, or return the findings on its votes."""
+def _read_ratings(files: "Sequence[RatingFile]", tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
+    """Add the marks of files, and return the findings on their votes."""
     from podeval.validation.raters import analyse_votes
-    from podeval.validation.rating_files import read_rating_files
 
     lines = []
-    for file in read_rating_files(path):
+    for file in files:
         if file.marks:
             tests.setdefault(file.name, []).extend(file.marks)
         lines += analyse_votes(file.name, file.votes) if file.votes else []
@@ -180,12 +180,10 @@ def _print_benchmark(
         raise typer.Exit(1)
 
 
-def _draw_figures(runs: Path, ratings: list[Path], tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
-    from podeval.validation.human_scores import has_scores
+def _draw_figures(runs: Path, files: "Sequence[RatingFile]", tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
     from podeval.validation.mtalk_figures import collect_people_marks, draw_figures, read_rubric_marks
-    from podeval.validation.raters import read_votes
 
-    votes = {path.stem: read_votes(path) for path in ratings if not has_scores(path)}
+    votes = {file.name: file.votes for file in files if file.votes}
     rubrics = read_rubric_marks(runs)
     if not rubrics:
         print(
@@ -214,7 +212,7 @@ def _read_database(location: str, tests: "dict[str, list[Mark]]") -> "list[Analy
 
 
 def _compare_metrics(runs: Path, measures: "Mapping[str, list[Mark]]") -> "list[Validity]":
-    """Compare the metrics of a folder of runs with people; says so if there are no runs."""
+    """Compare the metrics of a folder of runs with people; print a message if there are no runs."""
     from podeval.board.build import build
     from podeval.runs.board_tables import ITEMS, read_table
     from podeval.runs.run_folder import run_folders
@@ -247,7 +245,7 @@ def _print_published(as_json: bool) -> None:
 
 
 def _print_agreements(agreements: "list[Validity]", lines: "Sequence[AnalysisLine]" = ()) -> None:
-    """Print each measure with how many keys were compared and what chance reaches, each agreement, and other lines."""
+    """Print each measure with the number of compared keys and the result of chance, each agreement, and other lines."""
     from podeval.stats.agreement import format_estimate
 
     _print_search(agreements)
@@ -265,7 +263,7 @@ def _print_agreements(agreements: "list[Validity]", lines: "Sequence[AnalysisLin
 
 
 def _print_search(agreements: "Sequence[Validity]") -> None:
-    """Print how many keys were compared with each measure, and what the best of them reaches by chance."""
+    """Print the number of keys compared with each measure, and the best result of chance."""
     from podeval.validation.agreement import ENOUGH_SYSTEMS
 
     for row in {row.human: row for row in agreements}.values():
@@ -287,14 +285,14 @@ def _print_search(agreements: "Sequence[Validity]") -> None:
 
 def papers(
     runs: Annotated[
-        Path | None, typer.Option(help="compare the runs in this folder with what papers print for the same systems")
+        Path | None, typer.Option(help="compare the runs in this folder with the papers' figures for the same systems")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Recompute printed figures of the papers from others they print; or with --runs, set your own runs next to print.
 
     A run is of a paper's system if it has its name, as in `--name indextts2`. Printed, ours, difference and verdict are
-    shown for each figure whose material and protocol the run has; the others are counted with the reason.
+    shown for each figure with the run's material and protocol; the others are counted with the reason.
 
     Example: podeval report papers
 
@@ -357,7 +355,7 @@ def _compare_with_print(runs: Path, as_json: bool) -> None:
         for why in dict.fromkeys(figure.why_not for figure in figures if figure.why_not):
             print(f"  {sum(figure.why_not == why for figure in figures)} are not compared: {why}")
     if not tables:
-        print(f"no run in {runs} has the name of a system of which a paper prints figures (--name)", file=sys.stderr)
+        print(f"no run in {runs} has the name of a system with figures in a paper (--name)", file=sys.stderr)
         raise typer.Exit(1)
 
 
@@ -365,7 +363,7 @@ def certificate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run: RUNS/BENCHMARK/SPLIT/SYSTEM")],
     key: Annotated[str, typer.Option(help="figure to examine, as metric.key", autocompletion=complete_key)] = "wer.wer",
     printed: Annotated[
-        float | None, typer.Option(help="figure to compare with, as a paper prints it (error rates in per cent)")
+        float | None, typer.Option(help="figure to compare with, as printed in a paper (error rates in percent)")
     ] = None,
     against: Annotated[
         list[Path] | None, typer.Option(help="run of another system, to look for rank flips (repeatable)")
@@ -373,8 +371,8 @@ def certificate(
     people: Annotated[Path | None, typer.Option(help="run of recordings of people, for the recogniser's floor")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how seeds, recogniser, normaliser and averaging change a run's figure, and whether a printed one is
-    within.
+    """Show how seeds, recogniser, normaliser and averaging change a run's figure, and whether a printed one is within
+    this range.
 
     Error rates are recomputed from the transcripts that the run keeps; no audio is needed.
 

@@ -71,10 +71,10 @@ def worker(
 ) -> None:
     """Process submissions: models speak in a sandbox or as jobs on the Hub, podeval measures and publishes.
 
-    A worker may be killed at any time; the next one resumes its work. Several may work on one queue. The first
-    Ctrl-C or SIGTERM
-    lets --watch finish the submission it is at, the second stops it at once. If this machine is at fault (no
-    isolation, a full disk), a submission is queued again and the operator is told; --once then ends with exit code 1.
+    A worker may be killed at any time; the next one resumes its work. Several may work on one queue. The first Ctrl-C
+    or SIGTERM lets --watch finish its current submission, the second stops it at once. If this machine is at fault (no
+    isolation, a full disk), a submission is queued again and the operator gets a message; --once then ends with exit
+    code 1.
 
     Example: podeval worker --once
 
@@ -157,7 +157,7 @@ def _watch(worker: "Worker", pause: float, dispatch: bool) -> None:
 
 
 def _work_once(worker: "Worker") -> bool:
-    """Work on one submission; returns False if there were some and this machine could run none of them."""
+    """Work on one submission; return False if there were some and this machine could run none of them."""
     faults = []
     # As if stopped by Ctrl-C: what it worked on is given back, so that nobody waits until it is missed.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -191,7 +191,7 @@ def stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
             _LOG.info("stops")
         else:
             _LOG.info(
-                f"{_FINISHES.format(worker.at_work)}; Ctrl-C or SIGTERM once more stops at once and queues it again"
+                f"{_FINISHES.format(worker.at_work)}; a second Ctrl-C or SIGTERM stops at once and queues it again"
             )
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -203,7 +203,7 @@ def stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
 
 
 def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHub":
-    """Return how models run on the Hub; prints what is spent, and the highest cost of a job.
+    """Return the way in which models run on the Hub; print the amount spent, and the highest cost of a job.
 
     Raises:
         BadInput: a setting is missing or cannot be used.
@@ -216,18 +216,18 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
     try:
         message = f"a job costs at most {jobs.at_most(jobs.per_minute()):.2f} USD on {jobs.flavour}"
     except HubUnavailable as error:
-        message = f"what a job costs on {jobs.flavour} is asked before it starts ({error})"
+        message = f"the price of a job on {jobs.flavour} is requested before it starts ({error})"
     _LOG.info(f"{message}; {hub.ledger.committed():.2f} of {budget:.2f} USD are spent")
     return hub
 
 
 def _report_stops(worker: "Worker") -> None:
-    """Print what a worker finishes when procrastinate, which handles the signals, is told to stop."""
+    """Print the work that a worker finishes when procrastinate, which handles the signals, stops."""
 
     class Stops(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             if getattr(record, "action", "") == "stopping_worker":
-                message = "then SIGTERM stops at once, and another goes on when its claim has lapsed"
+                message = "then SIGTERM stops at once, and another worker continues when the claim has expired"
                 _LOG.info("stops" if worker.at_work is None else f"{_FINISHES.format(worker.at_work)}; {message}")
 
     logger = logging.getLogger("procrastinate.worker")

@@ -1,11 +1,12 @@
-"""Construct an LFS-Bench: cases are written or imported, refined, reviewed, finished; left-out ones are written again.
+"""Construct an LFS-Bench: cases are written or imported, refined, reviewed and finished; removed cases are written
+again.
 
 The folder contains, in the order of the steps: `orders.jsonl` and `written.jsonl`, `taken.jsonl` (cases),
 `refined.jsonl`, `review.csv` for people, and `finished/`, a source of the dataset with its statistics.
 
-A plan says how many cases of each scenario, language and number of speakers are written. For the missing ones, orders
-are made: a topic that was not used before, and a case on it. After the refinement, another run of the step `write`
-replaces the cases that were left out; new cases are refined like the first (LFS-Bench, appendix A.2 and A.3).
+A plan sets the number of cases for each scenario, language and number of speakers. Orders are made for the missing
+ones: an unused topic, and a case on it. After the refinement, another run of the step `write` replaces the cases that
+were left out; new cases are refined like the first (LFS-Bench, appendix A.2 and A.3).
 """
 
 import random
@@ -39,9 +40,7 @@ from podeval.construction.workshop import (
 )
 from podeval.errors import BadInput, require_known
 from podeval.files import write_json
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, JudgeAnswer, JudgeRequest, Prompt
 from podeval.text.language import read_as
 
 WRITTEN, TAKEN, REFINED, TABLE = "written.jsonl", "taken.jsonl", "refined.jsonl", "review.csv"
@@ -50,7 +49,8 @@ _TOPICS = 40
 SOURCE = "LLM Generation"
 
 _SLACK = 0.5
-"""Relative deviation of a case's length from the order, either way, beyond which it is asked for again."""
+"""Relative deviation of a case's length from the requested one, in either direction, beyond which it is requested
+again."""
 
 
 def write(
@@ -67,7 +67,7 @@ def write(
 ) -> None:
     """Have a language model write cases from the template of each scenario.
 
-    A later call with the same settings resumes, and writes new cases in place of those that were left out since.
+    A later call with the same settings resumes, and replaces cases that were removed since.
     """
     require_known("scenario", BY_NAME, *scenarios)
     require_known("language", LANGUAGES, *languages)
@@ -90,7 +90,7 @@ def write(
 
 
 def take(workshop: Workshop, files: Sequence[Path]) -> None:
-    """Import texts of your own (JSON Lines in the published schema) for refinement; a file given again is read
+    """Import texts of your own (JSON Lines in the published schema) for refinement; a file that is given again is read
     again.
     """
     if len({path.stem for path in files}) < len(files):
@@ -171,12 +171,12 @@ def read_published_cases(folder: Path) -> list[Case]:
 def compute_statistics(cases: Sequence[Case], topics: Iterable[str] = ()) -> dict[str, Any]:
     """Compute the statistics of the paper's figures 8 and 9.
 
-    Figure 8 counts cases by language, speakers, challenge, scenario and topic; figure 9 shows how long they are,
-    Chinese in characters and English in words without punctuation, with the mean of each language.
+    Figure 8 counts cases by language, speakers, challenge, scenario and topic; figure 9 shows their lengths, Chinese in
+    characters and English in words without punctuation, with the mean of each language.
 
     Args:
         cases: the finished cases.
-        topics: topics of the cases, as the judge named them; the most common are counted.
+        topics: topics of the cases, as named by the judge; the most common are counted.
     """
     lengths = {name: [case.length for case in cases if case.language == code] for code, name in LANGUAGES.items()}
     commonest = Counter(topic.strip().casefold() for topic in topics if topic.strip()).most_common(_TOPICS)
@@ -250,14 +250,14 @@ def place_orders(
     gone: Collection[str],
     judging: Asked,
 ) -> tuple[list[CaseOrder], list[WaitingRow]]:
-    """Make new orders for missing cases, each with a topic of its own.
+    """Make new orders for missing cases, each with its own topic.
 
     Args:
-        kinds: the numbers of speakers that are wanted, by scenario and language.
+        kinds: the wanted numbers of speakers, by scenario and language.
         each: the number of cases for every kind and number of speakers.
-        lengths: least and most words of English or characters of Chinese.
-        before: the orders that were made already.
-        gone: the ids of those whose case was left out.
+        lengths: lowest and highest number of English words or Chinese characters.
+        before: existing orders.
+        gone: the ids of those whose case was removed.
         judging: the client of the language model that suggests topics.
 
     Returns:

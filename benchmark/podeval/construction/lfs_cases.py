@@ -3,8 +3,8 @@
 The 17 scenarios and how many may speak are the paper's and its published rows'; the
 words of the templates are ours. The paper prints one of its templates (figure 5); the others follow the same plan.
 
-A case is kept as the authors publish theirs (`content`, `num_speakers`, `theme`, `source`, `scene`, `language`), with
-an id and the results of the steps, so that a finished case is a row of a source of the dataset `lfs_bench`.
+A case has the form of the authors' published cases (`content`, `num_speakers`, `theme`, `source`, `scene`, `language`),
+with an id and the results of the steps, so that a finished case is a row of a source of the dataset `lfs_bench`.
 """
 
 import re
@@ -103,7 +103,7 @@ class Case(StagedRow):
     scene: str
     language: Literal["english", "chinese"]
     order: str = ""
-    """The order it was written to; "" where it was not written for this dataset."""
+    """The order for which it was written; "" if it was not written for this dataset."""
 
     @property
     def text(self) -> str:
@@ -143,7 +143,7 @@ def make_case(name: str, turns: Sequence[CaseTurn], **facts: Any) -> Case:
 
 
 def clean(text: str) -> str:
-    """Clean a text that is to be spoken: drop web addresses, emojis, control and garbled characters, and line ends."""
+    """Clean a text for speech: drop web addresses, emojis, control and garbled characters, and line ends."""
     bare = _GARBLED.sub("", _ADDRESS.sub("", text))
     spoken = "".join(character for character in bare if unicodedata.category(character) not in ("So", "Co", "Cn"))
     return " ".join(spoken.split())
@@ -165,10 +165,10 @@ def parse_turns(lines: str) -> list[CaseTurn]:
 
 
 def read_cases(path: Path, prefix: str) -> list[Case]:
-    """Read cases from a file in the published schema; the id of each is made of `prefix` and its line.
+    """Read cases from a file in the published schema; each id consists of `prefix` and its line.
 
     Raises:
-        BadInput: a row is not a case; the message says which and what is wrong.
+        BadInput: a row is not a case; the message names the row and the fault.
     """
     cases = []
     for number, raw in read_object_lines(path):

@@ -19,9 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.construction.lfs_cases import Case, CaseTurn, clean
 from podeval.construction.workshop import Sifted, StagedRow, ask_each
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, JudgeAnswer, JudgeRequest, Prompt
 from podeval.text.characters import HAN
 
 DULL, UNSAFE = "quality", "privacy and safety"
@@ -189,7 +187,7 @@ def screen(rows: Sequence[RefinedCase], judging: Asked) -> Sifted[RefinedCase]:
 
 
 def list_replacements(screening: TextScreening) -> list[Replacement]:
-    """List what a screening replaces: private details by their stand-ins, harmful words by better ones."""
+    """List the replacements of a screening: private details by their stand-ins, harmful words by better ones."""
     softened = {
         one.quote: Replacement(was=one.quote, now=clean(one.replacement), why="minor harm")
         for one in screening.softened
@@ -218,7 +216,7 @@ def replace_words(case: Case, replaced: Sequence[Replacement]) -> Case:
 
 
 def find_warnings(case: Case, screening: TextScreening) -> list[str]:
-    """Return what a reviewer should check: patterns of personal data that are left, and harm that was softened."""
+    """Return the points for a reviewer to check: remaining patterns of personal data, and softened harm."""
     warnings = [
         f"looks like {'an' if name[0] in 'aeiou' else 'a'} {name}: {match[0]}"
         for name, pattern in PERSONAL.items()

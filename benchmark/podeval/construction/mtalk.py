@@ -1,8 +1,9 @@
-"""Construct an MTalk-Bench: dialogues are imported, tagged, recorded, checked in three rounds, given sounds, finished.
+"""Construct an MTalk-Bench: dialogues are imported, tagged, recorded, checked in three rounds, mixed with sounds, and
+finished.
 
 The folder contains `dialogues.jsonl`; a table of tags for each kind (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`,
-the texts to be recorded into `recordings/`; `checks.csv` for people and `checks.jsonl`; `sounds.csv` of one's
-own; and `finished/`, a source of the dataset.
+the texts to be recorded into `recordings/`; `checks.csv` for people and `checks.jsonl`; your own `sounds.csv`; and
+`finished/`, a source of the dataset.
 """
 
 import io
@@ -90,7 +91,7 @@ def tag(
 
 
 def write_script(workshop: Workshop, accept_all: bool) -> None:
-    """Read the resolved tags; list what must be recorded and which tags need a sound."""
+    """Read the resolved tags; list the lines to record and the tags that need a sound."""
     dialogues = workshop.read(DIALOGUES, Dialogue, made_by="take")
     plain, to_record, names = {d.number: d for d in dialogues}, list(dialogues), {d.id for d in dialogues}
 
@@ -188,7 +189,7 @@ STEPS: Mapping[str, Step] = {
 def _make_source_rows(
     workshop: Workshop, dialogues: Sequence[Dialogue], fit: set[str], takes: dict[str, Take]
 ) -> list[dict[str, Any]]:
-    """Make the rows of every dialogue that is whole and whose tags all have a sound."""
+    """Make the rows of every complete dialogue whose tags all have a sound."""
     sounds, rows = read_sounds(workshop.folder / SOUNDS), list[dict[str, Any]]()
     for dialogue in dialogues:
         turns = [f"{dialogue.id}-{number}" for number in range(1, len(dialogue.turns) + 1)]

@@ -41,9 +41,7 @@ from podeval.construction.workshop import (
     write_ordered,
 )
 from podeval.errors import BadInput, require_known
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, JudgeAnswer, JudgeRequest, Prompt
 
 RAW, LABELLED, CANDIDATES = "raw.jsonl", "labelled.jsonl", "candidates.jsonl"
 TABLE, INDEPENDENT, REVIEW = "candidates.csv", "independence", "review of candidates"
@@ -151,7 +149,7 @@ def write(
 ) -> None:
     """Have a language model write dialogues of a user and an assistant.
 
-    A later call with the same settings resumes, and writes new ones in place of those that were left out since.
+    A later call with the same settings resumes, and replaces dialogues that were removed since.
     """
     require_known("scenario", SCENES, *scenarios)
     require_known("semantic capability", CAPABILITIES, *capabilities)

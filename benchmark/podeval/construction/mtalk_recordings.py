@@ -1,10 +1,10 @@
 """Have people check the recordings of an MTalk-Bench in three rounds, and mix in the sounds that tags name.
 
-In each round somebody hears every recording that is due and says yes or no, with the fault: the words, the expression,
-the sound. A refused recording is made again and comes into the next round; a turn that is refused three times is left
-out, and its dialogue with it. A verdict belongs to the recording that was heard, and to no other file (paper, section
-4.2). `sounds.csv` names for each tag a file, whether it sounds under all of the turn (`background`), once where the tag
-stands (`event`), or is not mixed (`none`: tags of words and of tone), and the ratio of speech to sound (appendix B.3).
+In each round somebody listens to every due recording and accepts or refuses it, with the fault: the words, the
+expression, the sound. A refused recording is made again for the next round; after three refusals of a turn, the turn
+and its dialogue are left out. A verdict applies only to the recording that was played (paper, section 4.2).
+`sounds.csv` names for each tag a file, whether it sounds throughout the turn (`background`), once at the place of the
+tag (`event`), or is not mixed (`none`: tags of words and of tone), and the ratio of speech to sound (appendix B.3).
 """
 
 from collections import Counter
@@ -76,7 +76,7 @@ class State:
 
 
 def find_takes(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], list[WaitingRow]]:
-    """Find the recordings, named by turn (`para-3-1-2.wav`, any audio format), and list those still to be made."""
+    """Find the recordings, named by turn (`para-3-1-2.wav`, any audio format), and list the missing ones."""
     files = {path.stem: path for path in sorted(folder.glob("*")) if path.is_file()} if folder.is_dir() else {}
     takes, missing = list[Take](), list[WaitingRow]()
     for dialogue in dialogues:
@@ -137,7 +137,9 @@ def read_verdicts(table: Path, due: Sequence[Check]) -> list[Check]:
 
 
 def describe_rounds(checks: Sequence[Check]) -> list[str]:
-    """Describe how many recordings each round checked and refused, and why, as the paper reports its own."""
+    """Describe the number of recordings that each round checked and refused, with reasons, as the paper does for its
+    own.
+    """
     lines = []
     for number in range(1, ROUNDS + 1):
         its = [check for check in checks if check.round == number]
@@ -216,7 +218,7 @@ def read_sounds(path: Path) -> dict[str, TagSound]:
     """Read the sounds by tag; tags without a kind are left out.
 
     Raises:
-        BadInput: a line cannot be used; the message says which.
+        BadInput: a line cannot be used; the message names it.
     """
     sounds = {}
     for number, line in enumerate(read_table(path, set(_COLUMNS)) if path.is_file() else [], 2):
@@ -244,7 +246,7 @@ def add_sounds(text: str, recording: Path, sounds: Mapping[str, TagSound]) -> ND
     """Mix a turn for listening: mono at 24 kHz, with the sounds of its tags.
 
     Args:
-        text: the words with tags; a sound that is an event begins where its tag is among the words.
+        text: the words with tags; a sound that is an event begins at the place of its tag.
         recording: the path of the recorded words.
         sounds: the sounds by tag.
 
@@ -259,12 +261,11 @@ def add_sounds(text: str, recording: Path, sounds: Mapping[str, TagSound]) -> ND
         if sound is None or sound.file is None or sound.kind == "none":
             continue
         samples = _read_mono(sound.file)
+        at = min(share * len(speech), len(speech) - 1) / RATE
         if sound.kind == "background":
-            with_sound = lay_under(speech, samples, RATE, sound.snr_db)
-        else:
-            at = min(share * len(speech), len(speech) - 1) / RATE
-            with_sound = put_in(speech, samples, RATE, sound.snr_db, at)
-        mixed = mixed + (with_sound - speech)
+            # Under the whole of the speech, again and again if it is shorter.
+            samples, at = np.resize(samples, len(speech)), 0.0
+        mixed = mixed + (put_in(speech, samples, RATE, sound.snr_db, at) - speech)
     # Turn down a mix that would clip.
     peak = float(np.abs(mixed).max())
     return np.asarray(mixed * np.float32(min(1.0, PEAK / peak) if peak else 1.0), dtype=np.float32)
@@ -301,7 +302,7 @@ _FRAME, _RANGE_DB = 0.02, 40.0
 
 
 def measure_active_power(speech: Samples, rate: int) -> float:
-    """Return the mean power of mono speech over the frames in which somebody speaks.
+    """Return the mean power of mono speech over the frames with speech.
 
     Raises:
         CannotScore: the speech is silent.
@@ -315,17 +316,9 @@ def measure_active_power(speech: Samples, rate: int) -> float:
     return float(powers[powers >= powers.max() * 10 ** (-_RANGE_DB / 10)].mean())
 
 
-def lay_under(speech: Samples, sound: Samples, rate: int, snr_db: float) -> Samples:
-    """Mix a sound under the whole of the speech, repeating the sound if it is too short; returns shape (frames,).
-
-    Raises:
-        CannotScore: one of them is silent.
-    """
-    return put_in(speech, np.resize(sound, len(speech)), rate, snr_db, 0.0)
-
-
 def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float) -> Samples:
-    """Add a sound to the speech once, starting at `at` seconds and cut where the speech ends; returns shape (frames,).
+    """Add a sound to the speech once, starting at `at` seconds and cut at the end of the speech; returns shape
+    (frames,).
 
     Raises:
         CannotScore: one of them is silent.

@@ -1,8 +1,8 @@
-"""Tag dialogues of an MTalk-Bench: how something is said, and what is heard around it.
+"""Tag dialogues of an MTalk-Bench: the manner of speech, and the sounds around it.
 
-A tag is in parentheses where it happens, as in "(anxious tone) My parcel should have come." Two annotators work
+A tag is in parentheses at its place, as in "(anxious tone) My parcel should have come." Two annotators work
 independently (a judge asked twice, or people), and a third resolves the differences in the review (paper, section 4.1
-and appendix B.2). The words may not change: an answer with other words than the dialogue's is asked for again.
+and appendix B.2). The words may not change: an answer with other words than the dialogue's is requested again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,7 @@ from pydantic import Field
 from podeval.construction.review import ReviewRow
 from podeval.construction.workshop import StagedRow, WaitingRow, ask_each
 from podeval.datasets.mtalk_turns import split_tags
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, JudgeAnswer, JudgeRequest, Prompt
 
 Kind = Literal["sem", "para", "amb"]
 
@@ -29,8 +27,8 @@ KINDS: Mapping[str, Kind] = {"paralinguistic": "para", "ambient": "amb"}
 class Dialogue(StagedRow):
     """The user's side of a dialogue; `number` joins the numbers of scenario and dialogue, as in `3-12`.
 
-    `profile` names the voice profile for the audio, "" for the reader's own voice. `variants` holds the prompts of its
-    tagged variants by type, because those of the semantic dialogue ask about something else.
+    `profile` names the voice profile for the audio, "" for the reader's own voice. `variants` contains the prompts of
+    its tagged variants by type, because those of the semantic dialogue ask about something else.
     """
 
     type: Kind
@@ -101,9 +99,9 @@ def tag_dialogues(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> 
     """Have semantic dialogues tagged, each by two annotators.
 
     Args:
-        dialogues: dialogues; only those of type sem are tagged.
+        dialogues: the dialogues; only those of type sem are tagged.
         kind: kind of the tags: para or amb.
-        judging: client of the judge that is both annotators, asked with two seeds.
+        judging: client of the judge that acts as both annotators, with two seeds.
     """
     plain = [dialogue for dialogue in dialogues if dialogue.type == "sem"]
     waiting: dict[str, WaitingRow] = {}
@@ -129,7 +127,7 @@ def make_review_row(row: Tagged) -> ReviewRow:
 
 
 def find_tagging_fault(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
-    """Return what is wrong with tagged turns: other turns, other words, or no tag at all; None if nothing is."""
+    """Return the fault of tagged turns: other turns, other words, or no tag at all; None if there is none."""
     if len(plain) != len(tagged):
         return f"there are {len(plain)} turns, {len(tagged)} came"
     tags = 0

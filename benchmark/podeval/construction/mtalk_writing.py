@@ -1,8 +1,8 @@
 """Write raw dialogues for an MTalk-Bench with a language model: situations, then a dialogue for each.
 
-For every scenario and capability a number of candidates is ordered, each with a situation of its own and one aspect of
-the capability. A dialogue is what a user and an assistant say in turns; its last answer has to need what came before
-(appendix B.1, script 1). Another run of the step replaces what later steps left out.
+For every scenario and capability, a number of candidates is ordered, each with its own situation and one aspect of the
+capability. A dialogue consists of turns of a user and an assistant; its last answer must require the earlier turns
+(appendix B.1, script 1). Another run of the step replaces dialogues that later steps removed.
 """
 
 import re
@@ -14,9 +14,7 @@ from itertools import product
 from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.construction.workshop import Order, Suggestions, WaitingRow, suggest
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, JudgeAnswer, JudgeRequest, Prompt
 from podeval.text.language import read_as
 
 TURNS = (2, 4)
@@ -156,8 +154,8 @@ def place_orders(
         scenarios: names of scenarios.
         capabilities: names of capabilities.
         each: the number of dialogues for every scenario and capability.
-        before: the orders that were made already.
-        gone: the ids of those whose dialogue was left out.
+        before: existing orders.
+        gone: the ids of those whose dialogue was removed.
         judging: the client of the language model that suggests situations.
     """
     alive = Counter(order.kind for order in before if order.id not in gone)
@@ -190,7 +188,7 @@ def make_dialogue(order: DialogueOrder, written: WrittenDialogue) -> Raw:
 
 
 def find_user_fault(turns: Sequence[str]) -> str | None:
-    """Return what is wrong with a user's turns: too few turns or words, or something that nobody can say; else None."""
+    """Return the fault of a user's turns: too few turns or words, or something that nobody can say; else None."""
     if not TURNS[0] <= len(turns) <= TURNS[1]:
         return f"the user speaks {len(turns)} times, not {TURNS[0]} to {TURNS[1]}"
     for number, text in enumerate(turns, 1):

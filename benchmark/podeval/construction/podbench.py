@@ -112,7 +112,7 @@ STEPS: Mapping[str, Step] = {"take": take, "cluster": cluster, "write": write, "
 
 
 def make_token_counter(path: Path) -> Count:
-    """Return a function that counts the tokens of a text, without those that a tokenizer adds around it.
+    """Return a function that counts the tokens of a text, without the tokens that a tokenizer adds around it.
 
     Raises:
         BadInput: the file is not a tokenizer.

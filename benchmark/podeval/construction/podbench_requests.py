@@ -1,12 +1,12 @@
 """Read the source documents of a PodBench, cluster them by topic, and write a request for each cluster.
 
 The paper has a language model write a query for each document and clusters documents by the embedding of that query
-(section 3.2). Its encoder is Qwen3-Embedding-4B, ours the profile's, so queries are asked for in English. The paper
+(section 3.2). Its encoder is Qwen3-Embedding-4B, ours the profile's, so queries are requested in English. The paper
 does not give its clustering method; here clusters grow while the mean cosine between two is high enough (average
 linkage), within a language, up to a number of documents.
 
-For every cluster, the number of dimensions that a request names and which ones are drawn, so requests differ in
-difficulty; a language model writes a request that names just these. A judge then reads documents and request and checks
+For every cluster, the number and the choice of dimensions in a request are drawn at random, so requests differ in
+difficulty; a language model writes a request with exactly these. A judge then reads documents and request and checks
 for harm, relevance to one another, and sense.
 """
 
@@ -24,9 +24,7 @@ from podeval.construction.workshop import Encode, Sifted, StagedRow, ask_each, n
 from podeval.datasets import podbench_meta
 from podeval.datasets.data_files import read_object_lines
 from podeval.errors import BadInput
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, JudgeAnswer, JudgeRequest, Prompt
 from podeval.text.language import identify_language, read_as
 from podeval.text.text_file import read_text
 from podeval.text.tokens import detect_language
@@ -141,7 +139,7 @@ def cluster_documents(
         queries: the documents with their queries.
         encode: encodes queries as vectors.
         alike: mean cosine from which two clusters are merged.
-        most: most documents in a cluster; a larger one is split into parts that are most alike within.
+        most: highest number of documents in a cluster; a larger one is split into the most homogeneous parts.
     """
     clusters = []
     for language in ("en", "zh"):
@@ -326,7 +324,7 @@ def join_materials(cluster: Cluster, documents: Mapping[str, Document]) -> str:
 
 
 def read_speaker_number(requirements: Sequence[Requirement]) -> int | None:
-    """Read how many speakers are asked for; None if that is left open."""
+    """Read the requested number of speakers; None if it is left open."""
     stated = next((r.value.strip() for r in requirements if r.dimension == "speaker_number"), None)
     return int(stated) if stated and stated.isdecimal() else None
 

@@ -1,8 +1,8 @@
-"""Construct a Real-Pod of one's own: categories, topics, candidate episodes, items (PodEval, section 3).
+"""Construct your own Real-Pod: categories, topics, candidate episodes, items (PodEval, section 3).
 
-For each category a language model names five topics, people keep three; Apple's directory is searched for episodes on
-each, people choose one. The folder contains `topics.jsonl`, `topics.csv`, `candidates.jsonl`, `candidates.csv`, and
-`finished/`, a source of the dataset.
+For each category a language model names five topics, and people keep three; a search in Apple's directory finds
+episodes on each, and people choose one. The folder contains `topics.jsonl`, `topics.csv`, `candidates.jsonl`,
+`candidates.csv`, and `finished/`, a source of the dataset.
 """
 
 from collections import Counter
@@ -19,13 +19,12 @@ from podeval.construction.workshop import Names, StagedRow, Step, Suggestions, W
 from podeval.datasets.feeds import Read, ask_apple
 from podeval.errors import BadInput, require_known
 from podeval.files import append_line, read_lines, write_json, write_whole
-from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, Prompt
 
 TOPICS, TOPIC_TABLE = "topics.jsonl", "topics.csv"
 CANDIDATES, EPISODE_TABLE = "candidates.jsonl", "candidates.csv"
 SUGGESTED, KEPT = 5, 3
-"""Topics a category: suggested, and kept by people."""
+"""Number of topics per category: suggested ones, and those that people keep."""
 
 VOICES = 2
 _SHOWN = 400
@@ -39,7 +38,7 @@ class Topic(StagedRow):
 
 
 class EpisodeCandidate(StagedRow):
-    """An episode that may be on a topic, as the search found it; its id joins the topic's id and its rank."""
+    """An episode that may be on a topic, as found by the search; its id consists of the topic's id and its rank."""
 
     topic_id: str
     term: str
@@ -70,7 +69,7 @@ def suggest_topics(
     categories: Names = tuple(CATEGORIES),
     each: Annotated[int, Field(ge=1, description="number of topics per category")] = SUGGESTED,
 ) -> None:
-    """Ask a language model for topics in every category; write a table in which people choose."""
+    """Ask a language model for topics in every category; write a table for people's choices."""
     require_known("category", CATEGORIES, *categories)
     suggested = suggest(judging, dict.fromkeys(categories, each), {}, make_topics_prompt)
     workshop.waiting += suggested.waiting
@@ -126,9 +125,9 @@ def search_candidates(
 
 
 def finish(workshop: Workshop, accept_all: bool) -> None:
-    """Turn the topics and the episode chosen for each into items, as a source of the dataset.
+    """Turn the topics and their chosen episodes into items, as a source of the dataset.
 
-    If nobody chose among the candidates of a topic, `--accept-all` takes the first.
+    If no candidate of a topic was chosen, `--accept-all` takes the first.
     """
     kept = _read_kept_topics(workshop, accept_all)
     candidates = _list_candidates(workshop.folder / CANDIDATES, kept)
@@ -168,7 +167,7 @@ STEPS: Mapping[str, Step] = {"topics": suggest_topics, "search": search_candidat
 
 
 def _read_kept_topics(workshop: Workshop, accept_all: bool) -> list[Topic]:
-    """Read the topics that people kept, as they worded them."""
+    """Read the topics that people kept, in their wording."""
 
     def revise(topic: Topic, edited: dict[str, str]) -> Topic:
         return topic.model_copy(update={"topic": " ".join(edited["topic"].split())})

@@ -1,7 +1,7 @@
-"""Let people review rows in a table that any spreadsheet opens: each row is kept or not, and may be corrected.
+"""Let people review rows in a table for any spreadsheet: each row is kept or not, and may be corrected.
 
 A row passes only with `yes` under `keep`. Columns whose name ends with "(edit)" may be changed; `remark` is free. When
-the table is written again, a person's entries on a row are kept as long as the row is still what they saw.
+the table is written again, a person's entries on a row are kept as long as the row is unchanged.
 """
 
 import csv
@@ -48,7 +48,7 @@ class ReviewRow:
 
 @dataclass
 class ReviewDecisions:
-    """People's decisions; `kept` and `refused` hold the editable columns by id, as they are now."""
+    """People's decisions; `kept` and `refused` contain the current editable columns by id."""
 
     kept: dict[str, dict[str, str]] = field(default_factory=dict)
     refused: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -86,9 +86,9 @@ def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accep
 
     Args:
         path: the path of the table.
-        entries: the rows as they were laid out.
-        step: the name of the step by which refused rows are left out.
-        accept_all: keep rows that nobody decided on.
+        entries: the rows in the table.
+        step: the name of the step that removes refused rows.
+        accept_all: keep rows without a decision.
 
     Raises:
         BadInput: there is no table, it cannot be read, or a word under `keep` is neither yes nor no.
@@ -118,15 +118,15 @@ def apply_review(
     step: str,
     accept_all: bool,
 ) -> Sifted[S]:
-    """Return the rows that people kept, as they corrected them; a row with unusable corrections waits.
+    """Return the rows that people kept, with their corrections; a row with unusable corrections waits.
 
     Args:
         path: the path of the table.
-        rows: the rows that were laid out.
+        rows: the original rows.
         make_entry: makes the row of the table.
         revise: applies the corrections, by column; raises `BadInput` if they cannot be used.
-        step: the name of the step by which refused rows are left out.
-        accept_all: keep rows that nobody decided on.
+        step: the name of the step that removes refused rows.
+        accept_all: keep rows without a decision.
 
     Raises:
         BadInput: the table cannot be used.
@@ -158,7 +158,7 @@ def _decide(
         result.kept[entry.id] = dict(entry.editable) if stale else edited
     else:
         changed = f"it changed after {path.name} was written; write the table again"
-        unwritten = f"nobody wrote yes or no under keep in {path.name}"
+        unwritten = f"there is no yes or no under keep in {path.name}"
         result.waiting.append(WaitingRow(entry.id, changed if stale else unwritten))
 
 
@@ -190,5 +190,5 @@ def read_table(path: Path, columns: set[str]) -> list[dict[str, str]]:
     except csv.Error as error:
         raise BadInput(f"{path} cannot be read as a table ({error}); save it as CSV") from None
     if missing := columns - set(reader.fieldnames or ()):
-        raise BadInput(f"{path} lacks the column {' and '.join(sorted(missing))}; keep all columns that were there")
+        raise BadInput(f"{path} lacks the column {' and '.join(sorted(missing))}; keep all original columns")
     return [{name: unmark_formulas(v) for name, v in line.items() if isinstance(v, str)} for line in lines]

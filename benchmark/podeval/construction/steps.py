@@ -1,8 +1,8 @@
-"""The steps of every construction: which there are, what each takes, and running one in its folder.
+"""The steps of every construction: their list, their inputs, and running one in its folder.
 
-A step is a function of a workshop and of what it takes by name: `files`, `judging` (a judge), `encode` (a sentence
-encoder), `read` (fetches documents), `accept_all`. Its keyword-only parameters are its settings; their
-annotations say what each is and which values it takes.
+A step is a function of a workshop and of inputs by name: `files`, `judging` (a judge), `encode` (a sentence encoder),
+`read` (fetches documents), `accept_all`. Its keyword-only parameters are its settings; their annotations describe each
+of them and its values.
 """
 
 import inspect
@@ -37,7 +37,7 @@ def find_step(benchmark: str, step: str) -> Step:
     """Return a step by its name.
 
     Raises:
-        BadInput: there is no such benchmark or step; the message lists those that there are.
+        BadInput: there is no such benchmark or step; the message lists the existing ones.
     """
     require_known("benchmark to construct", STEPS, benchmark)
     require_known(f"step of {benchmark}", STEPS[benchmark], step)
@@ -45,7 +45,7 @@ def find_step(benchmark: str, step: str) -> Step:
 
 
 def describe_steps(benchmark: str) -> str:
-    """Describe the steps of a benchmark in order, with what each takes and its settings.
+    """Describe the steps of a benchmark in order, with their inputs and settings.
 
     Raises:
         BadInput: there is no such benchmark.
@@ -63,7 +63,7 @@ def describe_steps(benchmark: str) -> str:
 
 
 _NEEDS = {"files": "FILEs", "judging": "--judge", "encode": "--profile", "accept_all": "--accept-all"}
-"""Inputs that a step may take, by the name of its parameter, as the command line writes them."""
+"""Inputs that a step may take, by the name of their parameter, as written on the command line."""
 
 
 def read_settings(step: Step, texts: Sequence[str]) -> dict[str, Any]:
@@ -101,24 +101,24 @@ def run_step(
 ) -> None:
     """Run a step in its folder, which no other process may use; its report is in the workshop.
 
-    The judge's records are kept in the folder. Answered questions are not asked again; those without a usable
-    answer are, so the same command resumes after a judge was fixed.
+    The judge's records are kept in the folder. Answered questions are not asked again; those without a usable answer
+    are, so the same command resumes after a fix of the judge.
 
     Args:
         workshop: the folder.
         step: the step.
         settings: its settings.
         files: files for steps that import some.
-        accept_all: keep rows that nobody decided on.
+        accept_all: keep rows without a decision.
         profile: the profile whose models are used.
         judge: the judge or language model to ask.
-        workers: the largest number of questions at a time.
+        workers: the highest number of concurrent questions.
         budget: the limits on the use of the judge.
 
     Raises:
-        BadInput: something that the step needs is missing, or something is given that it does not take.
+        BadInput: a necessary input is missing, or an unused one is given.
         BrokenRules: rows break the rules of the dataset.
-        ModelMissing: a model that is needed is not installed; raised before a judge is asked anything.
+        ModelMissing: a necessary model is not installed; raised before any question to a judge.
     """
     takes = set(inspect.signature(step).parameters)
     registry.require_profile(profile)

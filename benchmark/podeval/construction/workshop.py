@@ -1,9 +1,9 @@
 """The folder of a construction: files of rows between steps, and the outcome of every row.
 
-A step reads a file of rows and writes another, atomically. A judge's answers are kept in its records, so a step that
-was stopped asks nothing twice. No row is lost silently: a row that a step takes out is recorded in `left_out.jsonl`
-with the step and the reason, and a row that waits (for a judge that did not answer, for a person) is named by the
-command, which then ends with exit code 1.
+A step reads a file of rows and writes another, atomically. A judge's answers are kept in its records, so a stopped step
+asks nothing twice. No row is lost silently: a row that a step removes is recorded in `left_out.jsonl` with the step
+and the reason, and a row that waits (for a judge that did not answer, for a person) is named by the command, which then
+ends with exit code 1.
 """
 
 import json
@@ -21,12 +21,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podeval.datasets import catalogue
-from podeval.datasets.row_rules import BrokenRules, RowProblem
+from podeval.datasets.dataset_record import BrokenRules, RowProblem
 from podeval.errors import BadInput, describe_validation_error
 from podeval.files import explain_write_errors, read_lines, write_whole
-from podeval.judges.client import JudgeRequest, UsableAnswer
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Asked
+from podeval.judges import Asked, JudgeAnswer, JudgeRequest, Prompt, UsableAnswer
 
 LEFT_OUT = "left_out.jsonl"
 
@@ -35,10 +33,10 @@ Encode = Callable[[Sequence[str]], NDArray[np.floating]]
 
 
 Step = Callable[..., object]
-"""A step of a construction; `podeval.construction.steps` says what it may take."""
+"""A step of a construction; `podeval.construction.steps` lists its possible inputs."""
 
 Names = Annotated[tuple[str, ...], Field(description="only these, separated by commas")]
-"""A setting of a step by which it works on some things only."""
+"""A setting of a step that restricts it to some entries."""
 
 
 class StagedRow(BaseModel):
@@ -70,7 +68,7 @@ R = TypeVar("R", bound=StagedRow)
 
 @dataclass
 class Sifted(Generic[S]):
-    """The rows that a step kept, left out, or has waiting."""
+    """The rows that a step kept or removed, and those that wait."""
 
     kept: list[S] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
@@ -81,7 +79,7 @@ class Workshop:
     """The folder of a construction, and the report of the step at work: sentences, and the rows that still wait.
 
     Args:
-        folder: the folder; it is made if it does not exist.
+        folder: the folder; it is created if it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -118,15 +116,15 @@ class Workshop:
         write_rows(self.folder / name, (row.model_dump(mode="json") for row in rows))
 
     def settle(self, step: str, result: Sifted[R], name: str = "") -> list[R]:
-        """Report the result of a step, and record the rows that it left out in place of those it left out before.
+        """Report the result of a step, and record its removed rows in place of the earlier ones.
 
         Args:
             step: the name of the step.
             result: its result.
-            name: the file for the rows that it kept; none by default.
+            name: the file for its kept rows; none by default.
 
         Returns:
-            The rows that it kept.
+            The kept rows.
         """
         others = [left for left in self.read_left_out() if left.step != step]
         self.write(LEFT_OUT, [*others, *result.left_out])
@@ -139,7 +137,7 @@ class Workshop:
         return result.kept
 
     def read_left_out(self) -> list[LeftOut]:
-        """Read every row that a step took out; several steps may have taken out one row."""
+        """Read every row that a step removed; several steps may have removed the same row."""
         return [LeftOut.model_validate(line) for line in read_lines(self.folder / LEFT_OUT)]
 
     @contextmanager
@@ -196,7 +194,7 @@ def ask_each(
         judging: the client of the judge.
         rows: the rows, in this order.
         request: makes the request for a row.
-        keep: makes the result of a row from the row and its answer, or says why the row is left out.
+        keep: makes the result of a row from the row and its answer, or gives the reason for removing the row.
         step: the name of the step, for rows that are left out.
     """
     result: Sifted[S] = Sifted()
@@ -218,7 +216,7 @@ class Order(StagedRow):
 
     @property
     def seed(self) -> int:
-        """The seed by which the row is written."""
+        """The seed of the row."""
         return zlib.crc32(self.id.encode()) % 100_000
 
 
@@ -241,8 +239,8 @@ def suggest(
 
     Args:
         judging: the client of the language model.
-        counts: number of lines wanted, by kind.
-        used: lines that may not come again, by kind.
+        counts: wanted number of lines, by kind.
+        used: lines that may not occur again, by kind.
         make_prompt: makes the prompt for a kind and a number of lines, with the place `{used}`.
 
     Returns:
@@ -273,8 +271,8 @@ def write_ordered(
         workshop: the folder.
         name: the file of the written rows.
         kinds: the type of an order, and of a written row.
-        place_orders: makes new orders from those from before and the ids of those whose row was left out.
-        write: has rows written; a row has the id of its order.
+        place_orders: makes new orders from the existing ones and the ids of those whose row was removed.
+        write: writes rows; a row has the id of its order.
     """
     before, gone = workshop.read(ORDERS, kinds[0]), {left.id for left in workshop.read_left_out()}
     new, waiting = place_orders(before, gone)
@@ -312,13 +310,13 @@ THRESHOLD = 0.8
 def drop_near_duplicates(
     rows: Sequence[R], texts: Sequence[str], encode: Encode, threshold: float = THRESHOLD
 ) -> Sifted[R]:
-    """Leave out each row whose text says nearly the same as that of an earlier row.
+    """Remove each row whose text says nearly the same as that of an earlier row.
 
     Args:
         rows: the rows.
         texts: an English text for each row.
         encode: encodes texts as vectors.
-        threshold: the cosine from which rows are alike.
+        threshold: the cosine from which rows count as alike.
     """
     result: Sifted[R] = Sifted()
     alike = find_near_duplicates(encode(texts), threshold) if rows else {}
@@ -335,13 +333,13 @@ def drop_near_duplicates(
 def find_near_duplicates(
     embeddings: NDArray[np.floating], threshold: float = THRESHOLD
 ) -> dict[int, tuple[int, float]]:
-    """Return the rows to take out, each with the kept row that is most similar and their cosine.
+    """Return the rows to remove, each with the most similar kept row and their cosine.
 
-    Rows are taken in order. A row that was taken out causes no other to be taken out.
+    Rows are processed in order. A row that was taken out causes no other to be taken out.
 
     Args:
         embeddings: the vectors, shape (rows, dimensions), of any norm.
-        threshold: the cosine from which rows are alike.
+        threshold: the cosine from which rows count as alike.
 
     Raises:
         BadInput: an embedding has no direction.

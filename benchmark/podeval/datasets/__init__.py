@@ -16,6 +16,5 @@ __all__ = [
     "podbench_meta",
     "push",
     "real_pod_scripts",
-    "row_rules",
     "source_files",
 ]

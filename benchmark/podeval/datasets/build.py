@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 import datasets
 from podeval.datasets import card, catalogue
 from podeval.datasets.builder import Builder
-from podeval.datasets.dataset_record import LOCK, SAMPLE, DatasetRecord
-from podeval.datasets.row_rules import BrokenRules, Row, RowProblem, find_row_problems
+from podeval.datasets.dataset_record import LOCK, SAMPLE, BrokenRules, DatasetRecord, Row, RowProblem, find_row_problems
 from podeval.datasets.source_files import Fetched, Progress, fetch
 from podeval.errors import BadInput
 from podeval.files import explain_write_errors, hash_file, write_json
@@ -38,11 +37,11 @@ def build(
 
     Args:
         name: name of the builder.
-        out: the folder to make; one that an earlier build made is replaced, anything else is refused.
-        source: the source, as `podeval.datasets.source_files.fetch` takes it; by default the first of the record.
-        configs: names of the configs to build; all that can be made from the source by default.
-        cache: folder in which downloads are kept.
-        progress: called with a report of progress, line by line.
+        out: the folder to create; the folder of an earlier build is replaced, anything else is refused.
+        source: the source, in a form for `podeval.datasets.source_files.fetch`; by default the first of the record.
+        configs: names of the configs to build; by default all that can be made from the source.
+        cache: folder for downloads.
+        progress: function that gets the progress, line by line.
 
     Returns:
         The content of `LOCK`.
@@ -98,20 +97,20 @@ def _describe_origin(name: str, record: DatasetRecord, origin: str, fetched: Fet
 
 
 def _choose_configs(record: DatasetRecord, source: str, configs: Sequence[str]) -> tuple[str, ...]:
-    """Choose the configs to build; configs that the caller names must be among those that the source gives."""
+    """Choose the configs to build; named configs must be available from the source."""
     possible = record.configs_of(source)
     for name in configs:
         config = record.config(name)
         if name not in possible:
             sources = " or ".join(f"{s.name} ({s.about})" for s in record.sources if s.name in config.sources)
-            raise BadInput(f"{name} is not made from {source} but from {sources}; name that with --source")
+            raise BadInput(f"{name} is made from {sources}, not from {source}; name the right one with --source")
     return tuple(configs) or possible
 
 
 def _write_configs(
     kind: type[Builder], chosen: Sequence[str], source: str, fetched: Fetched, out: Path, progress: Progress
 ) -> dict[str, Any]:
-    """Write the splits of every config as Parquet, and return what was written by config and split."""
+    """Write the splits of every config as Parquet, and return the written files by config and split."""
     written: dict[str, Any] = {}
     broken: list[RowProblem] = []
     for name in chosen:
@@ -174,15 +173,15 @@ def read_lock(folder: Path) -> dict[str, Any]:
 
 
 def verify(folder: Path) -> Iterator[str]:
-    """Yield what is wrong with a built folder, line by line; nothing if it is right.
+    """Yield the faults of a built folder, line by line; nothing if there are none.
 
     Raises:
-        BadInput: it was not made by `podeval data build`, or was made by a builder this version does not know.
+        BadInput: it was not made by `podeval data build`, or by a builder unknown to this version.
     """
     lock = read_lock(folder)
     kind = catalogue.get(str(lock.get("dataset")))
     if not (folder / "README.md").is_file():
-        yield "README.md is missing: the card says what the files are, and `datasets` needs it"
+        yield "README.md is missing: the card describes the files, and `datasets` needs it"
     whole = True
     for config, splits in lock["configs"].items():
         for split, facts in splits.items():
@@ -202,14 +201,14 @@ def _describe_damage(path: Path, digest: str) -> str | None:
 
 
 def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[str]:
-    """Load every split as its users do, and check its columns, its number of rows, and its rules."""
+    """Load every split in the way of its users, and check its columns, its number of rows, and its rules."""
     for config, splits in lock["configs"].items():
         table = kind.TABLES[config]
         for split, facts in splits.items():
             # Compare the columns, as `datasets` reads them.
             loaded = datasets.load_dataset(str(folder), config, split=split, streaming=True)
             if loaded.features is not None and dict(loaded.features) != dict(table.features):
-                yield f"{config}/{split}: the columns are not those of the builder"
+                yield f"{config}/{split}: the columns differ from those of the builder"
                 continue
             # Check rules and number of rows, read as the builder wrote them.
             count = 0
@@ -227,7 +226,7 @@ def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iter
 
 
 def read_stored_rows(kind: type[Builder], config: str, files: list[Path]) -> Iterator[Row]:
-    """Read rows of Parquet files as a builder made them: labels by name, audio as bytes, one row group at a time."""
+    """Read rows of Parquet files as made by a builder: labels by name, audio as bytes, one row group at a time."""
     labels = {n: f for n, f in kind.TABLES[config].features.items() if isinstance(f, datasets.ClassLabel)}
     for file in files:
         with pq.ParquetFile(file) as parquet:

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 import datasets
-from podeval.datasets.dataset_record import DatasetRecord
-from podeval.datasets.row_rules import BrokenRules, Row, RowProblem, RowRule, find_row_problems
+from podeval.datasets.dataset_record import BrokenRules, DatasetRecord, Row, RowProblem, RowRule, find_row_problems
 
 ROWS_PER_GROUP = 100
 """Rows in a Parquet row group of text."""
@@ -30,9 +29,9 @@ class DatasetTable:
 
     Attributes:
         features: the columns; `id` is one of them.
-        rules: makes the rules that every row must keep, again for each reading of the rows.
+        rules: makes the rules for every row, anew for each reading of the rows.
         rows: makes the rows of a split from the files of a source in a folder, in order; raises `BadInput` if the files
-            are not what the source should hold.
+            are not those of the source.
     """
 
     features: datasets.Features
@@ -45,8 +44,8 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     Args:
         config_name: name of one of the record's configs.
-        source: the name of a source of the record, or a folder that holds its files.
-        folder: folder in which the source's files lie.
+        source: the name of a source of the record, or a folder with its files.
+        folder: folder of the source's files.
     """
 
     RECORD: ClassVar[DatasetRecord]
@@ -124,7 +123,7 @@ def convert_to_table(rows: Sequence[Row], features: datasets.Features) -> pa.Tab
 
 
 def _to_arrow(value: Any, feature: Any) -> Any:
-    """Convert a value to the form in which Arrow stores it."""
+    """Convert a value to Arrow's form."""
     if value is None:
         return None
     if isinstance(feature, datasets.ClassLabel):

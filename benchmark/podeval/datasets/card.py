@@ -1,4 +1,4 @@
-"""The dataset card, made from the record: YAML that the Hub and `datasets` read, and text for people."""
+"""The dataset card, made from the record: YAML for the Hub and `datasets`, and text for people."""
 
 import json
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ def render_front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[st
 
 
 def _describe_responsible_use(record: DatasetRecord) -> dict[str, Any]:
-    """Describe responsible use by the names of Croissant's vocabulary; every fact is one of the record."""
+    """Describe responsible use in the terms of Croissant's vocabulary; every fact comes from the record."""
     use = record.responsible_use
     facts = {
         "rai:dataCollection": record.provenance,
@@ -92,52 +92,46 @@ def _describe_config(kind: type[Builder], config: str, lock: Mapping[str, Any]) 
 
 def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
     """Render the text of the card, without its metadata."""
-    record = kind.RECORD
-    # Title, summary and use.
-    parts = [f"# {record.full_title}", *([SAMPLE_NOTICE] if lock.get("sample") else []), record.summary]
-    parts.append(_describe_use(kind))
-    # Content.
-    parts.append(
-        "## Configs\n\n" + "\n".join(f"- `{c.name}` ({_describe_splits(c)}): {c.description}" for c in record.configs)
-    )
-    parts.append("## Columns\n\n" + "\n\n".join(_describe_columns(kind, config.name) for config in record.configs))
+    record, use = kind.RECORD, kind.RECORD.responsible_use
     samples = [(config.name, _show_sample_row(kind, config.name)) for config in record.configs]
-    parts.append(
+    parts = [
+        f"# {record.full_title}",
+        SAMPLE_NOTICE if lock.get("sample") else "",
+        record.summary,
+        _describe_use(kind),
+        "## Configs\n\n" + "\n".join(f"- `{c.name}` ({_describe_splits(c)}): {c.description}" for c in record.configs),
+        "## Columns\n\n" + "\n\n".join(_describe_columns(kind, config.name) for config in record.configs),
         "## Sample rows\n\nThe first row of each table that ships with podeval, long texts and lists cut short.\n\n"
-        + "\n\n".join(f"`{name}`\n\n```json\n{row}\n```" for name, row in samples if row)
-    )
-    # Sources.
-    parts.append(f"## Provenance\n\n{record.provenance}\n\n{_describe_sources(record)}")
-    if lock.get("source"):
-        build_source = lock["source"]
-        parts.append(
-            f"Built by podeval {lock['podeval']} from `{build_source['name']}` at `{build_source['revision']}`"
-            + _describe_pinning(record, pinned=build_source["pinned"])
-        )
-    parts += lock.get("notes", [])
-    # Errors, licence and citation.
-    use = record.responsible_use
-    parts.append(
+        + "\n\n".join(f"`{name}`\n\n```json\n{row}\n```" for name, row in samples if row),
+        f"## Provenance\n\n{record.provenance}\n\n{_describe_sources(record)}",
+        _describe_build(record, lock),
+        *lock.get("notes", []),
         f"## Intended use\n\n- For: {use.use_cases}\n- Not for: {use.out_of_scope}\n\n"
         f"## Limitations and bias\n\n{use.biases}\n\n"
         f"## Personal and sensitive content\n\n- Personal information: {use.personal_information}\n"
         f"- Sensitive content: {use.sensitive_content}\n"
-        f"- Made by machines: {'in part or whole' if use.synthetic else 'no'}"
-    )
-    if record.known_errors:
-        parts.append("## Known errors of the source\n\n" + "\n".join(f"- {error}" for error in record.known_errors))
-    parts.append(f"## Licence\n\n{record.licence_details}")
-    parts.append(f"## Curation\n\n{record.curator}")
-    parts.append(f"## Citation\n\nPaper: {record.paper}\n\n```bibtex\n{record.citation}\n```")
-    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+        f"- Made by machines: {'in part or whole' if use.synthetic else 'no'}",
+        "## Known errors of the source\n\n" + "\n".join(f"- {error}" for error in record.known_errors)
+        if record.known_errors
+        else "",
+        f"## Licence\n\n{record.licence_details}",
+        f"## Curation\n\n{record.curator}",
+        f"## Citation\n\nPaper: {record.paper}\n\n```bibtex\n{record.citation}\n```",
+    ]
+    return "\n\n".join(part.rstrip() for part in parts if part) + "\n"
 
 
-def _describe_pinning(record: DatasetRecord, *, pinned: bool) -> str:
-    if pinned:
-        return "."
+def _describe_build(record: DatasetRecord, lock: Mapping[str, Any]) -> str:
+    """Say what a build was made from; empty before the first one."""
+    source = lock.get("source")
+    if not source:
+        return ""
+    built = f"Built by podeval {lock['podeval']} from `{source['name']}` at `{source['revision']}`"
+    if source["pinned"]:
+        return f"{built}."
     if record.sources[0].revision:
-        return ", which is not the revision that podeval pins."
-    return "; podeval pins no revision of this source."
+        return f"{built}, which is not the revision that podeval pins."
+    return f"{built}; podeval pins no revision of this source."
 
 
 def _describe_use(kind: type[Builder]) -> str:
@@ -214,7 +208,7 @@ def _describe_sources(record: DatasetRecord) -> str:
 
 
 def _show_sample_row(kind: type[Builder], config: str) -> str:
-    """Return the first row of a table as JSON, long texts and lists cut short; "" if none ships with podeval."""
+    """Return the first row of a table as JSON, with long texts and lists shortened; "" if none ships with podeval."""
     source = _find_source(kind.RECORD, config)
     if source is None:
         return ""

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from podeval.datasets.builder import Builder
 from podeval.errors import require_known
-from podeval.files import import_file
-from podeval.hub_sources import locate_hub_source
+from podeval.files import import_file, locate_hub_source
 
 NAMES = ("real_pod", "lfs_bench", "podbench", "mtalk_bench")
 """Every dataset, in the order of DESIGN."""

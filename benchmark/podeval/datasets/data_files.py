@@ -1,4 +1,4 @@
-"""Files that rows are made of: JSON with a list of objects, an object a line, and Parquet."""
+"""Files with the data of rows: JSON with a list of objects, JSON with one object per line, and Parquet."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ def read_object_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the objects of a file of JSON lines, each with the number of its line.
 
     Raises:
-        BadInput: the file cannot be read, or a line holds something else.
+        BadInput: the file cannot be read, or a line contains something else.
     """
     # By line feeds only: texts may contain other characters that Python takes for the end of a line.
     for number, line in enumerate(_read_text(path).split("\n"), 1):
@@ -64,7 +64,7 @@ def read_parquet(folder: Path, pattern: str, columns: Sequence[str], selection: 
         selection: columns to read; all of `columns` by default.
 
     Raises:
-        BadInput: no file matches, or a file is not Parquet or lacks a column; the message says which.
+        BadInput: no file matches, or a file is not Parquet or lacks a column; the message names it.
     """
     paths = sorted(folder.glob(pattern))
     if not paths:

@@ -1,11 +1,17 @@
-"""The record of a dataset: everything that its card, its build and its push need to know, stated once, as data."""
+"""The record of a dataset, and the rules of its rows.
 
-from typing import Annotated, Literal
+The record contains all facts for the card, the build and the push, stated once, as data. Every row must keep
+the rules; a broken rule is reported with its row.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from podeval.benchmarks.records import FactSheet
-from podeval.errors import require_known
+from podeval.errors import BadInput, require_known
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Sentence = Annotated[str, Field(min_length=10)]
@@ -24,13 +30,12 @@ CURATOR = (
 
 
 class Source(FactSheet):
-    """A pinned source from which rows are made.
+    """A pinned source of rows.
 
     `location` is a dataset repo (`owner/name`), a URL, or a path beside the builder (`package.module:folder` for one in
-    a package); a source of kind `folder` is a user's own, given by its path. `revision` is the commit it is pinned to,
-    or "" where none could be looked up, so that the user has to name one at the build; `files` are the files that are
-    read, with their SHA-256 ("" where it is not known). A file's name may be a pattern of the Hub's client, and `a|b`
-    means either.
+    a package); a source of kind `folder` belongs to the user, who gives its path. `revision` is the pinned commit, or
+    "" if none could be found, so the user must name one for the build; `files` are the files to read, with their
+    SHA-256 ("" if unknown). A file's name may be a pattern of the Hub's client, and `a|b` means either.
     """
 
     name: Name
@@ -44,8 +49,8 @@ class Source(FactSheet):
 
 
 class Config(FactSheet):
-    """One table of the dataset: its splits, the meaning of a row, its possible sources (all, where empty), and how many
-    rows the real one has, where that is sure.
+    """One table of the dataset: its splits, the meaning of a row, its possible sources (all, if empty), and the number
+    of rows of the real one, if known.
     """
 
     name: Name
@@ -56,7 +61,8 @@ class Config(FactSheet):
 
 
 class ResponsibleUse(FactSheet):
-    """What Croissant's vocabulary for responsible use asks of a dataset beside its provenance and known errors.
+    """Facts that Croissant's vocabulary for responsible use requires in addition to a dataset's provenance and known
+    errors.
 
     Source: Croissant RAI 1.0. `synthetic` is true where rows were written or spoken by machines.
     """
@@ -70,7 +76,7 @@ class ResponsibleUse(FactSheet):
 
 
 class DatasetRecord(FactSheet):
-    """The whole record of a dataset repo `podeval/<name>`; `alias` is another name by which people look for it."""
+    """The whole record of a dataset repo `podeval/<name>`; `alias` is another name that people search for."""
 
     name: Name
     title: str
@@ -103,7 +109,7 @@ class DatasetRecord(FactSheet):
         """Return the config of that name.
 
         Raises:
-            BadInput: there is none.
+            BadInput: there is no such dataset.
         """
         configs = {config.name: config for config in self.configs}
         require_known(f"config of {self.name}", configs, name)
@@ -116,3 +122,119 @@ class DatasetRecord(FactSheet):
     def source(self, name: str) -> Source | None:
         """Return the source of that name, if there is one."""
         return next((source for source in self.sources if source.name == name), None)
+
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RowProblem:
+    """A row that breaks a rule: its position, its id, and the fault as a sentence."""
+
+    config: str
+    split: str
+    row: int
+    id: str
+    rule: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.config}/{self.split} row {self.row} ({self.id}), rule {self.rule}: {self.sentence}"
+
+
+@dataclass(frozen=True)
+class RowRule:
+    """One rule: `broken_by` returns the fault of a row, or None."""
+
+    name: str
+    broken_by: Callable[[Row], str | None]
+
+
+class BrokenRules(BadInput):
+    """The rows break rules; nothing was built from them."""
+
+    def __init__(self, problems: Sequence[RowProblem]) -> None:
+        self.problems = tuple(problems)
+        lines = "\n".join(f"  {problem}" for problem in problems[:20])
+        more = f"\n  and {len(problems) - 20} more" if len(problems) > 20 else ""
+        super().__init__(f"{len(problems)} rows break rules, so nothing was written:\n{lines}{more}")
+
+
+def find_row_problems(config: str, split: str, rows: Iterable[Row], rules: Sequence[RowRule]) -> Iterator[RowProblem]:
+    """Yield every problem of these rows, in order; each row must have an id that no other row has."""
+    seen: dict[str, int] = {}
+    for number, row in enumerate(rows):
+        name = str(row.get("id") or "no id")
+        if not row.get("id"):
+            yield RowProblem(config, split, number, name, "id", "has no id")
+        elif name in seen:
+            yield RowProblem(config, split, number, name, "id", f"has the id of row {seen[name]}")
+        seen.setdefault(name, number)
+        for rule in rules:
+            try:
+                sentence = rule.broken_by(row)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                sentence = f"cannot be checked ({type(error).__name__}: {error})"
+            if sentence:
+                yield RowProblem(config, split, number, name, rule.name, sentence)
+
+
+def require_present(*columns: str) -> RowRule:
+    """Make the rule that these columns are not empty."""
+
+    def broken_by(row: Row) -> str | None:
+        empty = [column for column in columns if row.get(column) in (None, "", [], {})]
+        return f"lacks {', '.join(empty)}" if empty else None
+
+    return RowRule("present", broken_by)
+
+
+def require_text(*columns: str, name: str = "text") -> RowRule:
+    """Make the rule that these columns are texts that are not blank."""
+
+    def broken_by(row: Row) -> str | None:
+        wrong = [column for column in columns if not isinstance(row[column], str) or not row[column].strip()]
+        return f"{', '.join(wrong)} should be a text" if wrong else None
+
+    return RowRule(name, broken_by)
+
+
+def require_one_of(column: str, values: Sequence[str]) -> RowRule:
+    """Make the rule that the column's value is one of these."""
+
+    def broken_by(row: Row) -> str | None:
+        value = row.get(column)
+        return None if value in values else f"{column} is {value!r}, not one of {', '.join(values)}"
+
+    return RowRule(f"{column}.known", broken_by)
+
+
+def require_at_least(column: str, least: float) -> RowRule:
+    """Make the rule that the column's value is a number, and not below this."""
+
+    def broken_by(row: Row) -> str | None:
+        value = row.get(column)
+        fits = isinstance(value, int | float) and not isinstance(value, bool) and value >= least
+        return None if fits else f"{column} is {value!r}, not a number of at least {least:g}"
+
+    return RowRule(f"{column}.range", broken_by)
+
+
+def require_readable_audio(column: str) -> RowRule:
+    """Make the rule that the audio in the column can be decoded."""
+
+    def broken_by(row: Row) -> str | None:
+        from podeval.recording import Recording
+
+        audio = row.get(column)
+        if audio is None:
+            return None
+        if not isinstance(audio, Mapping) or not audio.get("bytes"):
+            return f"{column} holds no audio"
+        try:
+            defect = Recording.from_bytes(audio["bytes"]).defect
+        except BadInput as refusal:
+            return f"{column} cannot be read: {refusal}"
+        return f"{column} {defect}" if defect else None
+
+    return RowRule(f"{column}.readable", broken_by)

@@ -1,4 +1,4 @@
-"""Rows from a folder of recordings: what is said, by whom and when, and the clips in which speakers change.
+"""Rows from a folder of recordings: the words, their speakers and times, and the clips around changes of speaker.
 
 Texts and times only. The owners of the recordings are unknown, so no sample of them is passed on.
 """
@@ -10,8 +10,8 @@ from typing import Any
 import datasets
 from podeval import progress
 from podeval.benchmarks.benchmark import Item
+from podeval.datasets.dataset_record import Row, RowRule
 from podeval.datasets.fetch_episodes import RECORD, read_attempts
-from podeval.datasets.row_rules import Row, RowRule
 from podeval.errors import BadAudio, BadInput, CannotScore
 
 _AUDIO_NAMES = frozenset(
@@ -23,7 +23,7 @@ def list_episode_features() -> datasets.Features:
     """Return the columns.
 
     `id` is the file's name without its ending; `turns` are segments of at most 30 s, `clips` are those that `podeval
-    data segments` finds; `reason` says why there are no turns or clips.
+    data segments` finds; `reason` explains missing turns or clips.
     """
     text, seconds = datasets.Value("string"), datasets.Value("float64")
     return datasets.Features(
@@ -81,7 +81,7 @@ def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
 
     Args:
         folder: folder of audio files; other files are ignored.
-        items: items that the recordings may be of, by id; they tell the language that is spoken.
+        items: items that the recordings may belong to, by id; they state the spoken language.
 
     Raises:
         BadInput: there is no recording.
@@ -112,7 +112,9 @@ def is_recording(path: Path) -> bool:
 
 
 def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
-    """Make the row of a recording; where the recording cannot be used the row says why, and the rules refuse it."""
+    """Make the row of a recording; if the recording cannot be used, the row gives the reason, and the rules refuse
+    it.
+    """
     from podeval.models import registry
     from podeval.recording import Recording
     from podeval.recording.speaker_turns import transcribe_and_diarise

@@ -1,7 +1,7 @@
 """Find the audio of an episode by its link in Apple Podcasts: by Apple's lookup, then by the show's own feed.
 
-Sources: Apple, iTunes Search API (`/lookup`); RSS 2.0 (`item`, `guid`, `enclosure`). A feed is read by
-defusedxml, and one that is not well-formed by feedparser.
+Sources: Apple, iTunes Search API (`/lookup`); RSS 2.0 (`item`, `guid`, `enclosure`). defusedxml reads a feed, and
+feedparser one that is not well-formed.
 """
 
 import io
@@ -19,7 +19,7 @@ from podeval.text.characters import keep_letters
 from podeval.text.json_text import parse_json
 
 ITUNES = "https://itunes.apple.com"
-"""Address at which Apple answers lookups; PODEVAL_ITUNES names another."""
+"""Address at which Apple answers lookups; PODEVAL_ITUNES sets another."""
 
 NEWEST = 200
 """Most episodes of a show in the answer to a lookup."""
@@ -73,7 +73,7 @@ class EpisodeLink:
 
 @dataclass(frozen=True)
 class Enclosure:
-    """The address of an episode's audio, and where it comes from: `lookup` or `feed`."""
+    """The address of an episode's audio, and its origin: `lookup` or `feed`."""
 
     url: str
     via: str
@@ -83,16 +83,16 @@ class Enclosure:
 
 
 def find_itunes() -> str:
-    """Return the address at which Apple's lookups and searches are answered."""
+    """Return the address of Apple's lookups and searches."""
     return (os.environ.get("PODEVAL_ITUNES") or ITUNES).rstrip("/")
 
 
 def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | BadInput]:
-    """Yield the addresses at which an episode may be available, best first, and the reasons why a directory gives none.
+    """Yield the possible addresses of an episode, best first, and the reasons why a directory gives none.
 
-    In this order, and only as far as the caller continues, these are asked: Apple for the show's newest episodes and
-    its feed, Apple for the episode, and the feed (by the episode's guid, else by its title if only one episode has that
-    title).
+    The sources are asked in this order, and only as far as the caller continues: Apple for the show's newest episodes
+    and its feed, Apple for the episode, and the feed (by the episode's guid, else by its title if only one episode has
+    that title).
 
     Args:
         link: the link of the episode in Apple Podcasts.
@@ -176,8 +176,8 @@ def parse_feed(content: bytes) -> list[Enclosure]:
     """Parse the items of an RSS feed; one that is not well-formed is read by feedparser.
 
     Raises:
-        BadFeed: it is not RSS, is larger or nested deeper than any feed, states an encoding that is not read, or uses
-            the constructs that XML bombs are made of.
+        BadFeed: it is not RSS, is larger or nested deeper than any feed, states an unsupported encoding, or uses the
+            constructs of XML bombs.
     """
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import DefusedXMLParser
@@ -211,7 +211,7 @@ def parse_feed(content: bytes) -> list[Enclosure]:
 
 
 class _ItemReader:
-    """A target for an XML parser that keeps the items of RSS, and nothing else of a feed."""
+    """A target for an XML parser that keeps only the items of RSS from a feed."""
 
     def __init__(self) -> None:
         self.root = ""
@@ -240,7 +240,7 @@ class _ItemReader:
         self._open.append(tag)
 
     def data(self, text: str) -> None:
-        """Take a piece of text: that of a fact as far as its first element."""
+        """Take a piece of text: for a fact, the part before its first element."""
         if self._text is not None and self._open[-1] != "enclosure":
             self._text.append(text)
 

@@ -1,7 +1,7 @@
-"""Fetch published episodes for one's own evaluation, and record which were found and which are lost.
+"""Fetch published episodes for your own evaluation, and record the found and the lost ones.
 
-A folder of episodes holds whole audio files that were checked, and `episodes.jsonl`, which has a line for every
-attempt; the last line of an id counts. Episodes belong to their makers; nothing here redistributes them.
+A folder of episodes contains complete, checked audio files, and `episodes.jsonl` with a line for every attempt; the
+last line of an id counts. Episodes belong to their producers; nothing here redistributes them.
 """
 
 import contextlib
@@ -52,8 +52,8 @@ class Attempt:
         id: id of the episode here.
         link: link in Apple Podcasts.
         checked: time of the attempt, UTC.
-        status: found, or what is wrong.
-        reason: why it was not found; None if it was.
+        status: found, or the fault.
+        reason: the reason if it was not found; else None.
         via: the directory that gave the address of the audio: lookup or feed.
         title: the title in that directory, as are `guid` and `published`.
         enclosure: the audio's address without user, query and fragment, which may contain secrets.
@@ -89,12 +89,10 @@ def select_episodes(name: str, topics: Sequence[str] = ()) -> dict[str, Episode]
         topics: ids of topics, or the numbers at the end of these.
 
     Raises:
-        BadInput: the benchmark has no published episodes, or does not have one of the topics.
+        BadInput: the benchmark has no published episodes, or lacks one of the topics.
     """
     if name != real_pod.BENCHMARK.name:
-        raise BadInput(
-            f"{name} names no published episodes; `podeval data fetch real_pod` fetches those that are named"
-        )
+        raise BadInput(f"{name} has no published episodes; `podeval data fetch real_pod` fetches those of real_pod")
     items = real_pod.BENCHMARK.items("topics")
     keys = {key: item.id for item in items for key in (item.id, item.id.rpartition("_")[2])}
     if unknown := [topic for topic in topics if topic not in keys]:
@@ -116,14 +114,14 @@ def fetch_episodes(
     most_bytes: int = MOST_BYTES,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Attempt]:
-    """Fetch episodes, one after the other; files that are there already are left as they are.
+    """Fetch episodes, one after the other; existing files are not changed.
 
     Args:
         episodes: the episodes, by topic.
-        into: the folder; it is made if it does not exist.
-        web: reads from servers.
+        into: the folder; it is created if it does not exist.
+        web: the reader of servers.
         most_bytes: refuse larger episodes.
-        tell: called with a report of progress, line by line.
+        tell: function that gets the progress, line by line.
 
     Returns:
         The attempt at each episode, in order.
@@ -150,7 +148,7 @@ def read_attempts(folder: Path) -> dict[str, Attempt]:
     """Read the last attempt at each episode of a folder; return none if the folder has no record.
 
     Raises:
-        BadInput: the record is damaged; the message says where.
+        BadInput: the record is damaged; the message names the line.
     """
     attempts: dict[str, Attempt] = {}
     for line in read_lines(folder / RECORD):
@@ -165,7 +163,7 @@ def read_attempts(folder: Path) -> dict[str, Attempt]:
 
 
 def is_there(folder: Path, attempt: Attempt) -> bool:
-    """Tell whether an episode was found and its file still has the recorded size."""
+    """Return whether an episode was found and its file still has the recorded size."""
     if attempt.status != "found" or not attempt.file:
         return False
     path = folder / Path(attempt.file).name
@@ -184,7 +182,7 @@ def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
 
 
 def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) -> Attempt:
-    """Try every address where the episode may be, until one has it."""
+    """Try every possible address of the episode, until one has it."""
     scratch = into / _SCRATCH / topic
     with explain_write_errors(scratch):
         scratch.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
 """Read from servers of strangers: one request at a time, with pauses, and never from a private network.
 
-The audio addresses in a feed can be anything, and every server may redirect. So each connection goes only to an address
-that was looked up and judged public, redirects included; the name cannot change its meaning in between.
+The audio addresses in a feed can be anything, and every server may redirect. Each connection therefore goes only to an
+address that was resolved and found public, including redirects; the name cannot change its meaning in between.
 
-The requests are made by httpx. Whether an address is public is judged by safehttpx, and by a list of further networks;
-the idea of putting a judged address into the request, with the name kept for the certificate, comes from it too. Its
-own transport is not used: docs/decisions/house.md says what would be lost.
+httpx makes the requests. safehttpx, and a list of additional networks, determine whether an address is public;
+safehttpx is also the origin of the idea to put the checked address into the request and keep the name for the
+certificate. Its own transport is not used: docs/decisions/house.md gives the reasons.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ LOOKUP_HOST, LOOKUP_PAUSE = "itunes.apple.com", 3.0
 
 
 class AddressRefused(BadInput):
-    """The address is one that is never requested: it is private, or not on the web."""
+    """The address must never be requested: it is private, or not on the web."""
 
 
 class Web:
@@ -38,7 +38,7 @@ class Web:
 
     Args:
         pause: seconds between an answer of a host and the next request to it.
-        allow_private: go to private and loopback addresses too; for tests and for servers of one's own.
+        allow_private: also go to private and loopback addresses; for tests and your own servers.
         options: limits of time and attempts; see `download`.
     """
 
@@ -52,7 +52,7 @@ class Web:
         self._client.event_hooks = {"request": [self._wait], "response": [self._note]}
 
     def read(self, url: str, most_bytes: int, scratch: Path) -> bytes:
-        """Return the content of a small document; `scratch` is the file that it is downloaded to.
+        """Return the content of a small document; `scratch` is the file for the download.
 
         Raises:
             BadInput: it cannot be had; see `download` for the kinds.
@@ -64,7 +64,7 @@ class Web:
             scratch.unlink(missing_ok=True)
 
     def save(self, url: str, to: Path, most_bytes: int, watch: Watch | None = None) -> Path:
-        """Download a file, resuming from the part that is there.
+        """Download a file, resuming from the existing part.
 
         Raises:
             BadInput: it cannot be had; see `download` for the kinds.
@@ -111,7 +111,7 @@ def is_loopback(url: str) -> bool:
 
 
 def strip_secrets(url: str) -> str:
-    """Remove from an address what may be secret: user, password, query and fragment."""
+    """Remove possible secrets from an address: user, password, query and fragment."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -176,7 +176,7 @@ def _look_up(host: str, port: int, request: httpx.Request) -> list[str]:
 
     Raises:
         AddressRefused: one of them is private.
-        httpx.ConnectError: the name cannot be looked up.
+        httpx.ConnectError: the name cannot be resolved.
     """
     try:
         addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
@@ -192,7 +192,7 @@ def _host_of(request: httpx.Request) -> str:
 
 
 def _refuse_private_literal(url: str, host: str) -> None:
-    """Refuse private numeric addresses, the only ones that can be judged where a proxy looks names up."""
+    """Refuse private numeric addresses, the only ones that can be checked if a proxy resolves names."""
     # Signs that stand for digits and dots: a resolver reads ① as 1, and 0x7f.1 as 127.0.0.1.
     host = unicodedata.normalize("NFKC", host)
     try:
@@ -212,7 +212,7 @@ def _to_dotted(host: str) -> str:
 
 
 def is_public_address(address: str) -> bool:
-    """Tell whether a numeric address is one of the public internet.
+    """Return whether a numeric address belongs to the public internet.
 
     Raises:
         ValueError: it is not a numeric address.

@@ -2,19 +2,16 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item, Split
 from podeval.datasets.dataset_record import LOCK, SAMPLE
 from podeval.errors import BadInput
-from podeval.files import write_whole
+from podeval.files import find_user_folder, write_whole
 
 Row = dict[str, Any]
 
@@ -33,8 +30,8 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
     Args:
         benchmark: the benchmark.
         split: name of the split.
-        folder: a dataset made by `podeval data build`; the one of that name in the working folder by default. The
-            sample, which ships with podeval, is built where it has not been.
+        folder: a dataset made by `podeval data build`; by default the one of that name in the working folder. The
+            sample, which ships with podeval, is built if necessary.
 
     Raises:
         BadInput: there is no such split; the dataset is not there, is another one, or has not the pinned content.
@@ -61,7 +58,11 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
             turns.setdefault(turn["dialogue"], []).append(turn)
         for row in rows:
             row["user"] = [turn for turn in turns.get(row["id"], []) if turn["id"] in row["turn_ids"]]
-    revision = f"sha256:{hashlib.sha256(_to_canonical_json(rows).encode()).hexdigest()}"
+    # The same for equal content; bytes are replaced by their SHA-256.
+    content = json.dumps(
+        rows, ensure_ascii=False, sort_keys=True, default=lambda data: hashlib.sha256(data).hexdigest()
+    )
+    revision = f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
     if part.revision and revision != part.revision:
         raise BadInput(
             f"{build_folder} has other rows ({revision[:19]}…) than {benchmark.name} pins ({part.revision[:19]}…); "
@@ -72,7 +73,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
 
 
 def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Path:
-    """Return the folder of the build; the sample is built where it has not been."""
+    """Return the folder of the build; build the sample if necessary."""
     # Use the build that the caller names, or the one in the working folder.
     if folder is not None:
         return Path(folder)
@@ -87,7 +88,7 @@ def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -
     # Build the sample once for each version of its files.
     from podeval.datasets import build, catalogue
 
-    cache = Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval")) / "datasets"
+    cache = find_user_folder() / "datasets"
     version = catalogue.get(benchmark.name).RECORD.version
     content = _hash_sample(catalogue.locate_folder(benchmark.name))
     sample_folder = cache / f"{benchmark.name}-{SAMPLE}-{version}-{content}"
@@ -117,11 +118,6 @@ def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) ->
         yield from map(dict, read_stored_rows(kind, config, files))
     except OSError as error:
         raise BadInput(f"{folder} cannot be read ({error}); build the dataset again") from None
-
-
-def _to_canonical_json(rows: list[Row]) -> str:
-    """Convert rows to JSON that is the same for equal content; bytes are replaced by their SHA-256."""
-    return json.dumps(rows, ensure_ascii=False, sort_keys=True, default=lambda data: hashlib.sha256(data).hexdigest())
 
 
 def _write_audio_files(row: Row, folder: Path) -> Row:

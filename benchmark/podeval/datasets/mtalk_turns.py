@@ -5,7 +5,8 @@ A submission file has the form of the authors' `data/sample.json`:
     {"Semantic information": [[{"question": path, "dialogue": {model: path}, "question_transcription": text,
                                 "dialogue_transcription": {model: text}}, … turns], … dialogues], …}
 
-There the dialogue is known by `record_<number>` in the path of its question, a turn by its place in its dialogue.
+There, `record_<number>` in the path of its question identifies the dialogue, and its place in the dialogue identifies a
+turn.
 """
 
 import hashlib
@@ -50,7 +51,7 @@ def hash_prompt(prompt: str) -> str:
 
 @dataclass(frozen=True)
 class SourceTurn:
-    """A user's turn: its dialogue and number, and its row in the source; what cannot be parsed stays as it is."""
+    """A user's turn: its dialogue and number, and its row in the source; unparsable parts are not changed."""
 
     dialogue: str
     type: Any
@@ -125,14 +126,14 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class MtalkAnswer:
-    """The answer of one model in one turn; paths are those in the file, transcripts "" if it has none.
+    """The answer of one model in one turn; paths are those in the file, and missing transcripts are "".
 
     Attributes:
         dialogue: id as in the dataset `mtalk_bench`, such as `semantic-1-1`.
         type: semantic, paralinguistic or ambient.
         model: name of the model in the file.
         turn: number of the turn, from 1.
-        question: path of what the user says.
+        question: path of the user's speech.
         answer: path of the model's answer.
         question_transcript: the user's words.
         answer_transcript: the model's words.
@@ -150,7 +151,7 @@ class MtalkAnswer:
 
 @dataclass(frozen=True)
 class MtalkAnswers:
-    """All answers of a file in its order, and sentences on what is missing or odd in it."""
+    """All answers of a file in its order, and sentences on missing or odd parts."""
 
     answers: tuple[MtalkAnswer, ...]
     missing: tuple[str, ...]
@@ -159,11 +160,11 @@ class MtalkAnswers:
 def read_answers(path: Path) -> MtalkAnswers:
     """Read a submission file.
 
-    Entries that cannot be used are left out and named in `missing`, as are absent transcripts, and models that answer
-    only some turns of a dialogue.
+    Unusable entries are left out and listed in `missing`, together with absent transcripts and models that answer only
+    some turns of a dialogue.
 
     Raises:
-        BadInput: the file is not JSON, has no section of answers, or nothing in it can be used.
+        BadInput: the file is not JSON, has no section of answers, or contains nothing usable.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -189,7 +190,9 @@ def read_answers(path: Path) -> MtalkAnswers:
             if dialogue is None:
                 continue
             if dialogue in read:
-                missing.append(f"{where}: {dialogue} was dialogue {read[dialogue]} already; this one is left out")
+                missing.append(
+                    f"{where}: {dialogue} was already read as dialogue {read[dialogue]}; this one is left out"
+                )
                 continue
             read[dialogue] = number
             dialogue_answers = list(_read_dialogue(turns, dialogue, kind, missing))
@@ -201,7 +204,7 @@ def read_answers(path: Path) -> MtalkAnswers:
 
 
 def _find_dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> str | None:
-    """Return the dialogue's id from the first question whose path holds it."""
+    """Return the dialogue's id from the first question whose path contains it."""
     if not isinstance(turns, list) or not turns:
         missing.append(f"{where}: must be a list of turns, is {_describe_kind(turns)}")
         return None
@@ -209,7 +212,7 @@ def _find_dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> 
         question = turn.get("question") if isinstance(turn, Mapping) else None
         if match := re.search(r"record_(\d+-\d+)", str(question)):
             return f"{kind}-{match[1]}"
-    missing.append(f"{where}: no question's path holds record_<number>, so which dialogue it is cannot be told")
+    missing.append(f"{where}: no question's path contains record_<number>, so its dialogue is unknown")
     return None
 
 
@@ -228,7 +231,7 @@ def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str
         paths = _read_object(turn, "dialogue", where, missing)
         words = _read_object(turn, "dialogue_transcription", where, missing)
         if lonely := sorted(words.keys() - paths.keys()):
-            missing.append(f"{where}: {', '.join(lonely)} have words but no audio, so they are left out")
+            missing.append(f"{where}: {', '.join(lonely)} have text but no audio, so they are left out")
         for model, path in paths.items():
             if not isinstance(path, str) or not path.strip():
                 missing.append(f"{where}: {model} has no path of audio, so its answer is left out")
@@ -241,14 +244,16 @@ def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str
 
 
 def _find_disagreements(question: str, dialogue: str, kind: str, number: int) -> Iterator[str]:
-    """Yield where the path of a question names another dialogue, turn or dimension than its position in the file."""
+    """Yield the places where the path of a question names another dialogue, turn or dimension than its position in the
+    file.
+    """
     if (record := re.search(r"record_(\d+-\d+)", question)) and f"{kind}-{record[1]}" != dialogue:
-        yield f"{dialogue}-{number}: its question is of {kind}-{record[1]} by its path; its place in the file counts"
+        yield f"{dialogue}-{number}: the path of its question says {kind}-{record[1]}; its place in the file counts"
     if match := re.search(r"turn(\d+)(?:_([a-z]+))?", question.rsplit("/", 1)[-1]):
         if int(match[1]) != number:
-            yield f"{dialogue}-{number}: its question is of turn {match[1]} by its path; its place in the file counts"
+            yield f"{dialogue}-{number}: the path of its question says turn {match[1]}; its place in the file counts"
         if TYPES.get(match[2], kind) != kind:
-            yield f"{dialogue}-{number}: its question is {match[2]} by its path; its section in the file counts"
+            yield f"{dialogue}-{number}: the path of its question says {match[2]}; its section in the file counts"
 
 
 def _find_unanswered(answers: list[MtalkAnswer], dialogue: str, turns: int) -> Iterator[str]:

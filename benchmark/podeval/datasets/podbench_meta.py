@@ -1,7 +1,7 @@
 """Read PodBench's `meta`: an object or JSON text, whose key names are published in part only.
 
-Keys that the table `facts.json` names are read; a key that it does not name, or whose value is not as expected, is left
-empty and named in the row's notes. Nothing is guessed.
+Only keys in the table `facts.json` are read; an unknown key, or one with an unexpected value, is left empty and listed
+in the row's notes. Nothing is guessed.
 """
 
 import json
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.text.tokens import detect_language
 
 Facts = Mapping[str, Any]
@@ -51,11 +51,10 @@ def parse_object(meta: Any) -> dict[str, Any] | None:
 
 
 def read_meta(meta: Mapping[str, Any], instruction: str) -> dict[str, Any]:
-    """Read what `meta` (as `parse_object` returns it) says about a row.
+    """Read the facts about a row from `meta` (as returned by `parse_object`).
 
     Returns:
-        The columns that are read from it, None or empty if it has none; `notes` name everything that was not
-        understood.
+        The columns from it, None or empty if it has none; `notes` list everything that was not understood.
     """
     used, notes = set[str](), list[str]()
 
@@ -87,7 +86,7 @@ def _fold(name: str) -> str:
 
 
 def _find_fact(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[str]) -> Any:
-    """Return the value under one of a fact's names; None if there is none, or where two of them disagree."""
+    """Return the value under one of a fact's names; None if there is none, or if two of them disagree."""
     names = read_facts()["keys"][fact]
     spellings = {tuple(map(_fold, name.split("."))) for name in (*names["seen"], *names["others"])}
     matches = {path: value for path, value in _list_paths(meta) if tuple(map(_fold, path)) in spellings}
@@ -96,7 +95,9 @@ def _find_fact(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[s
     used |= {path[0] for path in inner}
     values = list(inner.values())
     if any(value != values[0] for value in values):
-        notes.append(f"{fact}: {' and '.join('meta.' + '.'.join(path) for path in inner)} disagree; none is taken")
+        notes.append(
+            f"{fact}: {' and '.join('meta.' + '.'.join(path) for path in inner)} disagree; none of them is used"
+        )
         return None
     return values[0] if values else None
 
@@ -109,7 +110,7 @@ def _list_paths(meta: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]
 
 
 def _read_sources(value: Any, notes: list[str]) -> list[Any]:
-    """Read the passages; a value that is not text stays as it is, and the rules refuse it."""
+    """Read the passages; a value that is not text is not changed, and the rules refuse it."""
     if value is None:
         notes.append("sources: meta has no content")
         return []
@@ -127,7 +128,7 @@ def _read_dimensions(value: Any, notes: list[str]) -> list[dict[str, str | None]
         notes.append("dimensions: meta has no dims")
         return []
     if not isinstance(value, Mapping):
-        notes.append(f"dimensions: meta.dims is a {type(value).__name__}, not an object; nothing is read from it")
+        notes.append(f"dimensions: meta.dims is a {type(value).__name__}, not an object; it is ignored")
         return []
     dimensions: list[dict[str, str | None]] = []
     for spelling, content in value.items():
@@ -168,13 +169,13 @@ def _read_tokens(value: Any, notes: list[str]) -> int | None:
 
 
 def _read_speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], notes: list[str]) -> int | None:
-    """Read how many speakers are asked for, from `meta` or else from the dimension of that name."""
+    """Read the requested number of speakers, from `meta` or else from the dimension of that name."""
     stated = next((d["value"] for d in dimensions if d["dimension"] == "speaker_number"), None)
     counts = [count for count in (_read_count(value), _read_count(stated)) if count is not None]
     unread = [text for text in (value, stated) if text is not None and _read_count(text) is None]
     notes += [f"speakers: {_abbreviate(text)} is not a number of speakers" for text in unread]
     if len(set(counts)) > 1:
-        notes.append(f"speakers: meta says {counts[0]}, its dimension {counts[1]}; none is taken")
+        notes.append(f"speakers: meta says {counts[0]}, its dimension {counts[1]}; neither is used")
         return None
     if not counts:
         notes.append("speakers: meta does not say how many")
@@ -185,7 +186,7 @@ def _read_speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], n
 
 
 def _read_count(value: Any) -> int | None:
-    """Read a number of speakers from a number, a list of speakers, or words that say nothing else."""
+    """Read a number of speakers from a number, a list of speakers, or words that contain nothing else."""
     if isinstance(value, list):
         return len(value) or None
     if isinstance(value, int) and not isinstance(value, bool):
@@ -200,7 +201,7 @@ def _read_count(value: Any) -> int | None:
 
 
 def _read_language(value: Any, sources: Sequence[Any], instruction: str, notes: list[str]) -> str:
-    """Read the language as `zh` or `en`; any other value is returned as it is, and the rules refuse it."""
+    """Read the language as `zh` or `en`; any other value is returned unchanged, and the rules refuse it."""
     words = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
     codes = {_find_language_code(word) for word in words if word is not None}
     if len(codes) == 1:

@@ -1,6 +1,6 @@
 """Push a built dataset to the Hub: the Parquet files and the card, then the tasks if it is a benchmark's.
 
-The tasks (`eval.yaml`) are a commit of their own: the Hub validates them on arrival, and refuses those whose framework
+The tasks (`eval.yaml`) are a separate commit: the Hub validates them on arrival, and refuses those whose framework
 is not in its list (`packages/tasks/src/eval.ts` of huggingface.js). The data has been pushed by then.
 """
 
@@ -33,16 +33,17 @@ _NOT_TAKEN = (400, 422)
 def push(folder: Path, repo: str, *, private: bool = False, progress: Progress = lambda line: None) -> str:
     """Push a verified build and return the URL of the commit.
 
-    A refusal of the tasks by the Hub is reported to `progress` and not raised, as the data has been pushed by then.
+    A refusal of the tasks by the Hub is reported to `progress` and not raised, because the data has been pushed by
+    then.
 
     Args:
         folder: a folder made by `podeval data build`.
         repo: `owner/name`.
-        private: whether a repo that must be created becomes private.
-        progress: called with a report of progress, line by line.
+        private: whether a new repo becomes private.
+        progress: function that gets the progress, line by line.
 
     Raises:
-        BadInput: the build is damaged, its licence forbids it, or the Hub refuses; the message says what to do.
+        BadInput: the build is damaged, its licence forbids it, or the Hub refuses; the message gives the remedy.
     """
     from huggingface_hub import HfApi
 
@@ -79,7 +80,7 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
 
 
 def _push_tasks(api: "HfApi", repo: str, file: Path, title: str, progress: Progress) -> None:
-    """Push `eval.yaml`; report a refusal by the Hub, as the data, which was pushed before, stays."""
+    """Push `eval.yaml`; report a refusal by the Hub without an error, because the data is already pushed."""
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
@@ -89,11 +90,12 @@ def _push_tasks(api: "HfApi", repo: str, file: Path, title: str, progress: Progr
     except HfHubHTTPError as error:
         status = error.response.status_code if error.response is not None else 0
         if status not in _NOT_TAKEN:
-            again = "push again; what is there is not sent twice"
-            progress(f"{repo}: the data is there, but {EVAL} did not arrive ({_first_line(error)}); {again}")
+            again = "push again; existing files are not sent twice"
+            progress(f"{repo}: the data is uploaded, but {EVAL} did not arrive ({_first_line(error)}); {again}")
             return
         progress(
-            f"{repo}: the data is there and can be loaded, but the Hub did not take {EVAL} ({_first_line(error)}), so "
+            f"{repo}: the data is uploaded and can be loaded, but the Hub did not accept {EVAL} "
+            f"({_first_line(error)}), so "
             f"the repo is no benchmark with a leaderboard on the Hub. The Hub takes tasks of evaluation frameworks in "
             f"its list only: podeval is entered by a pull request to packages/tasks/src/eval.ts of "
             f"huggingface/huggingface.js; when it is in there, push again"
@@ -124,12 +126,13 @@ def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
 
 
 def write_eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the `eval.yaml` that makes a dataset repo one of the Hub's benchmarks; None if it contains no part of one.
+    """Return the `eval.yaml` that makes a dataset repo one of the Hub's benchmarks; None if it contains no part of a
+    benchmark.
 
     Args:
         benchmark: the benchmark whose dimensions become tasks.
         configs: the splits in the dataset repo, by config. A split of the benchmark becomes a task only if its rows
-            are there.
+            exist.
     """
     tasks = [
         {"id": name_task(split.name, dimension.name), "config": config, "split": rows}

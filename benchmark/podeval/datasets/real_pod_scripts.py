@@ -1,11 +1,11 @@
 """Real-Pod's scripts as tables: scripts with their rules, splits beyond the topics, and the sources of claims.
 
-Scripts of the topics may be a user's own, so rules check them one by one. The other splits are the package's own files,
-which are pinned.
+Users may supply their own scripts of the topics, so rules check them one by one. The other splits are the package's own
+files, which are pinned.
 
-Some sources of claims are in the files of scripts. Those of scripts whose files a protocol pins, and had none, are
-in a file of their own, which is part of no protocol and which no system is given: it can grow without a figure being
-another's. Here too is what the card says of the person who wrote the scripts, and what is known to be wrong with them.
+Some sources of claims are in the files of scripts. Sources of scripts whose files are pinned by a protocol without them
+are in a separate file, which belongs to no protocol and goes to no system, so it can grow without changing a figure.
+Here too is what the card says of the person who wrote the scripts, and what is known to be wrong with them.
 """
 
 import re
@@ -18,8 +18,7 @@ import datasets
 from podeval.benchmarks.benchmark import Split
 from podeval.benchmarks.records import PinnedFile
 from podeval.datasets.data_files import read_object_lines, read_objects
-from podeval.datasets.dataset_record import ResponsibleUse
-from podeval.datasets.row_rules import Row, RowRule
+from podeval.datasets.dataset_record import ResponsibleUse, Row, RowRule
 from podeval.errors import BadInput
 from podeval.text.characters import HAN
 
@@ -84,7 +83,7 @@ SCRIPT_RULES = (
     RowRule("length", _wrong_length),
     RowRule("readable", _unreadable),
 )
-"""Rules for the scripts of topics: who speaks, how much, that it can be read aloud."""
+"""Rules for the scripts of topics: speakers, length, and whether they can be read aloud."""
 
 
 def list_split_features(split: Split, categories: Sequence[str], languages: Sequence[str]) -> datasets.Features:
@@ -145,7 +144,7 @@ SOURCES = PinnedFile(
 )
 
 NAMED_THROUGHOUT = ("topics", "demo")
-"""Splits of which every year and every name that is said has a source, or is said to be invented."""
+"""Splits in which every spoken year and name has a source, or is marked as invented."""
 
 _YEAR = re.compile(
     r"\b(?:(?:fifteen|sixteen|seventeen|eighteen|nineteen|twenty)[ -](?:o |hundred|ten|eleven|twelve|thirteen|fourteen"
@@ -188,13 +187,14 @@ def make_claims_rows(folder: Path, splits: Sequence[Split]) -> Iterator[Row]:
 
 
 def read_more_sources(folder: Path) -> Mapping[Any, Mapping[str, Any]]:
-    """Return what the file of sources says of each script; a folder of one's own need not have it."""
+    """Return the statements of the file of sources about each script; your own folder does not need one."""
     path = folder / SOURCES.file
     return {one.get("id"): one for one in read_objects(path)} if path.is_file() else {}
 
 
 def find_unsourced_claim(row: Row) -> str | None:
-    """Report a turn that says a year, or a name of two words that is not a speaker's, and has no claim with a source.
+    """Report a turn that contains a year, or a name of two words that is not a speaker's, without a claim that has a
+    source.
 
     Only in splits that promise a source for each.
     """
@@ -219,13 +219,13 @@ def read_parts(values: Any, *names: str) -> list[dict[str, Any]]:
 
 
 def read_topic_id(item: Mapping[str, Any]) -> int | None:
-    """Return the number of the topic that an id ends in, as the paper counts topics."""
+    """Return the number of the topic at the end of an id, in the paper's count."""
     number = str(item.get("id")).rpartition("_")[2]
     return int(number) if number.isdecimal() else None
 
 
 def _make_row(split: str, script: Mapping[str, Any], item: Mapping[str, Any], more: Mapping[str, Any]) -> Row:
-    """Make the row of what a script claims: its turns, each with the claims and sources that name it by number."""
+    """Make the row of a script's claims: its turns, each with the claims and sources that name it by number."""
     added = list(more.get("sources", ()))
     claims = [*(script.get("sources") or ()), *(script.get("claims") or ()), *added]
     sources = read_parts(claims, "turn", "claim", "source")
@@ -268,7 +268,7 @@ PROVENANCE = (
     "covers it, and no system is shown sources, tags or accepted readings. Rows of `episodes` come from the models of "
     "the embedded profile, which each row names, and clips are grouped as in PodEval."
 )
-"""Authors of the scripts and speakers of their voices, for the card, as a sentence that is continued."""
+"""Authors of the scripts and speakers of their voices, for the card, as a sentence that continues."""
 
 RESPONSIBLE_USE = ResponsibleUse(
     use_cases=(

@@ -18,7 +18,9 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Fetched:
-    """The local files of a source; `files` holds their SHA-256 by name, `pinned` whether they match the record."""
+    """The local files of a source; `files` contains their SHA-256 by name, `pinned` says whether they match the
+    record.
+    """
 
     source: str
     folder: Path
@@ -32,19 +34,19 @@ def fetch(
 ) -> Fetched:
     """Fetch the files of a source and check them against the record's hashes.
 
-    Where no commit of a dataset repo is pinned, the newest is looked up, reported, and recorded in the build.
+    If no commit of a dataset repo is pinned, the newest one is found, reported, and recorded in the build.
 
     Args:
         record: the dataset's record.
-        origin: a source's name; or where the files of the first source are: a folder, `https://…` to a folder of them,
-            or `hub:owner/name@revision`. A folder may also hold the files of another source.
+        origin: a source's name; or the place of the first source's files: a folder, `https://…` to a folder of them,
+            or `hub:owner/name@revision`. A folder may also contain the files of another source.
         builder_folder: folder of the builder and its sample.
-        into: folder for downloads; files that are there already are not fetched again.
-        progress: called with a report of progress, line by line.
-        earlier_revision: `owner/name@commit` that an earlier build was made from; used again if none is pinned.
+        into: folder for downloads; existing files are not fetched again.
+        progress: function that gets the progress, line by line.
+        earlier_revision: `owner/name@commit` of an earlier build; used again if none is pinned.
 
     Raises:
-        BadInput: the files cannot be had, or are not those that the record pins; the message says what to do.
+        BadInput: the files are not available, or differ from the pinned ones; the message gives the remedy.
     """
     source = record.source(origin)
     if source is not None:
@@ -89,10 +91,10 @@ def _fetch_named(
 
 
 def _find_commit(source: Source, earlier_revision: str, progress: Progress) -> str:
-    """Return the commit of a source for which none is pinned: the commit of an earlier build, else the newest."""
+    """Return the commit of a source without a pinned one: the commit of an earlier build, else the newest."""
     repo, _, commit = earlier_revision.partition("@")
     if repo == source.location and commit:
-        progress(f"{source.name}: no commit is pinned; {commit} as in the build that is there")
+        progress(f"{source.name}: no commit is pinned; using {commit}, as in the existing build")
         return commit
     from huggingface_hub import HfApi
 
@@ -112,7 +114,7 @@ def find_package_folder(location: str) -> Path:
 
 
 def _match_source(record: DatasetRecord, folder: Path) -> Source:
-    """Return the first source whose files a user's folder holds; the record's first source if there is none."""
+    """Return the first source whose files are in a user's folder; the record's first source if there is none."""
     matches = (
         source
         for source in record.sources
@@ -165,7 +167,7 @@ def _explain_refusals(where: str, revision: str = "main") -> Iterator[None]:
 
 
 def _check_files(record: DatasetRecord, source: Source, folder: Path, revision: str, *, strict: bool) -> Fetched:
-    """Compare the files with those that the record pins; a source given by its name must match exactly."""
+    """Compare the files with the pinned ones; a source given by its name must match exactly."""
     digests: dict[str, str] = {}
     missing = []
     for file in source.files:

@@ -2,12 +2,12 @@
 
 Only content that was taken down is deleted, together with its history.
 
-Each commit names the state it follows (`parent_commit`), so that of two simultaneous writers one is refused and looks
-again. A writer that does not receive the answer checks whether the files are there before sending them again.
+Each commit names its predecessor (`parent_commit`), so one of two simultaneous writers is refused and checks again. A
+writer that does not receive the answer checks whether the files exist before sending them again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -31,19 +31,32 @@ HUB_PARQUET: Final[dict[str, Any]] = {
     "use_content_defined_chunking": True,
     "write_page_index": True,
 }
-"""Options of `pyarrow.parquet`: a row more or less changes few chunks, so that a push sends only those, and the viewer
-reads the pages that it shows (huggingface.co/docs/hub/datasets-libraries)."""
+"""Options of `pyarrow.parquet`: an added or removed row changes few chunks, so a push sends only those, and the viewer
+reads only the pages that it shows (huggingface.co/docs/hub/datasets-libraries)."""
 
 
 _MET_ANOTHER = (409, 412)
 """HTTP statuses of a commit that lost to a concurrent one."""
 
-_DELETED = "What was taken down is deleted; the history follows"
-_SQUASHED = "Everything but what was taken down"
+_DELETED = "The content that was taken down is deleted; the history follows"
+_SQUASHED = "Everything except the content that was taken down"
 
 
 class Conflict(BadInput):
     """A file with this name and other content exists already; append-only files do not change."""
+
+
+@contextmanager
+def _explain_refusals(where: str, doing: str) -> Iterator[None]:
+    """Translate the Hub's refusal to read or write a repo or a bucket into podeval's."""
+    try:
+        yield
+    except LocalTokenNotFoundError:
+        raise BadInput(f"you are not signed in to the Hub; run `hf auth login` with a token that may {doing}") from None
+    except (HfHubHTTPError, LocalEntryNotFoundError) as error:
+        # The client reports a refused file as one that is missing from its cache.
+        why = (isinstance(error, LocalEntryNotFoundError) and error.__cause__) or error
+        raise BadInput(f"the Hub refused {where} ({why}); check that the token may {doing}") from None
 
 
 class AppendOnly:
@@ -66,7 +79,7 @@ class AppendOnly:
             HubUnavailable: the Hub does not answer.
             BadInput: the token may not read the repo.
         """
-        with self._translate_errors("read"):
+        with _explain_refusals(self.repo, "read"):
             try:
                 info = call_with_retries(lambda: self._api.dataset_info(self.repo))
             except GatedRepoError:
@@ -76,17 +89,17 @@ class AppendOnly:
         return str(info.sha), {each.rfilename for each in info.siblings or ()}
 
     def read(self, path: str, commit: str) -> bytes:
-        """Read a file as it is in a commit.
+        """Read a file from a commit.
 
         Raises:
             HubUnavailable: the Hub does not answer.
-            BadInput: the file is not there, or the token may not read it.
+            BadInput: the file does not exist, or the token may not read it.
         """
-        with self._translate_errors("read"):
+        with _explain_refusals(self.repo, "read"):
             return fetch_content(self.repo, commit, path, api=self._api, kind="dataset")
 
     def add(self, files: Mapping[str, bytes], message: str) -> str | None:
-        """Add files in one commit and return the commit; None if all of them were there already.
+        """Add files in one commit and return the commit; None if all of them already existed.
 
         Raises:
             Conflict: a file exists with other content; nothing was added.
@@ -105,7 +118,7 @@ class AppendOnly:
             )
             return str(done.oid)
 
-        with self._translate_errors("write"):
+        with _explain_refusals(self.repo, "write"):
             return call_with_retries(add_once, also=_MET_ANOTHER)
 
     def delete(self, folders: Iterable[str]) -> int:
@@ -130,7 +143,7 @@ class AppendOnly:
                     self.repo, operations, commit_message=_DELETED, repo_type="dataset", parent_commit=head
                 )
 
-        with self._translate_errors("write"):
+        with _explain_refusals(self.repo, "write"):
             call_with_retries(delete_once, also=_MET_ANOTHER)
             commits = call_with_retries(lambda: self._api.list_repo_commits(self.repo, repo_type="dataset"))
             # Also after an earlier call that was killed before this step.
@@ -141,7 +154,7 @@ class AppendOnly:
         return len(before)
 
     def _missing(self, files: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
-        """Return the newest commit of the repo, and those of the files that it does not hold."""
+        """Return the newest commit of the repo, and the given files that it lacks."""
         head, paths = self.files()
         if not head:
             private = self._private or None
@@ -153,22 +166,8 @@ class AppendOnly:
             raise BadInput(f"the Hub does not show {self.repo}; check that the token may read it")
         for path in paths & files.keys():
             if self.read(path, head) != files[path]:
-                raise Conflict(f"{self.repo} holds another {path}; files there are never changed")
+                raise Conflict(f"{self.repo} contains another {path}; files there are never changed")
         return head, {path: data for path, data in files.items() if path not in paths}
-
-    @contextmanager
-    def _translate_errors(self, doing: str) -> Iterator[None]:
-        """Translate the Hub's errors into podeval's."""
-        try:
-            yield
-        except LocalTokenNotFoundError:
-            raise BadInput(
-                f"you are not signed in to the Hub; run `hf auth login` with a token that may {doing}"
-            ) from None
-        except (HfHubHTTPError, LocalEntryNotFoundError) as error:
-            # The client reports a refused file as one that is missing from its cache.
-            why = (isinstance(error, LocalEntryNotFoundError) and error.__cause__) or error
-            raise BadInput(f"the Hub refused {self.repo} ({why}); check that the token may {doing}") from None
 
 
 # Push a folder to a repo of the Hub in one commit, with its errors as sentences.
@@ -188,16 +187,12 @@ def push_folder(
         options: further options of `HfApi.upload_folder`, such as patterns.
 
     Raises:
-        BadInput: the Hub refuses; the message says what to do.
+        BadInput: the Hub refuses; the message gives the remedy.
     """
     api, sdk = HfApi(), "static" if kind == "space" else None
-    try:
+    with _explain_refusals(repo, "write"):
         api.create_repo(repo, repo_type=kind, space_sdk=sdk, private=private or None, exist_ok=True)
         done = api.upload_folder(repo_id=repo, repo_type=kind, folder_path=folder, commit_message=message, **options)
-    except LocalTokenNotFoundError:
-        raise BadInput("you are not signed in to the Hub; run `hf auth login` with a token that may write") from None
-    except HfHubHTTPError as error:
-        raise BadInput(f"the Hub refused {repo} ({error}); check that your token may write there") from None
     return str(done.commit_url)
 
 
@@ -234,12 +229,9 @@ class BucketFolder:
                 if entry.type == "file" and entry.path.startswith(prefix)
             }
 
-        try:
+        with _explain_refusals(f"the bucket {self.bucket}", "read"), suppress(EntryNotFoundError):
             return call_with_retries(list_files)
-        except EntryNotFoundError:
-            return {}
-        except HfHubHTTPError as error:
-            raise BadInput(f"the bucket {self.bucket} cannot be read ({error}); check the token") from None
+        return {}
 
     def fetch(self, name: str, size: int, target: Path) -> None:
         """Download a file that was listed with this size; refuse a file that has changed in size since.
@@ -272,16 +264,13 @@ class BucketFolder:
             BadInput: the token may not delete.
             HubUnavailable: the Hub does not answer; calling again completes the deletion.
         """
-        try:
+        with _explain_refusals(f"the bucket {self.bucket}", "delete"), suppress(BucketNotFoundError):
             call_with_retries(lambda: self._api.bucket_info(self.bucket))
             paths = [f"{self.path}/{name}" for name in self.files()]
             if paths:
                 call_with_retries(lambda: self._api.batch_bucket_files(self.bucket, delete=paths))
-        except BucketNotFoundError:
-            return 0
-        except HfHubHTTPError as error:
-            raise BadInput(f"the Hub deletes nothing in the bucket {self.bucket} ({error}); check the token") from None
-        return len(paths)
+            return len(paths)
+        return 0
 
     def make_bucket(self) -> None:
         """Create the bucket as a private one if it does not exist.
@@ -290,7 +279,5 @@ class BucketFolder:
             BadInput: the token may not create it.
             HubUnavailable: the Hub does not answer.
         """
-        try:
+        with _explain_refusals(f"the bucket {self.bucket}", "write"):
             call_with_retries(lambda: self._api.create_bucket(self.bucket, private=True, exist_ok=True))
-        except HfHubHTTPError as error:
-            raise BadInput(f"the Hub refused the bucket {self.bucket} ({error}); check the token") from None

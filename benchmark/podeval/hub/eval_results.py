@@ -51,12 +51,12 @@ class HubFigure:
 
 
 def name_task(split: str, dimension: str) -> str:
-    """Return the task under which a dimension of a split is listed on the Hub."""
+    """Return the task name of a split's dimension on the Hub."""
     return f"{split}_{dimension}"
 
 
 def write_eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:
-    """Return the content of the file in which a model's repo keeps its results.
+    """Return the content of the results file of a model's repo.
 
     Args:
         figures: values of one model.
@@ -99,7 +99,7 @@ def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: HfApi |
     """Open a pull request with a model's results; return its address, or None if the repo has them already.
 
     No second pull request with the same results is opened, even if its owners closed or merged the first. Only for
-    submitters who asked for it.
+    submitters who requested it.
 
     Raises:
         BadInput: there are no results, or the Hub refuses.
@@ -174,8 +174,7 @@ def merge_index(index: Any, added: list[dict[str, Any]]) -> list[dict[str, Any]]
     mine = next((entry for entry in entries if entry.get("name") == ours["name"]), None)
     if mine is None:
         return [*entries, ours]
-    kept = [result for result in mine.get("results") or () if not _is_ours(result)]
-    mine["results"] = [*kept, *ours["results"]]
+    mine["results"] = [each for each in mine.get("results") or () if not _is_ours(each)] + ours["results"]
     return entries
 
 
@@ -199,8 +198,8 @@ def _open_once(
         repo: the repo of the model.
         title: the title of the pull request.
         file: the file that it changes.
-        write: returns the file's content, or None if nothing is to be changed.
-        board: address of the board that the results come from.
+        write: function that returns the file's content, or None if nothing changes.
+        board: address of the board with the results.
         api: the Hub's client.
 
     Raises:

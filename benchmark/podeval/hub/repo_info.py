@@ -33,7 +33,7 @@ def find_user_id(name: str) -> str | None:
 
     Raises:
         HubUnavailable: the Hub does not answer.
-        BadInput: the answer is not one that podeval understands.
+        BadInput: podeval does not understand the answer.
     """
     endpoint = HfApi().endpoint
 
@@ -47,7 +47,7 @@ def find_user_id(name: str) -> str | None:
     except HfHubHTTPError as error:
         if error.response is not None and error.response.status_code == 404:
             return None
-        raise BadInput(f"the Hub does not say who {name} is ({error}); name the account's id as hf:ID") from None
+        raise BadInput(f"the Hub does not identify {name} ({error}); give the account's id as hf:ID") from None
     id = answer.get("_id") if isinstance(answer, dict) else None
     if not isinstance(id, str) or not id:
         raise BadInput(f"the Hub does not give the id of {name}; write hf:ID, which whoami shows to its owner")
@@ -71,7 +71,7 @@ _NUMBER_MOST = 2**60
 
 @dataclass(frozen=True)
 class SafetensorsFile:
-    """The content that a header states; `claimed` is the offset in bytes at which its tensors end."""
+    """The content stated in a header; `claimed` is the offset in bytes of the end of its tensors."""
 
     parameters: int
     claimed: int
@@ -197,7 +197,7 @@ def collect_facts(repo: str, revision: str, *, api: HfApi | None = None, kind: K
 
 
 def is_config(name: str) -> bool:
-    """Return whether a file is one of those that contain settings."""
+    """Return whether a file contains settings."""
     return name.endswith(".json") and "config" in PurePosixPath(name).name
 
 
@@ -271,7 +271,7 @@ def _card(client: HfApi, repo: str, revision: str, kind: Kind, files: Mapping[st
 def read_card(readme: str) -> tuple[dict[str, Any], str]:
     """Split a README.md into its metadata and the text below; the metadata is empty if it cannot be read.
 
-    As on the Hub, empty lines may be before the metadata.
+    As on the Hub, empty lines may precede the metadata.
     """
     text = readme.replace("\r\n", "\n")
     begin, line, rest = text.partition("---\n")

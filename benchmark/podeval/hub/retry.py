@@ -19,13 +19,14 @@ LONGEST_PAUSE = 60.0
 
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _NO_ANSWER = ("TransportError", "ConnectionError", "Timeout", "FileMetadataError")
-"""Errors without an answer from the Hub, or with one from a server before it, which does not know its files."""
+"""Errors without an answer from the Hub, or with an answer from a server in front of it that does not know its
+files."""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 
 
 class HubUnavailable(PodevalError):
-    """The Hub did not answer or asked to wait; the call changed nothing, or calling again will find what it changed."""
+    """The Hub did not answer or asked to wait; the call changed nothing, or another call will find its changes."""
 
 
 def call_with_retries(call: Callable[[], Answer], *, tries: int = TRIES, also: Collection[int] = ()) -> Answer:
@@ -34,7 +35,7 @@ def call_with_retries(call: Callable[[], Answer], *, tries: int = TRIES, also: C
     Args:
         call: the call to the Hub.
         tries: maximum number of tries.
-        also: further HTTP statuses after which this call may succeed, besides those of a Hub in trouble.
+        also: further HTTP statuses after which this call may succeed, in addition to those of a Hub in trouble.
 
     Raises:
         HubUnavailable: the Hub was in trouble for too long.
@@ -42,20 +43,15 @@ def call_with_retries(call: Callable[[], Answer], *, tries: int = TRIES, also: C
     tried_enough = stop_after_attempt(tries)
     retrying = Retrying(
         retry=retry_if_exception(lambda error: is_transient(error) or _status(error) in also),
-        stop=lambda state: tried_enough(state) or _asks_too_much(state),
+        stop=lambda state: tried_enough(state) or (read_retry_after(_error_of(state)) or 0.0) > LONGEST_PAUSE,
         wait=_pause_after,
         retry_error_callback=_give_up,
     )
     return retrying(call)
 
 
-def _asks_too_much(state: RetryCallState) -> bool:
-    """Return whether the Hub asks for a longer wait than is acceptable."""
-    return (read_retry_after(_error_of(state)) or 0.0) > LONGEST_PAUSE
-
-
 def _pause_after(state: RetryCallState) -> float:
-    """Return the seconds until the next try: what the Hub asks for, or a wait that grows with each try."""
+    """Return the seconds until the next attempt: the Hub's request, or a wait that grows with each attempt."""
     spread = random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers out
     return max(_GROWING_PAUSE(state) * spread, read_retry_after(_error_of(state)) or 0.0)
 
@@ -67,7 +63,7 @@ def _give_up(state: RetryCallState) -> NoReturn:
 
 def _error_of(state: RetryCallState) -> BaseException:
     error = state.outcome.exception() if state.outcome else None
-    assert error is not None, "asked only of a try that failed"
+    assert error is not None, "called only after a failed attempt"
     return error
 
 

@@ -16,8 +16,7 @@ from lighteval.models.model_output import ModelResponse
 from lighteval.tasks.requests import Doc, SamplingMethod
 
 import podeval
-from podeval.metrics import catalogue
-from podeval.metrics.score import Score
+from podeval.metrics import Score, catalogue
 
 
 class WeightedValue(float):
@@ -27,7 +26,7 @@ class WeightedValue(float):
 
 
 def average(values: Sequence[float]) -> float:
-    """Return the mean of the values that exist, as podeval weighs them; NaN if there are none."""
+    """Return the mean of the existing values, with podeval's weights; NaN if there are none."""
     pairs = [(value, getattr(value, "weight", 1.0)) for value in values if not isnan(value)]
     return sum(value * weight for value, weight in pairs) / sum(weight for _, weight in pairs) if pairs else nan
 
@@ -57,10 +56,10 @@ class PodevalComputation(SampleLevelComputation):  # type: ignore[misc]
 
 
 def make_metric(metric: str, **options: Any) -> SampleLevelMetricGrouping:
-    """Return a metric of podeval as lighteval takes it, with a value for each of its keys and `unscored`.
+    """Return a metric of podeval in lighteval's form, with a value for each of its keys and `unscored`.
 
     Args:
-        metric: the metric's name; one that measures a text, a script or a passage.
+        metric: the name of a metric of texts, scripts or passages.
         options: options of `podeval.measure`; a function is called with the question, such as
             `request=lambda doc: doc.query`.
     """

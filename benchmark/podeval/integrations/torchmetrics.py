@@ -1,4 +1,4 @@
-"""A metric of podeval as one of torchmetrics, whose state is summed over the processes of a training.
+"""A metric of podeval as a torchmetrics metric, with a state that is summed over the processes of a training.
 
 wer = podeval.integrations.torchmetrics.PodevalMetric("wer", profile="reference")
 wer.update([(samples, 24_000)], text=["So, why is the sea salty?"])
@@ -11,12 +11,11 @@ import torch
 from torchmetrics import Metric
 
 import podeval
-from podeval.metrics import catalogue
-from podeval.metrics.score import Result, Score, Unscored
+from podeval.metrics import Result, Score, Unscored, catalogue
 
 
 class PodevalMetric(Metric):  # type: ignore[misc]
-    """One metric over all processes; items that have no score are counted and are in no mean.
+    """One metric over all processes; items without a score are counted and are in no mean.
 
     Args:
         metric: the metric's name.
@@ -38,10 +37,10 @@ class PodevalMetric(Metric):  # type: ignore[misc]
         self.add_state("totals", totals, dist_reduce_fx="sum")
 
     def update(self, sources: Sequence[Any], **columns: Sequence[Any]) -> None:
-        """Measure items, each in a form that `podeval.measure` takes; samples may be a tensor.
+        """Measure items, each in a form for `podeval.measure`; samples may be a tensor.
 
         Args:
-            sources: the items: recordings, scripts, texts or whatever the metric measures.
+            sources: the items: recordings, scripts, texts or other inputs of the metric.
             columns: inputs by the names of `podeval.measure` (`text`, `references`, `request`), one for each item.
         """
         name, hears = self.declared.name, "recording" in self.declared.inputs
@@ -55,7 +54,7 @@ class PodevalMetric(Metric):  # type: ignore[misc]
                 self.totals += torch.tensor(self._sum_up(result), dtype=torch.float64, device=self.totals.device)
 
     def compute(self) -> dict[str, torch.Tensor]:
-        """Return each key's mean by `metric.key`, NaN if no item has it, and how many items have no score."""
+        """Return each key's mean by `metric.key`, NaN if no item has it, and the number of items without a score."""
         sums, weights = self.totals[:-2].reshape(2, -1)
         names = [f"{self.declared.name}.{key.name}" for key in self.declared.keys]
         means = dict(zip(names, sums / weights, strict=True))

@@ -14,11 +14,11 @@ from podeval.measuring.scores import Scores, ScoreTable
 
 
 def flatten_scores(scores: Scores | ScoreTable, prefix: str = "podeval") -> dict[str, float]:
-    """Return the values of a recording, or the means of many, by `prefix/metric.key`, as trackers take them.
+    """Return the values of a recording, or the means of many, by `prefix/metric.key`, in the form for trackers.
 
     Args:
-        scores: the scores that `podeval.score` returned.
-        prefix: put before each name, so that the values form a group of their own; none where it is empty.
+        scores: the result of `podeval.score`.
+        prefix: prefix of each name, which groups the values; no prefix if it is empty.
     """
     if isinstance(scores, ScoreTable):
         values = {name: interval.mean for name, interval in scores.intervals.items()}
@@ -29,12 +29,12 @@ def flatten_scores(scores: Scores | ScoreTable, prefix: str = "podeval") -> dict
 
 
 def log_scores(scores: Scores | ScoreTable, step: int | None = None, prefix: str = "podeval") -> dict[str, float]:
-    """Log scores to the current Trackio run, and return what was logged.
+    """Log scores to the current Trackio run, and return the logged values.
 
     Args:
-        scores: the scores that `podeval.score` returned.
-        step: the step of the training; Trackio counts by itself if it is None.
-        prefix: put before each name.
+        scores: the result of `podeval.score`.
+        step: the step of the training; None lets Trackio count.
+        prefix: prefix of each name.
 
     Raises:
         ModelMissing: Trackio is not installed.

@@ -21,20 +21,20 @@ Log = Callable[[dict[str, float], int], None]
 
 
 class ScoreCallback(TrainerCallback):  # type: ignore[misc]
-    """Generates samples with the model as it stands, scores them, and writes the means into the training's log.
+    """Generates samples with the current model, scores them, and writes the means into the training's log.
 
     A model that fails to speak, or samples that cannot be read, cost a line in the log (`podeval/failed`) and never the
     training.
 
     Args:
-        generate: takes the model and returns recordings, in any form that `podeval.score` takes.
-        texts: the words that the recordings should say, one text each; None if no metric compares words.
-        metrics: names, where not all are wanted.
+        generate: function that takes the model and returns recordings, in any form for `podeval.score`.
+        texts: the words that the recordings should contain, one text each; None if no metric compares words.
+        metrics: names of metrics; all by default.
         profile: the profile of the models that score.
         when: the occasion: each checkpoint (`save`) or each evaluation (`evaluate`).
-        log: takes the values and the step, such as `lambda values, step: trackio.log(values, step=step)`; the values
-            are in the trainer's `log_history` in any case.
-        prefix: put before each name.
+        log: function that takes the values and the step, such as `lambda values, step: trackio.log(values, step=step)`;
+            the values are in the trainer's `log_history` in any case.
+        prefix: prefix of each name.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""The cost of judging, and the cap at which it stops.
+"""The cost of judging, and the limit that stops it.
 
 A call starts only if its maximum cost still fits under the cap, together with the calls that are in progress. That
-maximum is estimated from the length of the request, as the backend has counted so far, and the longest answer so far
-(before the first, the longest that is allowed); afterwards it is replaced by what the backend counts. The cap can
-therefore be exceeded only by a call that is unlike those before it.
+maximum is estimated from the length of the request, by the backend's counts so far, and the longest answer so far
+(before the first, the longest allowed one); afterwards the backend's count replaces it. The cap can therefore be
+exceeded only by a call that is unlike those before it.
 """
 
 import math
@@ -24,12 +24,12 @@ BYTES_A_TOKEN = 3.0
 TOKENS_A_SECOND = 50.0
 """Assumed tokens per second of audio, on the careful side: public models use 10 to 32."""
 USED_UP = "the budget is used up"
-"""Beginning of the reason for which a question was not asked."""
+"""Beginning of the reason why a question was not asked."""
 
 
 @dataclass
 class Account:
-    """Usage so far: calls, tokens, money, and what the records saved."""
+    """Usage so far: calls, tokens, money, and savings from the records."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -37,7 +37,7 @@ class Account:
     cost: float = 0.0
     from_records: int = 0
     busy: int = 0
-    """Calls that got no answer and were repeated or given up."""
+    """Calls that got no answer and were repeated or abandoned."""
     audio_tokens: int = 0
     """Tokens of requests that are audio."""
     thinking_tokens: int = 0
@@ -49,7 +49,7 @@ class Account:
         return self.prompt_tokens + self.answer_tokens
 
     def add(self, other: "Account") -> None:
-        """Add what another account used."""
+        """Add the usage of another account."""
         for name, value in vars(other).items():
             setattr(self, name, getattr(self, name) + value)
 
@@ -100,7 +100,7 @@ class Budget:
         watch: Callable[[Account], None] = lambda account: None,
     ) -> None:
         if not all(cap is None or 0 < cap < math.inf for cap in (cost, tokens, calls)):
-            raise BadInput("a cap on cost, tokens or calls must be above 0; leave it out for none")
+            raise BadInput("a limit on cost, tokens or calls must be above 0; leave it out for no limit")
         self.cost = cost
         self.tokens = tokens
         self.calls = calls
@@ -138,7 +138,7 @@ class Budget:
                 self._changed.wait()
 
     def settle(self, reservation: Reservation, answer: ChatAnswer | None, price: Price | None) -> Account:
-        """Release a reservation, book what was used and return it; `answer` is None if the call got no answer."""
+        """Release a reservation, book the usage and return it; `answer` is None if the call got no answer."""
         with self._changed:
             self._open.remove(reservation)
             used = Account(busy=1)
@@ -208,7 +208,7 @@ def count_used_tokens(answer: ChatAnswer, reckoned_prompt: int) -> tuple[int, in
 
 
 def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str | AudioClip]) -> tuple[int, int]:
-    """Estimate the tokens of a request, too many rather than too few, and those of them that are audio."""
+    """Estimate the tokens of a request, rather too high than too low, and the audio tokens among them."""
     size = 0
     for message in messages:
         content = message["content"]
@@ -258,7 +258,7 @@ class AdaptiveConcurrency:
 
     @contextmanager
     def call(self, stop: threading.Event) -> Iterator[int]:
-        """Wait until another call may start, and yield the round that it belongs to."""
+        """Wait until another call may start, and yield its round."""
         with self._changed:
             while not stop.is_set():
                 wait = self._open_from - time.monotonic()

@@ -1,8 +1,8 @@
-"""A client for a judge: takes answers from the records if they are there, and otherwise makes several calls at a time.
+"""A client for a judge: takes recorded answers if there are any, and otherwise makes several calls at a time.
 
-If an answer cannot be parsed, the judge is asked again and told what was wrong, as often as its number of tries
-allows; after that the request is unanswered, with the reason. Every answer is recorded before it is used, so that a
-run that was stopped in any way continues where it was.
+If an answer cannot be parsed, the judge is told about the fault and asked again, as often as its number of tries
+allows; after that the request is unanswered, with the reason. Every answer is recorded before it is used, so a stopped
+run resumes where it stopped.
 """
 
 import contextlib
@@ -72,7 +72,7 @@ class UsableAnswer:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """The reason why there is no usable answer; the cause is always `ours`, as the judged system is not to blame."""
+    """The reason why there is no usable answer; the cause is always `ours`, never the judged system."""
 
     reason: str
     cause: Literal["ours"] = "ours"
@@ -101,9 +101,9 @@ class JudgeClient:
         judge: the judge.
         folder: folder of the records, which also serve as the cache; None keeps them in this process only.
         workers: maximum number of concurrent calls.
-        budget: cap and account; may be shared.
+        budget: limit and account; may be shared.
         refresh: ask again even if an answer is recorded; `failed`: only for requests without a usable answer.
-        patience: length of time for which failed calls are repeated.
+        patience: time for which failed calls are repeated.
         wordings: other wordings of prompts, by name.
 
     Raises:
@@ -135,9 +135,9 @@ class JudgeClient:
         self._chance = random.Random(judge.id)  # noqa: S311
         self._asked_anew: set[str] = set()
         self.on_use: Callable[[Account], None] = lambda used: None
-        """Called with what each call used, in the thread of that call."""
+        """Function that gets the usage of each call, in the thread of that call."""
         self.unsent = frozenset(self.records.unsent(judge.id))
-        """Parameters of the sampling that the judge refuses, as far as it was asked."""
+        """Parameters of the sampling that the judge refused so far."""
 
     @property
     def account(self) -> Account:
@@ -148,7 +148,7 @@ class JudgeClient:
         """Send requests and return the outcomes in the same order; a request that occurs twice is sent once.
 
         Raises:
-            ValueError: a request's inputs are not those of its prompt.
+            ValueError: a request's inputs differ from those of its prompt.
             PodevalError: the records cannot be written.
         """
         requests = [replace(r, prompt=reword(r.prompt, self._wordings.get(r.prompt.family, ""))) for r in requests]
@@ -195,7 +195,7 @@ class JudgeClient:
         if len(before) >= self.judge.tries or (before and self.judge.replays):
             return _describe_unreadable(_problem(before[-1].answer, request), before[-1])
         if self.judge.replays:
-            return Unanswered(f"{self.records.path} holds no answer of {self.judge.id} to this")
+            return Unanswered(f"{self.records.path} contains no answer of {self.judge.id} to this question")
         return None
 
     def _answers(
@@ -260,8 +260,8 @@ class JudgeClient:
         # What this judge cannot be asked.
         if not self.judge.hears and any(isinstance(value, AudioClip) for value in request.inputs.values()):
             return Unanswered(
-                f"{self.judge.model} is not said to hear audio; name a judge that does, or write hears: true into its "
-                "YAML file"
+                f"{self.judge.model} is not declared to hear audio; name a judge that hears, or write hears: true "
+                f"into its YAML file"
             )
         try:
             question = request.prompt.messages(request.inputs, self.judge.audio)
@@ -307,7 +307,7 @@ class JudgeClient:
         """Return one answer, repeating a failed call as often as patience allows.
 
         Raises:
-            _NoAnswer: there was no answer; the message says why.
+            _NoAnswer: there was no answer; the message gives the reason.
         """
         judge = self.judge
         sampling = judge.sampling.with_seed(request.seed)
@@ -388,7 +388,7 @@ def _describe_unreadable(problem: str | None, last: JudgeExchange) -> Unanswered
 
 
 def _repeat_answers(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -> Iterator[dict[str, Any]]:
-    """Yield the earlier answers and their faults; repeated answers are left out, or the judge would copy them again."""
+    """Yield the earlier answers and their faults, without repeated answers, which the judge would copy again."""
     texts = [exchange.answer.text or exchange.answer.refusal or "(no answer)" for exchange in exchanges]
     for exchange, text in zip(exchanges, texts, strict=True):
         repeated = _TWICE if texts.count(text) > 1 else break_control_words(text[:_SHOWN_AGAIN])

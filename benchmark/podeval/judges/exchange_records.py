@@ -1,8 +1,9 @@
 """Records of every exchange with a judge: append-only JSON lines from which scoring can be repeated.
 
-A folder holds `records.jsonl`. Each line has a `kind`: `judge` (the judge that was asked, once per judge), `exchange`
-(the request, with audio as its SHA-256, and the answer, unchanged), `failure` (a call without an answer), `removed`
-(content that was taken down). No line contains an API key: keys leave the process only in the request's header.
+A folder contains `records.jsonl`. Each line has a `kind`: `judge` (the judge that was asked, once per judge),
+`exchange` (the request, with audio as its SHA-256, and the answer, unchanged), `failure` (a call without an answer),
+`removed` (content that was taken down). No line contains an API key: keys leave the process only in the request's
+header.
 
 An exchange is looked up by its key: prompt, inputs, judge and seed. Records store the judge's words, not
 their interpretation; parsing is repeated each time, with the current parser.
@@ -41,13 +42,13 @@ class JudgeExchange:
     Args:
         key: key in the records.
         series: increases when an answer is requested again on purpose.
-        attempt: 1 for the first; later requests say what was wrong with the answer before.
+        attempt: 1 for the first; later requests state the fault of the previous answer.
         prompt, judge, seed, inputs: parts of the key; `inputs` maps a name to the hash of a text or clip.
         messages: the messages sent, audio as its SHA-256.
         answer: the answer of the judge.
         asked: time of the request, UTC, ISO 8601.
         seconds: duration of the call.
-        problem: why the answer was unusable when it arrived; None if it was usable.
+        problem: the reason why the answer was unusable on arrival; None if it was usable.
     """
 
     key: str
@@ -65,7 +66,7 @@ class JudgeExchange:
 
     @property
     def id(self) -> str:
-        """The id by which a result refers to this exchange."""
+        """The id of this exchange in results."""
         return f"{self.key[:16]}-{self.series}-{self.attempt}"
 
     def to_json(self) -> dict[str, Any]:
@@ -85,7 +86,7 @@ class Records:
     """The records of a folder or, without one, of this process only; usable by several threads and processes.
 
     Raises:
-        BadInput: a line is damaged; the message says which.
+        BadInput: a line is damaged; the message names it.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -105,15 +106,15 @@ class Records:
         return self.folder / FILE if self.folder else None
 
     def judges(self) -> list[dict[str, Any]]:
-        """Return the judges that were asked, as `Judge.described` describes them."""
+        """Return the judges that were asked, in the form of `Judge.described`."""
         return list(self._judges.values())
 
     def form(self, judge: str) -> str | None:
-        """Return the form in which this judge was last asked for a schema, or None."""
+        """Return the last form in which this judge was asked for a schema, or None."""
         return self._forms.get(judge)
 
     def unsent(self, judge: str) -> tuple[str, ...]:
-        """Return the parameters of the sampling that were not sent to this judge last time, as it refuses them."""
+        """Return the parameters of the sampling that were not sent to this judge last time because it refuses them."""
         return self._unsent.get(judge, ())
 
     def series(self, key: str) -> int:
@@ -157,7 +158,7 @@ class Records:
         self._append({"kind": "failure", "version": VERSION, **data})
 
     def remove(self, unwanted: Callable[[Mapping[str, Any]], bool]) -> int:
-        """Overwrite exchanges and failures that must not be kept any more; return how many lines.
+        """Overwrite exchanges and failures that must not be kept any more; return the number of lines.
 
         Lines keep their length, so that other readers of the file still find every other line at its offset.
         """

@@ -1,4 +1,4 @@
-"""A judge: which model, where, in which revision, and how its answers are sampled.
+"""A judge: its model, place, revision, and the sampling of its answers.
 
 Written on a command line as
 - `MODEL@https://host/v1`: an endpoint of one of `podeval.models.chat_providers`, or any OpenAI-compatible one,
@@ -72,8 +72,8 @@ class Judge:
         model: its name at the endpoint, file, repo, or for `records` the recorded judge's model.
         revision: commit or content hash; None if an endpoint does not state one.
         endpoint: base URL, or for `records` the folder.
-        provider: name of the provider whose form the endpoint speaks; None to recognise it by its address.
-        sampling: settings by which answers are sampled.
+        provider: name of the provider whose format the endpoint uses; None to recognise it by its address.
+        sampling: settings for sampling answers.
         trial: whether it is a trial model, whose scores are unfit for publication whatever its audit says.
         hears: whether it accepts audio; assumed for an endpoint that is named without a file.
         audio: limits on the audio that it accepts.
@@ -127,17 +127,15 @@ class Judge:
 
     @property
     def served_by(self) -> Provider:
-        """The provider of an endpoint: the one that is named, else the one at its address."""
+        """The provider of an endpoint: the named one, else the one at its address."""
         matching = [provider for provider in PROVIDERS if provider.name == self.provider]
         return matching[0] if matching else find_provider(str(self.endpoint), self.model)
 
     def described(self) -> dict[str, Any]:
         """Return plain data for records and protocols: all fields except price, timeout, tries and usual ones."""
-        fields = asdict(self)
-        kept = {name: value for name, value in fields.items() if name not in ("timeout", "tries", "price", "recorded")}
-        for usual in ("dtype", "provider"):
-            if kept[usual] is None:
-                del kept[usual]
+        left_out = {"timeout", "tries", "price", "recorded"}
+        left_out |= {usual for usual in ("dtype", "provider") if getattr(self, usual) is None}
+        kept = {name: value for name, value in asdict(self).items() if name not in left_out}
         if self.backend == "gguf":
             # The folder is specific to this machine; the file's name and content identify the model.
             kept["endpoint"] = Path(str(self.endpoint)).name
@@ -166,7 +164,7 @@ class Judge:
             )
         raise ModelMissing(
             f"{self.endpoint} contains records of {self.recorded} and records cannot answer new questions; "
-            "name the judge itself to ask for what is missing"
+            "name the judge itself to ask the missing questions"
         )
 
 
@@ -181,7 +179,7 @@ def find_judge(text: str) -> Judge:
     """Return the judge that a name or a YAML file describes.
 
     Raises:
-        BadInput: the text has none of the accepted forms, or the file is invalid; the message says what to write.
+        BadInput: the text has none of the accepted forms, or the file is invalid; the message gives the correct form.
         ModelMissing: a local model's file does not exist.
     """
     readers = {"gguf": _gguf, "transformers": _transformers, "records": _read_recorded}
@@ -206,7 +204,7 @@ def _check_endpoint(endpoint: str) -> str:
     """Return the endpoint without a trailing slash.
 
     Raises:
-        BadInput: it is not a web address, or contains what may be a secret.
+        BadInput: it is not a web address, or may contain a secret.
     """
     parts = urlsplit(endpoint)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -254,7 +252,7 @@ def _read_recorded(text: str) -> Judge:
 
     folder, _, judge_id = text.partition("#")
     if not Path(folder).is_dir():
-        raise BadInput(f"there is no folder of records {folder}; name the folder that a judge's answers were kept in")
+        raise BadInput(f"there is no folder of records {folder}; name the folder with a judge's answers")
     # The judge whose answers are replayed.
     judges = Records(Path(folder)).judges()
     chosen = [judge for judge in judges if judge["id"] == judge_id] if judge_id else judges
@@ -293,7 +291,7 @@ def _read_file(path: Path) -> Judge:
             f"{describe_place(path, first['loc'])}: {location}: {first['msg']}; fields are {', '.join(names)}"
         ) from None
     if read.dtype or read.recorded:
-        raise BadInput(f"{path}: podeval itself says dtype and recorded; fields are {', '.join(names)}")
+        raise BadInput(f"{path}: podeval itself sets dtype and recorded; fields are {', '.join(names)}")
     _refuse_secrets(read.extra, path)
     if read.backend == "records":
         return _read_recorded(str(path.parent / str(read.endpoint)))

@@ -4,7 +4,7 @@ Tolerated: reasoning before the answer, code fences, surrounding prose, trailing
 commas, keys in another case or spelling or by the aliases of the answer's fields (Chinese ones), `36/45` where a
 number is expected and 45 is its maximum, numbers as strings, 0 and 1 for no and yes. Not tolerated: a truncated
 answer, several answers that differ, a key with two different values, NaN, a value out of range. An answer that cannot
-be parsed is an `UnreadableAnswer` with a sentence; no value is ever made up for it.
+be parsed is an `UnreadableAnswer` with a sentence; podeval never invents a value for it.
 """
 
 import functools
@@ -25,18 +25,18 @@ Answer = TypeVar("Answer", bound=pydantic.BaseModel)
 
 
 class UnreadableAnswer(PodevalError):
-    """Raised for an answer that cannot be parsed; the message says why, in words that the judge can act on."""
+    """Raised for an answer that cannot be parsed; the message explains it in words that the judge can act on."""
 
 
 _REPAIRS = 200
-"""More slips of form than any real answer holds."""
+"""Number of slips of form above that in any real answer."""
 
 
 def validate(data: Any, model: type[Answer]) -> Answer:
     """Validate the answer by pydantic's strict rules, after correcting errors of form that pydantic reports.
 
     Raises:
-        UnreadableAnswer: the answer is invalid; the message names up to five places and what is wrong there.
+        UnreadableAnswer: the answer is invalid; the message names up to five places with their faults.
     """
     schema = _schema(model)
     data = _canonicalise_keys(data, model)
@@ -93,7 +93,7 @@ def _repair(data: Any, problem: Any, schema: dict[str, Any]) -> bool:
 
 
 def _number(value: Any, node: dict[str, Any]) -> int | float | None:
-    """Return the number that is meant by `"4"`, by `4.0` for an integer, or by `"36/45"` if 45 is the maximum."""
+    """Return the number meant by `"4"`, by `4.0` for an integer, or by `"36/45"` if 45 is the maximum."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -111,7 +111,7 @@ def _canonicalise_keys(data: Any, kind: Any) -> Any:
     """Return the data with each key as in the schema, matched by field name or alias regardless of case and spacing.
 
     Raises:
-        UnreadableAnswer: two keys mean the same field.
+        UnreadableAnswer: two keys denote the same field.
     """
     models = _models(kind)
     if isinstance(data, list):
@@ -140,7 +140,7 @@ def _models(kind: Any) -> list[type[pydantic.BaseModel]]:
 
 
 def _aliases(field: str, about: FieldInfo) -> list[str]:
-    """Return the names of a field, the one in the schema first."""
+    """Return the names of a field, with that of the schema first."""
     alias = about.validation_alias
     choices = list(alias.choices) if isinstance(alias, pydantic.AliasChoices) else [alias]
     names = [choice for choice in (*choices, about.alias, field) if isinstance(choice, str)]
@@ -204,7 +204,7 @@ def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
 
 
 _MOST_OBJECTS = 1_000
-"""More different objects than any real answer holds; each is validated, and repaired if possible."""
+"""Number of different objects above that in any real answer; each is validated, and repaired if possible."""
 
 
 def parse(text: str, model: type[Answer]) -> Answer:
@@ -216,7 +216,7 @@ def parse(text: str, model: type[Answer]) -> Answer:
     try:
         return _parse_object(text, model)
     except RecursionError:
-        raise UnreadableAnswer("the answer is nested deeper than any answer that was asked for") from None
+        raise UnreadableAnswer("the answer is nested deeper than any requested answer") from None
 
 
 def _parse_object(text: str, model: type[Answer]) -> Answer:
@@ -314,7 +314,7 @@ def _find_closing(text: str, start: int) -> int | None:
 
 
 def _load(text: str) -> Any:
-    """Decode JSON as it is or, failing that, after repairing it."""
+    """Decode JSON as it is or, if that fails, after repairing it."""
     try:
         return _decode(text)
     except json.JSONDecodeError as error:
@@ -351,7 +351,7 @@ _HALF_WIDTH = str.maketrans("：，", ":,")
 
 
 def _mend(text: str) -> str:
-    """Remove comments and trailing commas and use ASCII punctuation; strings stay as they are."""
+    """Remove comments and trailing commas and use ASCII punctuation; strings are not changed."""
     matches = (match for match in _PIECES.finditer(text) if not match["comment"])
     pieces = [match["string"] or match["other"].translate(_HALF_WIDTH) for match in matches]
     kept: list[str] = []

@@ -1,8 +1,8 @@
-"""A prompt: what a judge is asked, in which version, and what its answer must look like.
+"""A prompt: the question to a judge, its version, and the form of the answer.
 
-Everything under judgement is data. Each text and each recording is between two lines with a delimiter derived from
-the hash of all texts of the request; no text can contain its own delimiter (it would have to contain its own hash), so
-none can end its section and pose as the prompt. Control words of chat templates inside a text are broken up by an
+Everything under judgement is data. Each text and each recording is between two lines with a delimiter derived from the
+hash of all texts of the request; no text can contain its own delimiter (it would have to contain its own hash), so no
+text can end its section and pose as the prompt. Control words of chat templates inside a text are broken up by an
 invisible character, because a model's tokenizer would otherwise take them for the end of the message.
 """
 
@@ -194,13 +194,13 @@ class Prompt:
     """A prompt with its version and the type of its answers.
 
     Args:
-        name: such as `script_quality`.
+        name: its name, such as `script_quality`.
         version: increases when the wording changes.
         system: the judge's role and its criteria; the rules that separate data from instructions are added to it.
         template: the request, with `{placeholders}` for the inputs; a literal brace is doubled.
         answer: the type against which an answer is validated.
         source: the paper and section that it follows.
-        passages: passages of the template that are longer for longer material, by the name that files give them.
+        passages: passages of the template that grow with the material, by their name in files.
     """
 
     name: str
@@ -290,7 +290,7 @@ def strip_audio(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mark_for(texts: Mapping[str, str]) -> str:
-    """Return the delimiter for these texts: made from a hash of all of them, and contained in none."""
+    """Return the delimiter for these texts: made from a hash of all of them, and contained in none of them."""
     salt = 0
     while True:
         mark = _digest([sorted(texts.items()), salt])[:32]

@@ -25,7 +25,7 @@ class Asked(Protocol):
     """Anything that answers requests, such as `podeval.judges.client.JudgeClient`."""
 
     def ask(self, requests: Sequence[JudgeRequest]) -> Sequence[UsableAnswer | Unanswered]:
-        """Return for each request, in order, an answer or the reason why there is none."""
+        """Return for each request, in order, an answer or the reason for its absence."""
 
 
 class NoAnswer(PodevalError):
@@ -41,7 +41,7 @@ def hold(conversations: Iterable[Conversation[T]], client: Asked) -> list[T | Po
     """Run conversations together and return the result of each, or the error that ended it.
 
     A conversation ends with `NoAnswer` if one of its requests stays unanswered, unless it catches that: a result
-    depends on every answer that it asked for.
+    depends on every requested answer.
     """
     held = [_Held(conversation) for conversation in conversations]
     while waiting := [one for one in held if one.requests]:

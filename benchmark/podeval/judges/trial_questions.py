@@ -1,4 +1,4 @@
-"""Two questions whose answers are known, one about a text and one about a recording, to try what a judge can do."""
+"""Two questions whose answers are known, one about a text and one about a recording, to test a judge's abilities."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -37,12 +37,12 @@ AUDIO = Prompt(
 
 @dataclass(frozen=True)
 class JudgeTrial:
-    """What came of a question.
+    """The result of a question.
 
     Attributes:
         question: `text` or `audio`.
         works: whether the answer is right; None if the question was not asked.
-        detail: the answer, or why there is none.
+        detail: the answer, or the reason for its absence.
         used: tokens and money.
     """
 
@@ -67,16 +67,18 @@ def make_trial_client(judge: Judge) -> JudgeClient:
         BadInput: the judge replays records.
     """
     if judge.replays:
-        raise BadInput(f"{judge.endpoint} holds records, which answer no new question; name the judge itself")
+        raise BadInput(f"{judge.endpoint} contains records, which cannot answer new questions; name the judge itself")
     return JudgeClient(replace(judge, tries=1), patience=Patience(tries=2))
 
 
 def try_judge(client: JudgeClient) -> Iterator[JudgeTrial]:
-    """Ask both questions and yield what came of each."""
+    """Ask both questions and yield their results."""
     for prompt, material, count in ((TEXT, _WORDS, 7), (AUDIO, make_tones(), _TONES)):
         question = prompt.name.removeprefix("trial_")
         if question == "audio" and not client.judge.hears:
-            yield JudgeTrial(question, None, "the judge is not said to hear (hears: true in its YAML file)", Account())
+            yield JudgeTrial(
+                question, None, "the judge is not declared to hear (hears: true in its YAML file)", Account()
+            )
             continue
         used = Account()
         client.on_use = used.add

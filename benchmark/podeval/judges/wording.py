@@ -7,10 +7,10 @@
     Here is the script:
     {script}
 
-Braces contain the names of the prompt's inputs, and of passages that are longer for longer material. Other
-braces stay as they are, so that the examples of a paper's prompt can be copied. Without the line `[request]` all is the
-request, and there is no system text. The rules that keep material apart from instructions and the schema of the answer
-are added to every wording.
+Braces contain the names of the prompt's inputs, and of passages that are longer for longer material. Other braces are
+not changed, so the examples of a paper's prompt can be copied. Without the line `[request]` all is the request, and
+there is no system text. The rules that keep material apart from instructions and the schema of the answer are added to
+every wording.
 """
 
 import functools
@@ -38,10 +38,10 @@ def list_inputs(prompt: Prompt) -> list[str]:
 def reword(prompt: Prompt, wording: str) -> Prompt:
     """Return a prompt in the wording of a file, with the same inputs and the same form of the answer.
 
-    Our own wording, and none, give our own prompt.
+    Our own wording, or no wording, results in our own prompt.
 
     Raises:
-        BadInput: an input is missing, or a name in braces is none of the inputs.
+        BadInput: an input is missing, or a name in braces is not an input.
     """
     if not wording:
         return prompt

@@ -1,4 +1,4 @@
-"""Designs of listening tests: what is heard and asked, as one YAML document for each test.
+"""Designs of listening tests: the stimuli and the questions, as one YAML document for each test.
 
     kind: mushra
     id: naturalness
@@ -14,12 +14,12 @@
           aria: {audio: aria/Arts.wav, seconds: 18}
           basso: {audio: basso/Arts.wav, seconds: 18}
 
-Kinds: `mushra` (all systems of an item on a page, visible reference, hidden anchors), `questionnaire` (nine questions a
-clip, or `questions` of one's own), `rubric` (binary criteria and a rationale a response), `mos` (one to five on named
+Kinds: `mushra` (all systems of an item on a page, visible reference, hidden anchors), `questionnaire` (nine questions
+per clip, or your own `questions`), `rubric` (binary criteria and a rationale per response), `mos` (one to five on named
 scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (X is one of two: which?). If a
-page has one recording or one pair, `each: all` has every listener rate every one of an item. How long a listener takes
-is estimated; a test that would take longer than `minutes` is refused with the number of items that would fit.
-`headphone_check` and `completion` are described in `podeval.listening.headphones` and `.completion`.
+page has one recording or one pair, with `each: all` every listener rates all of an item. The time of a listener is
+estimated; a test that exceeds `minutes` is refused with the number of items that would fit. `headphone_check` and
+`completion` are described in `podeval.listening.screening`.
 """
 
 import hashlib
@@ -35,8 +35,7 @@ from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
 from podeval.files import resolve_inside
 from podeval.listening import questionnaire
-from podeval.listening.completion import Completion
-from podeval.listening.headphones import PAGE, SECONDS, TRIALS, HeadphoneCheck
+from podeval.listening.screening import PAGE, SECONDS, TRIALS, Completion, HeadphoneCheck
 from podeval.stats.mushra_scores import HIGH, LOW
 from podeval.stats.questionnaire_scores import ABOUT, SPEAKERS
 from podeval.text.yaml_text import describe_place, read_yaml_file
@@ -46,10 +45,10 @@ Name = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=100)]
 Words = Annotated[str, Field(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$", max_length=20_000)]
 
 PAIRED = ("preference", "text_preference", "abx")
-"""Kinds whose pages compare two systems and mark neither by itself."""
+"""Kinds whose pages compare two systems and do not rate them separately."""
 
 SPREAD = ("mos", "rubric", "preference", "text_preference")
-"""Kinds of which a listener rates one recording or pair of each item, unless the design says `each: all`."""
+"""Kinds in which a listener rates one recording or pair per item, unless the design says `each: all`."""
 
 MINUTES = 30.0
 """Default limit of a test's length in minutes; PodEval's listeners stayed within it."""
@@ -63,7 +62,7 @@ _WORDS_A_SECOND = 4.0
 
 
 class Stimulus(FactSheet):
-    """A stimulus to be heard or read; `speakers` and `music` are the known answers for attention checks."""
+    """A stimulus to hear or read; `speakers` and `music` are the known answers for attention checks."""
 
     audio: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     text: Words | None = None
@@ -73,13 +72,11 @@ class Stimulus(FactSheet):
 
     @model_validator(mode="after")
     def _something(self) -> Self:
-        if (self.audio is None) == (self.text is None):
-            raise ValueError("is either audio or text")
-        return self
+        return self.refuse_if(((self.audio is None) == (self.text is None), "is either audio or text"))
 
     @property
     def duration(self) -> float:
-        """Seconds it takes to hear or read it."""
+        """Seconds needed to hear or read it."""
         if self.text is not None:
             return len(self.text.split()) / _WORDS_A_SECOND
         return self.seconds or 0.0
@@ -100,11 +97,11 @@ class DesignItem(FactSheet):
 
 
 class OwnQuestion(FactSheet):
-    """A question of one's own in a questionnaire: marked from 1 by its labels, or answered in words if it has none.
+    """A user's own question in a questionnaire: rated from 1 by its labels, or answered in words if it has none.
 
-    `reason` asks why a mark was given. With `choice` the labels have no order, and their counts are reported in place
-    of a mean. A question named `speakers` without labels asks for a number. The names of podeval's nine questions are
-    screened and scored like these.
+    `reason` asks for the reason of a rating. With `choice` the labels have no order, and their counts are reported in
+    place of a mean. A question named `speakers` without labels asks for a number. The names of podeval's nine questions
+    are screened and scored like these.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
@@ -115,11 +112,13 @@ class OwnQuestion(FactSheet):
 
     @model_validator(mode="after")
     def _can_be_answered(self) -> Self:
-        if len(self.labels) == 1:
-            raise ValueError("has one label, so there is nothing to choose")
-        if (self.reason or self.choice) and not self.labels:
-            raise ValueError("asks for the reason of a mark or for a choice, and has no labels to mark it by")
-        return self
+        return self.refuse_if(
+            (len(self.labels) == 1, "has one label, so there is nothing to choose"),
+            (
+                (self.reason or self.choice) and not self.labels,
+                "asks for the reason of a mark or for a choice, and has no labels to mark it by",
+            ),
+        )
 
     @property
     def asked(self) -> questionnaire.Question:
@@ -129,7 +128,7 @@ class OwnQuestion(FactSheet):
 
 
 class ScreeningRule(FactSheet):
-    """The rule for which listeners' marks count; see `podeval.stats.mushra_scores`."""
+    """The rule that decides which listeners' marks count; see `podeval.stats.mushra_scores`."""
 
     low_worst: Annotated[float, Field(ge=0, le=1)] | None = 0.9
     high_top: Annotated[float, Field(ge=0, le=1)] | None = 0.5
@@ -147,7 +146,9 @@ class Design(FactSheet):
     systems: tuple[Name, ...] = Field(min_length=1, max_length=200)
     items: tuple[DesignItem, ...] = Field(min_length=1, max_length=5000)
     instructions: Words = ""
-    consent: Words = Field(default="", description="what listeners agree to, beside what the page itself says")
+    consent: Words = Field(
+        default="", description="points that listeners agree to, in addition to those of the page itself"
+    )
     listeners: Annotated[int, Field(ge=1, le=100_000)] = 20
     items_each: Annotated[int, Field(ge=1)] | None = Field(default=None, description="None: as many as fit")
     each: Literal["all"] | None = Field(default=None, description="all: every recording or pair of a listener's items")
@@ -165,69 +166,80 @@ class Design(FactSheet):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        # Names must be unique.
-        if len(set(self.systems)) < len(self.systems):
-            raise ValueError("a system is named twice")
-        if {HIGH, LOW} & set(self.systems):
-            raise ValueError(f"{HIGH} and {LOW} are the anchors' names; give them as high and low of each item")
-        if len({item.id for item in self.items}) < len(self.items):
-            raise ValueError("two items have the same id")
-        # Items and questions must fit the kind of test.
-        for item in self.items:
-            self._check(item)
-        if self.kind in PAIRED and len(self.systems) < 2:
-            raise ValueError("a comparison in pairs needs at least two systems")
-        if self.trials > 1 and self.kind != "abx":
-            raise ValueError(f"a {self.kind} test has one page for each item; trials are of an abx test")
-        if self.each and self.kind not in SPREAD:
-            raise ValueError(f"each: all is for {', '.join(SPREAD)}; a {self.kind} test does without")
-        self._check_headphones()
-        if unknown := [name for name in self.scales if name not in questionnaire.SCALES]:
-            raise ValueError(f"there is no scale {unknown[0]!r}; choose from {', '.join(questionnaire.SCALES)}")
-        if (self.kind == "mos") != bool(self.scales):
-            raise ValueError("a mos test names its scales, and no other kind has any")
-        if self.questions and self.kind != "questionnaire":
-            raise ValueError(f"a {self.kind} test has no questions of its own; use a questionnaire")
-        for questions in (self.questions, self.demographics):
-            if len({question.name for question in questions}) < len(questions):
-                raise ValueError("two questions have the same name")
-        if self.demographics and not any(question.labels for question in self.demographics):
-            raise ValueError("the demographics need a question with labels, by which their page counts as answered")
-        if any(item.id == ABOUT for item in self.items):
-            raise ValueError(f"{ABOUT} is the page of the demographics; give the item another id")
+        kind, minutes, items_each = self.kind, self.minutes or 0.0, self.items_each or 1
+        unknown = next((name for name in self.scales if name not in questionnaire.SCALES), None)
+        names = [[one.name for one in questions] for questions in (self.questions, self.demographics)]
+        labelled = any(question.labels for question in self.demographics)
+        self.refuse_if(
+            (len({*self.systems}) < len(self.systems), "a system is named twice"),
+            (
+                {HIGH, LOW} & {*self.systems},
+                f"{HIGH} and {LOW} are the anchors' names; give them as high and low of each item",
+            ),
+            (len({item.id for item in self.items}) < len(self.items), "two items have the same id"),
+            *(fault for item in self.items for fault in self._check(item)),
+            (kind in PAIRED and len(self.systems) < 2, "a comparison in pairs needs at least two systems"),
+            (self.trials > 1 and kind != "abx", f"a {kind} test has one page for each item; trials are of an abx test"),
+            (self.each and kind not in SPREAD, f"each: all is for {', '.join(SPREAD)}; a {kind} test does without"),
+            *self._check_headphones(),
+            (unknown, f"there is no scale {unknown!r}; choose from {', '.join(questionnaire.SCALES)}"),
+            ((kind == "mos") != bool(self.scales), "a mos test names its scales, and no other kind has any"),
+            (
+                self.questions and kind != "questionnaire",
+                f"a {kind} test has no questions of its own; use a questionnaire",
+            ),
+            (any(len({*group}) < len(group) for group in names), "two questions have the same name"),
+            (
+                self.demographics and not labelled,
+                "the demographics need a question with labels, which shows that their page was answered",
+            ),
+            (self._has_item(ABOUT), f"{ABOUT} is the page of the demographics; give the item another id"),
+        )
         # A listener must be able to finish within the time.
+        time = f"about {self.estimate(items_each):.0f} minutes for {items_each} items, and the test should take"
         fitting = self.fitting
-        if fitting < 1 or (self.items_each or 1) > fitting:
-            raise ValueError(
-                f"a listener would take about {self.estimate(self.items_each or 1):.0f} minutes for "
-                f"{self.items_each or 1} items, and the test should take {self.minutes:g}; {fitting} items would fit"
-            )
-        return self
+        return self.refuse_if(
+            (fitting < items_each, f"a listener would take {time} {minutes:g}; {fitting} items would fit")
+        )
 
-    def _check(self, item: DesignItem) -> None:
+    def _check(self, item: DesignItem) -> list[tuple[object, str]]:
         missing = [system for system in self.systems if system not in item.stimuli]
-        if missing and self.kind in ("mushra", "questionnaire", *PAIRED):
-            raise ValueError(f"item {item.id} lacks {', '.join(missing)}; all systems are compared on one page")
-        if self.kind == "mushra" and item.reference is None:
-            raise ValueError(f"item {item.id} lacks the reference that listeners compare with")
-        if self.kind == "rubric" and not 1 <= len(item.criteria) <= 20:
-            raise ValueError(f"item {item.id} needs the criteria it is judged by, 1 to 20 (MTalk-Bench has 7 to 9)")
         texts = self.kind == "text_preference"
-        if any((stimulus.text is not None) != texts for stimulus in item.stimuli.values()):
-            raise ValueError(f"item {item.id}: a {self.kind} test compares {'texts' if texts else 'audio'}")
+        return [
+            (
+                self.kind in ("mushra", "questionnaire", *PAIRED) and missing,
+                f"item {item.id} lacks {', '.join(missing)}; all systems are compared on one page",
+            ),
+            (
+                self.kind == "mushra" and item.reference is None,
+                f"item {item.id} lacks the reference that listeners compare with",
+            ),
+            (
+                self.kind == "rubric" and not 1 <= len(item.criteria) <= 20,
+                f"item {item.id} needs the criteria it is judged by, 1 to 20 (MTalk-Bench has 7 to 9)",
+            ),
+            (
+                any((stimulus.text is not None) != texts for stimulus in item.stimuli.values()),
+                f"item {item.id}: a {self.kind} test compares {'texts' if texts else 'audio'}",
+            ),
+        ]
 
-    def _check_headphones(self) -> None:
+    def _has_item(self, id: str) -> bool:
+        return any(item.id == id for item in self.items)
+
+    def _check_headphones(self) -> list[tuple[object, str]]:
         if self.headphone_check is None:
-            return
-        if self.kind == "text_preference":
-            raise ValueError("a test of texts needs no headphones")
-        if any(item.id == PAGE for item in self.items):
-            raise ValueError(f"{PAGE} is the page of the headphone check; give the item another id")
-        returns = self.completion is not None and self.completion.address_for("x") is not None
-        if self.headphone_check.failed == "end" and returns and not (self.completion and self.completion.screened_out):
-            raise ValueError(
-                "listeners who fail the headphone check need a completion code of their own; give it as screened_out"
-            )
+            return []
+        completion = self.completion or Completion()
+        ends_with_code = self.headphone_check.failed == "end" and completion.address_for("x") is not None
+        return [
+            (self.kind == "text_preference", "a test of texts needs no headphones"),
+            (self._has_item(PAGE), f"{PAGE} is the page of the headphone check; give the item another id"),
+            (
+                ends_with_code and not completion.screened_out,
+                "listeners who fail the headphone check need a completion code of their own; give it as screened_out",
+            ),
+        ]
 
     @property
     def digest(self) -> str:
@@ -273,7 +285,7 @@ class Design(FactSheet):
         return max(0, sum(seconds / 60 <= self.minutes for seconds in whole) - 1)
 
     def estimate(self, items: int) -> float:
-        """Return the minutes that one listener takes for this many items, the longest ones, hearing everything once."""
+        """Return the minutes of one listener for this number of items, with the longest ones, each played once."""
         return (self._check_seconds + sum(self._longest_first()[:items])) / 60
 
     @property
@@ -293,27 +305,22 @@ class Design(FactSheet):
     def _page_seconds(self, item: DesignItem) -> float:
         durations = sorted((stimulus.duration for stimulus in item.stimuli.values()), reverse=True)
         whole = len(item.prompt.split()) / _WORDS_A_SECOND + (item.prompt_audio.duration if item.prompt_audio else 0)
-        match self.kind:
-            case "mushra":
-                hidden = [anchor.duration for anchor in (item.high, item.low) if anchor]
-                both = [*durations, *hidden]
-                reference = item.reference.duration if item.reference else 0.0
-                return _PAGE_SECONDS + whole + reference + sum(both) + _MARK_SECONDS * len(both)
-            case "questionnaire":
-                questions = _MARK_SECONDS + _MARK_AND_REASON_SECONDS * sum(q.reason for q in self.questionnaire)
-                return sum(_PAGE_SECONDS + whole + duration + questions for duration in durations)
-            case "rubric":
-                return whole + durations[0] + _CRITERION_SECONDS * len(item.criteria) + _RATIONALE_SECONDS
-            case "mos":
-                return _PAGE_SECONDS + whole + durations[0] + _MARK_SECONDS * len(self.scales)
-            case "abx":
-                return self.trials * (_PAGE_SECONDS + whole + 3 * durations[0] + _MARK_SECONDS)
-            case _:
-                return _PAGE_SECONDS + whole + sum(durations[:2]) + _MARK_SECONDS
+        page = _PAGE_SECONDS + whole
+        marked = [*durations, *(anchor.duration for anchor in (item.high, item.low) if anchor)]
+        reference = item.reference.duration if item.reference else 0.0
+        questions = _MARK_SECONDS + _MARK_AND_REASON_SECONDS * sum(q.reason for q in self.questionnaire)
+        by_kind = {
+            "mushra": page + reference + sum(marked) + _MARK_SECONDS * len(marked),
+            "questionnaire": sum(page + duration + questions for duration in durations),
+            "rubric": whole + durations[0] + _CRITERION_SECONDS * len(item.criteria) + _RATIONALE_SECONDS,
+            "mos": page + durations[0] + _MARK_SECONDS * len(self.scales),
+            "abx": self.trials * (page + 3 * durations[0] + _MARK_SECONDS),
+        }
+        return by_kind.get(self.kind, page + sum(durations[:2]) + _MARK_SECONDS)
 
     @property
     def recordings(self) -> list[str]:
-        """Paths of all recordings that are heard, as written in the design."""
+        """Paths of all recordings in the test, as written in the design."""
         paths = [
             stimulus
             for item in self.items
@@ -331,7 +338,7 @@ def read_design(source: str | Path | Mapping[str, Any]) -> Design:
 
     Raises:
         BadInput: it cannot be read (for example, it has more than `LONGEST_YAML` characters), or is not a design; the
-            message says where.
+            message names the place.
     """
     content: Any = source
     if isinstance(source, str | Path):
@@ -351,7 +358,7 @@ def measure_durations(design: Design, folder: Path) -> Design:
     """Return the design with the length in seconds of every audio file that lacks one; all of them are in `folder`.
 
     Raises:
-        BadInput: a file is elsewhere, is missing or is not audio, or the test takes too long with the measured lengths.
+        BadInput: a file is elsewhere, is missing or is not audio, or the measured lengths make the test too long.
     """
     from podeval.audio.container import read_container_and_seconds
 
@@ -367,7 +374,7 @@ def resolve_recordings(design: Design, folder: Path) -> Design:
     """Return the design with absolute paths; its recordings stay in `folder`.
 
     Raises:
-        BadInput: one is elsewhere.
+        BadInput: one of them is elsewhere.
     """
     return _change_stimuli(
         design, lambda stimulus: stimulus | {"audio": str(resolve_inside(folder, stimulus["audio"]))}

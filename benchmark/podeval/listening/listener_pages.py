@@ -1,7 +1,7 @@
 """The pages of one listener, and the valid answers to a page.
 
 A page shows its stimuli under letters; which system is behind a letter stays on the server. Answers are validated here,
-so nothing enters the tables that the page did not ask for.
+so only requested answers enter the tables.
 """
 
 import math
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podeval.errors import BadInput
-from podeval.listening import headphones, questionnaire
+from podeval.listening import questionnaire, screening
 from podeval.listening.designs import Design, DesignItem, Stimulus
 from podeval.stats.mushra_scores import HIGH, LOW
 from podeval.stats.questionnaire_scores import ABOUT, MUSIC, NEUTRAL, SPEAKERS
@@ -70,7 +70,7 @@ def make_pages(design: Design, slot: int, seed: int) -> list[Page]:
     chance = random.Random(f"{design.digest}:{slot}:{seed}")  # noqa: S311 - reproducible by its recorded seed
     pages: list[Page] = []
     if design.headphone_check:
-        pages.append(Page(headphones.PAGE, "", headphones.TRIAL_NAMES))
+        pages.append(Page(screening.PAGE, "", screening.TRIAL_NAMES))
     last = [Page(ABOUT, "", ())] if design.demographics else []
     chosen = choose_items(slot, len(design.items), design.items_heard)
     if design.kind == "abx":
@@ -110,8 +110,7 @@ def _make_trials(design: Design, chosen: list[tuple[int, int]], chance: random.R
 def _pages(design: Design, item: DesignItem, number: int, hearing: int, chance: random.Random) -> list[Page]:
     match design.kind:
         case "mushra":
-            anchors = [name for name, anchor in ((HIGH, item.high), (LOW, item.low)) if anchor]
-            stimuli = [*design.systems, *anchors]
+            stimuli = [*design.systems, *(name for name, anchor in ((HIGH, item.high), (LOW, item.low)) if anchor)]
             chance.shuffle(stimuli)
             return [Page(item.id, item.id, tuple(stimuli))]
         case "questionnaire":
@@ -135,8 +134,7 @@ def _pages(design: Design, item: DesignItem, number: int, hearing: int, chance: 
 def find_stimulus(design: Design, item: str, name: str) -> Stimulus:
     """Return the stimulus of a system or an anchor for an item."""
     design_item = design.item(item)
-    anchors = {HIGH: design_item.high, LOW: design_item.low}
-    stimulus = anchors.get(name) or design_item.stimuli.get(name)
+    stimulus = {HIGH: design_item.high, LOW: design_item.low}.get(name) or design_item.stimuli.get(name)
     if stimulus is None:
         raise BadInput(write_sentence("item-has-no", item=item, name=name))
     return stimulus
@@ -144,25 +142,19 @@ def find_stimulus(design: Design, item: str, name: str) -> Stimulus:
 
 def list_questions(design: Design, item: DesignItem) -> list[questionnaire.Question]:
     """Return the questions that a page asks about each of its stimuli (for a pair, about both together)."""
-    match design.kind:
-        case "mushra":
-            return [questionnaire.Question("naturalness", "How natural is it?", questionnaire.BANDS)]
-        case "questionnaire":
-            return list(design.questionnaire)
-        case "mos":
-            return [questionnaire.SCALES[name] for name in design.scales]
-        case "rubric":
-            met = [
-                questionnaire.Question(f"criterion_{n}", text, ("no", "yes")) for n, text in enumerate(item.criteria, 1)
-            ]
-            return [*met, questionnaire.Question("rationale", "Why did you judge so?")]
-        case "preference":
-            return [questionnaire.Question("preference", design.aspect or "Which is better?", questionnaire.PREFERENCE)]
-        case "abx":
-            return [questionnaire.Question("abx", "Which of the two is X?", questionnaire.SAME)]
-        case _:
-            choices = ("A", "no difference", "B") if design.ties else ("A", "B")
-            return [questionnaire.Question("preference", design.aspect or "Which is better?", choices)]
+    question, better = questionnaire.Question, design.aspect or "Which is better?"
+    criteria = [question(f"criterion_{n}", text, ("no", "yes")) for n, text in enumerate(item.criteria, 1)]
+    choices = ("A", "no difference", "B") if design.ties else ("A", "B")
+    by_kind = {
+        "mushra": [question("naturalness", "How natural is it?", questionnaire.BANDS)],
+        "questionnaire": list(design.questionnaire),
+        "mos": [questionnaire.SCALES[name] for name in design.scales],
+        "rubric": [*criteria, question("rationale", "Why did you judge so?")],
+        "preference": [question("preference", better, questionnaire.PREFERENCE)],
+        "abx": [question("abx", "Which of the two is X?", questionnaire.SAME)],
+        "text_preference": [question("preference", better, choices)],
+    }
+    return by_kind[design.kind]
 
 
 @dataclass(frozen=True)
@@ -219,8 +211,7 @@ def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> li
             if not side:
                 raise BadInput(write_sentence("abx-decision", page=page.id))
             *sides, same = page.stimuli
-            right = sides[side > 0] == same
-            return [PageAnswer(same, "abx", float(right), " | ".join(sides))]
+            return [PageAnswer(same, "abx", float(sides[side > 0] == same), " | ".join(sides))]
         case _:
             _require_exactly(page, answer, ("preference",))
             most = 2 if design.kind == "preference" else 1
@@ -272,8 +263,7 @@ def _read_questionnaire(
                 answers.append(PageAnswer(stimulus, question.name, None, why))
             continue
         # Require the mark, and the reason where the question asks for one.
-        most = len(question.labels) or 50
-        value = _read_number(page, question.name, reply.get("mark"), 1, most, whole=True)
+        value = _read_number(page, question.name, reply.get("mark"), 1, len(question.labels) or 50, whole=True)
         reason = clean_words(reply.get("reason", ""))
         if question.reason and not reason:
             raise BadInput(write_sentence("reason-for-mark", page=page.id, name=question.name, value=f"{value:g}"))
@@ -324,7 +314,7 @@ def find_attention_failures(design: Design, page: Page, answers: list[PageAnswer
 def build_williams_row(size: int, row: int) -> list[int]:
     """Return one row of a Latin square in which each element follows every other equally often (Williams 1949).
 
-    Over `size` rows every element stands once in every place, and over `size` rows (2 * `size` where that is odd) every
+    Over `size` rows every element is once in every place, and over `size` rows (2 * `size` if that is odd) every
     element follows every other equally often.
 
     Args:
@@ -338,11 +328,10 @@ def build_williams_row(size: int, row: int) -> list[int]:
 
 
 def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
-    """Choose the items of one listener, and for each how many listeners heard it before, in the order of hearing.
+    """Choose the items of one listener, and for each the number of earlier listeners, in playing order.
 
-    Each listener continues in the ring of items where the one before stopped, so that after any number of listeners the
-    numbers of hearings of two items differ by one at most. Listeners with the same items hear them in the orders of a
-    Latin square, one after the other.
+    Each listener continues in the ring of items where the previous one stopped, so the play counts of two items always
+    differ by one at most. Listeners with the same items hear them in the orders of a Latin square, one after the other.
 
     Args:
         slot: slot of the listener, from 0.
@@ -356,7 +345,7 @@ def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
 
 
 def choose_alternative(item: int, hearing: int, alternatives: int) -> int:
-    """Choose one of several alternatives (systems, pairs of systems) for the n-th hearing of an item.
+    """Choose one of several alternatives (systems, pairs of systems) for the n-th playing of an item.
 
     The hearings of an item go through all alternatives in turn, and so do the items of one listener.
     """

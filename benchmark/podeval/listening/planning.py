@@ -1,9 +1,9 @@
-"""How many listeners a test needs, from a pilot, and whether one that is running may stop.
+"""The number of listeners that a test needs, from a pilot, and whether a running test may stop.
 
-Both go by one number a listener for two systems: the mean of their marks for the one minus that for the other, or of
-their answers where a page compares the two (in an ABX test: the share of right answers above chance). Pages
-of one listener depend on each other, listeners do not. Stopping may be asked about after every listener: the
-evidence is that of `podeval.stats.sequential`, which holds at whatever number one looks.
+Both use one number per listener for two systems: the mean of their marks for the one minus that for the other, or of
+their answers if a page compares the two (in an ABX test: the share of right answers above chance). Pages of one
+listener depend on each other, listeners do not. You may check after every listener whether to stop: the evidence comes
+from `podeval.stats.sequential`, which is valid at any number of listeners.
 """
 
 import math
@@ -31,17 +31,18 @@ _LEVEL = 0.95
 """Level of intervals: of each in a plan, and of all of a running test together."""
 
 _CAUTION = 0.8
-"""Confidence that the spread of all listeners is no greater than what is planned with; a pilot's own is often less."""
+"""Confidence that the spread of all listeners does not exceed the planned one; a pilot's own spread is often
+smaller."""
 
 
 @dataclass(frozen=True)
 class ListenersNeeded:
-    """How many listeners tell two systems apart.
+    """The number of listeners that distinguish two systems.
 
     Attributes:
         first, second: the systems.
         pilot: listeners who heard both.
-        spread: standard deviation of the listeners' differences, as cautious as a pilot of that size asks for.
+        spread: standard deviation of the listeners' differences, with the caution that a pilot of that size requires.
         listeners: number of listeners needed; None for more than `MOST`.
     """
 
@@ -61,8 +62,8 @@ class StoppingVerdict:
         listeners: number of listeners who heard both.
         mean: mean of the listeners' differences, first minus second.
         interval: interval that is valid at every look; None if there are too few listeners for any.
-        better: the system that may be called better now, so that the test may stop; "" if neither may.
-        expected: listeners in all at which it would be told if the rest marked like these; None if it cannot be said.
+        better: the system that is shown to be better now, so that the test may stop; "" if neither is.
+        expected: total number of listeners for a decision if the rest marked like these; None if unknown.
     """
 
     first: str
@@ -75,12 +76,12 @@ class StoppingVerdict:
 
 
 def compute_listener_differences(marks: Iterable[Mark], first: str, second: str) -> list[float]:
-    """Return each listener's mean mark for one system minus that for another, in the order in which they came.
+    """Return each listener's mean mark for one system minus that for another, in their order.
 
     Args:
         marks: marks of finished listeners, in the order of their places.
-        first: the system whose marks count as they are.
-        second: the one whose marks are taken off.
+        first: the system whose marks count positively.
+        second: the one whose marks are subtracted.
     """
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for mark in marks:
@@ -94,14 +95,14 @@ def compute_listener_differences(marks: Iterable[Mark], first: str, second: str)
 
 
 def pair_differences(marks: Iterable[Mark], first: str, second: str) -> list[float]:
-    """Return each listener's mean answer to the pages that compare two systems, in the order in which they came.
+    """Return each listener's mean answer to the pages that compare two systems, in their order.
 
-    Of preferences it is how much the first is preferred to the second, of ABX answers the share right above chance.
+    For preferences it is the preference for the first over the second, for ABX answers the share right above chance.
 
     Args:
-        marks: marks of a test of pairs, as `podeval.listening.session_results.read_session_marks` gives them.
-        first: the system that counts as it is.
-        second: the one that it is compared with.
+        marks: marks of a test of pairs, from `podeval.listening.session_results.read_session_marks`.
+        first: the system that counts positively.
+        second: the other system.
     """
     values: dict[str, list[float]] = defaultdict(list)
     for mark in marks:
@@ -120,12 +121,12 @@ def count_listeners(
     power: float = 0.8,
     pairs: bool = False,
 ) -> list[ListenersNeeded]:
-    """Count the listeners that tell each two systems apart where they differ by so much, from the marks of a pilot.
+    """Count the listeners that distinguish two systems with this difference, from the marks of a pilot.
 
     Args:
         marks: marks of the pilot.
-        systems: all of the test.
-        difference: least difference of means that is to be found, in marks.
+        systems: all systems of the test.
+        difference: smallest difference of means to detect, in marks.
         power: probability that the difference is found.
         pairs: whether the marks are those of a test of pairs.
 
@@ -146,13 +147,13 @@ def count_listeners(
 
 
 def judge_stopping(marks: Sequence[Mark], systems: Sequence[str], *, pairs: bool = False) -> list[StoppingVerdict]:
-    """Judge for each two systems whether the test may stop now; it may be asked after every listener.
+    """Decide for each two systems whether the test may stop now; it may be called after every listener.
 
     Args:
         marks: marks of the finished listeners, in the order of their places.
-        systems: all of the test; the level of 95 % is shared between all pairs, at every look.
-        pairs: whether the marks are those of a test of pairs; of an ABX test `better` names the first system of two
-            that are told apart.
+        systems: all systems of the test; the level of 95 % is shared between all pairs, at every look.
+        pairs: whether the marks are those of a test of pairs; in an ABX test `better` names the first of two
+            distinguished systems.
     """
     compared = list(combinations(systems, 2))
     error = (1 - _LEVEL) / max(1, len(compared))
@@ -197,7 +198,7 @@ def draft_design(
 
     Args:
         kind: one of `KINDS`.
-        systems: a folder for each system, which has the folder's name.
+        systems: a folder for each system, with the system's name.
         out: the file of the design; recordings are named relative to its folder.
         anchors: folders of a MUSHRA test by their names in `ANCHORS`.
         scales: scales of a MOS test.

@@ -53,7 +53,7 @@ INSTRUCTIONS = {
 
 @dataclass(frozen=True)
 class Question:
-    """One question about a clip; `labels` begin at 1, and are empty if a number or free text is asked for."""
+    """One question about a clip; `labels` begin at 1, and are empty if the answer is a number or free text."""
 
     name: str
     text: str
@@ -108,7 +108,7 @@ QUESTIONNAIRE = (
     ),
     Question("comment", "Anything else about this podcast?", optional=True),
 )
-"""Nine questions about a clip; those with labels are marked 1 to 5, with a reason."""
+"""Nine questions about a clip; those with labels are rated 1 to 5, with a reason."""
 
 _PODEVALS = {
     SPEAKERS: (r"how many (?:speakers|people)", ""),
@@ -121,7 +121,8 @@ _PODEVALS = {
     "human_likeness": (r"humans?\b.*\bAI\b|people or by a machine", r"\bAI\b|machine"),
     "comment": (r"additional comments|anything else", ""),
 }
-"""Questions of PodEval's questionnaire, each with a pattern of its text and one of the lowest of its five labels."""
+"""Questions of PodEval's questionnaire, each with a pattern of its text and a pattern of the lowest of its five
+labels."""
 
 
 def name_questions(questions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -184,7 +185,7 @@ STANDARDS = {
 
 
 def describe_scales(kind: str, scales: Sequence[str]) -> list[str]:
-    """Return for each scale of a test which standard it follows, with its labels; nothing if none is followed."""
+    """Return for each scale of a test the standard that it follows, with its labels; nothing if it follows none."""
     if kind == "mushra":
         return [f"scale: {STANDARDS[kind]}: {', '.join(BANDS)}"]
     return [f"scale {name}: {', '.join(SCALES[name].labels)} (1 to 5), as in {STANDARDS[name]}" for name in scales]

@@ -1,4 +1,4 @@
-"""The results of a listening test in one place: screening, means with intervals and ranks, how far listeners agree."""
+"""The results of a listening test in one place: screening, means with intervals and ranks, agreement of listeners."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -12,8 +12,8 @@ from scipy import optimize, stats
 from podeval.errors import BadInput
 from podeval.listening import session_results
 from podeval.listening.designs import PAIRED, Design
-from podeval.listening.headphones import NEEDED, TRIALS
 from podeval.listening.questionnaire import describe_scales
+from podeval.listening.screening import NEEDED, TRIALS
 from podeval.plots.charts import BoxRow, draw_boxes
 from podeval.plots.svg import WIDTH, Frame
 from podeval.stats.intervals import Interval, mean_ci
@@ -63,11 +63,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class Discrimination:
-    """How well two recordings are told apart.
+    """How well two recordings are distinguished.
 
     Attributes:
         share: share of right answers, with its 95 % interval.
-        p: chance of as many right answers, or more, from listeners who hear no difference.
+        p: probability of this many right answers, or more, from listeners who hear no difference.
         d_prime: sensitivity, free of a preference for one side; below 0 if more answers are wrong than right.
         bias: z-value of answering "the second side", 0 for no preference.
     """
@@ -79,12 +79,12 @@ class Discrimination:
 
 
 def discrimination(trials: Sequence[Trial]) -> Discrimination:
-    """Return how well listeners tell two recordings apart.
+    """Return how well listeners distinguish two recordings.
 
-    The interval is Wilson's with the effective number of trials, as those of one listener depend on each other; with
-    one listener it is the exact one (Clopper and Pearson). The p-value is of the exact binomial test. It takes no
-    account of listeners and need not: what X is was drawn by lot, so that anyone who hears no difference is right by
-    chance in each trial, whatever their habits.
+    The interval is Wilson's with the effective number of trials, because those of one listener depend on each other;
+    with one listener it is the exact one (Clopper and Pearson). The p-value is of the exact binomial test. It does not
+    need to consider listeners: X is drawn at random, so anyone who hears no difference is right by chance in each
+    trial, whatever their habits.
 
     Raises:
         BadInput: there are no trials.
@@ -116,7 +116,7 @@ def share_right(d: float) -> float:
 
 
 def d_prime(share: float) -> float:
-    """Return the sensitivity at which this share of answers is right; the negative of it for a share below one half."""
+    """Return the sensitivity that results in this share of right answers; negative for a share below one half."""
     if share < 0.5:
         return -d_prime(1 - share)
     if share >= share_right(_FARTHEST):
@@ -128,8 +128,8 @@ def d_prime(share: float) -> float:
 class ListeningResults:
     """The results of a test: rows by stimulus and scale, a verdict on every MUSHRA listener, remarks in sentences.
 
-    `dropped` is the number of finished listeners that the screening excluded. Each row has the figures of those who
-    count, and those of all finished listeners in the fields that begin with `unscreened_`.
+    `dropped` is the number of finished listeners that the screening excluded. Each row has the figures of listeners who
+    count, and, in the fields that begin with `unscreened_`, those of all finished listeners.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -139,7 +139,7 @@ class ListeningResults:
 
 
 def summarise(database: Database, test: str) -> ListeningResults:
-    """Screen the finished sessions of a test as its design says, and summarise the rest.
+    """Screen the finished sessions of a test by the rules of its design, and summarise the rest.
 
     Raises:
         BadInput: there is no such test, or no marks are left to average.
@@ -189,7 +189,10 @@ def summarise(database: Database, test: str) -> ListeningResults:
         rows = _set_beside(_list_rows(design, marks), _list_rows(design, every_mark))
         remarks += describe_screening(_by_system(every_mark) if design.kind in PAIRED else every_mark, dropped)
     remarks += _count_choices(design, [mark for mark in chosen if mark.rater not in dropped])
-    remarks += _describe_demographics(database, test)
+    remarks += [
+        f"listeners, {name}: {', '.join(f'{label} {count}' for label, count in counts.items())}"
+        for name, counts in session_results.count_demographics(database, test).items()
+    ]
     # Measure the agreement of listeners.
     if design.kind != "abx" and len({mark.rater for mark in marks}) > 1:
         alpha = reliability(marks)
@@ -209,13 +212,6 @@ def _count_choices(design: Design, marks: list[Mark]) -> list[str]:
             counts = ", ".join(f"{label} {numbers.count(n)}" for n, label in enumerate(question.labels, 1))
             lines.append(f"{system} · {question.name}: {counts}")
     return lines
-
-
-def _describe_demographics(database: Database, test: str) -> list[str]:
-    return [
-        f"listeners, {name}: {', '.join(f'{label} {count}' for label, count in counts.items())}"
-        for name, counts in session_results.count_demographics(database, test).items()
-    ]
 
 
 def _screen(design: Design, marks: list[Mark]) -> list[ScreenedListener]:
@@ -238,7 +234,7 @@ _FIGURES = ("mean", "low", "high", "marks", "listeners", "best", "worst")
 
 
 def _set_beside(screened: list[dict[str, Any]], unscreened: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows with the figures without screening next to them; a row of which no mark counts comes last."""
+    """Return the rows with the figures without screening next to them; a row without a counting mark comes last."""
     rows = {(row["stimulus"], row["scale"]): row for row in screened}
     for row in unscreened:
         nothing = row | dict.fromkeys(_FIGURES) | {"marks": 0, "listeners": 0}
@@ -275,13 +271,13 @@ def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]
 
 
 def _find_bounds(design: Design, scale: str) -> tuple[float, float]:
-    """Return the least and the largest mark on a scale; a question of one's own has as many as labels."""
+    """Return the lowest and the highest mark on a scale; a user's own question has as many as labels."""
     labels = {question.name: len(question.labels) for question in design.questions}
     return (1, labels[scale]) if scale in labels else _BOUNDS[design.kind]
 
 
 def _describe_headphones(database: Database, design: Design) -> list[str]:
-    """Return what there is to say of the headphone check: how many passed, and who did not."""
+    """Return the statements about the headphone check: the number of passes, and the listeners who failed."""
     if design.headphone_check is None:
         return []
     came = [came for came in session_results.read_sessions(database, design.id) if came.headphones is not None]
@@ -297,7 +293,7 @@ def _describe_headphones(database: Database, design: Design) -> list[str]:
 
 
 def _discriminate(design: Design, marks: list[Mark]) -> list[dict[str, Any]]:
-    """Return a row for each pair of an ABX test, those told apart most surely first."""
+    """Return a row for each pair of an ABX test, with the most certain distinction first."""
     trials: dict[str, list[Trial]] = {}
     sides = sorted(permutations(design.systems, 2), key=lambda pair: -len("".join(pair)))
     for mark in marks:
@@ -345,15 +341,15 @@ def _by_system(marks: list[Mark]) -> list[Mark]:
 
 
 def draw_listeners(marks: Sequence[Mark], screened: Sequence[ScreenedListener], *, alone: bool = True) -> list[str]:
-    """Draw a box plot for each listener of a MUSHRA test, which shows at once who gave all stimuli the same mark.
+    """Draw a box plot for each listener of a MUSHRA test, which shows the listeners who gave all stimuli the same mark.
 
     A box for each stimulus, marks from 0 to 100 (PodEval Figure 9). Listeners whose marks do not count come first, and
-    are named so in words, not by colour alone.
+    are labelled in words, not only by colour.
 
     Args:
         marks: marks of the test.
         screened: verdicts on its listeners.
-        alone: whether a picture brings its style, which the policy of the site's pages forbids.
+        alone: whether a picture includes its style, which the policy of the site's pages forbids.
     """
     stimuli = sorted({mark.stimulus for mark in marks})
     verdicts = {verdict.rater: verdict for verdict in screened}

@@ -1,7 +1,7 @@
 """Listening tests as a service: a listener starts, saves page by page, comes back later, finishes with a code.
 
 A page is on the disk before it is acknowledged. Which system is behind a letter never leaves the service. Unfinished
-sessions are kept and counted apart; they are in no result.
+sessions are kept and counted separately; they are in no result.
 """
 
 import secrets
@@ -14,7 +14,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
-from podeval.listening import headphones
+from podeval.listening import screening
 from podeval.listening.designs import Design
 from podeval.listening.listener_pages import (
     find_attention_failures,
@@ -62,7 +62,7 @@ class Listening:
 
     Args:
         database: database of the tests and sessions.
-        secret: key for making pseudonyms; by default the one of the database.
+        secret: key for making pseudonyms; by default that of the database.
         clock: returns the time in UTC.
     """
 
@@ -74,7 +74,7 @@ class Listening:
         self._clock = clock
 
     def create(self, design: Design) -> str:
-        """Add a test and return its id; adding the same design again changes nothing but how listeners come back.
+        """Add a test and return its id; adding the same design again changes only the way listeners return.
 
         Raises:
             BadInput: another design has this id; answers to different questions are not pooled.
@@ -108,13 +108,11 @@ class Listening:
         Raises:
             BadInput: there is no such test.
         """
-        with self.database.reading() as session:
-            return get_design(session, test)
+        return self.database.read(lambda session: get_design(session, test))
 
     def tests(self) -> list[str]:
         """Return the ids of all tests, the oldest first."""
-        with self.database.reading() as session:
-            return list(session.scalars(select(ListeningTest.id).order_by(ListeningTest.created_at)))
+        return self.database.list_rows(select(ListeningTest.id).order_by(ListeningTest.created_at))
 
     def close(self, test: str) -> None:
         """Close a test to new listeners; those who began can finish.
@@ -191,7 +189,7 @@ class Listening:
             return read_progress(session, row, design) if row else None
 
     def answered(self, session_id: str, number: int) -> AnsweredPage | None:
-        """Return what a listener saved for a page; None if nothing is saved yet.
+        """Return a listener's saved answer to a page; None if nothing is saved yet.
 
         Raises:
             BadInput: there is no such session or page.
@@ -219,7 +217,7 @@ class Listening:
         with self.database.reading() as session:
             row = get_session(session, session_id)
             design, page, count = get_design(session, row.test), get_page(row, number), len(row.pages)
-        if page.id == headphones.PAGE and design.headphone_check:
+        if page.id == screening.PAGE and design.headphone_check:
             return show_check(page, number, count, design.headphone_check.kind)
         if page.id == ABOUT:
             return show_demographics(design, page, number, count)
@@ -249,7 +247,7 @@ class Listening:
         )
 
     def source(self, session_id: str, number: int, letter: str) -> StimulusSource:
-        """Return what is played under a letter of a page, or under `reference` and `prompt`.
+        """Return the sound of a letter of a page, or of `reference` and `prompt`.
 
         Raises:
             BadInput: there is no such session, page or sound.
@@ -272,13 +270,13 @@ class Listening:
         Args:
             session_id: the session.
             number: number of the page.
-            answer: the answer, as `podeval.listening.listener_pages.validate_answer` takes it.
-            heard_shares: share of the sound that was played, 0 to 1, by letter.
+            answer: the answer, in a form for `podeval.listening.listener_pages.validate_answer`.
+            heard_shares: played share of the sound, 0 to 1, by letter.
             seconds: time spent on the page.
 
         Raises:
-            BadInput: nothing was recorded; the message says why: an unknown session or page, a finished session, an
-                answer that the page does not ask for, sounds of which too little was heard.
+            BadInput: nothing was recorded; the message gives the reason: an unknown session or page, a finished
+                session, an answer that the page does not request, or too little listening.
         """
         now = self._clock()
 
@@ -289,7 +287,7 @@ class Listening:
                 raise BadInput(write_sentence("session-finished"))
             design, page = get_design(session, row.test), get_page(row, number)
             row.seen_at = now
-            if page.id == headphones.PAGE and design.headphone_check:
+            if page.id == screening.PAGE and design.headphone_check:
                 record_check(session, row, design.headphone_check, answer, now)
                 session.flush()
                 return read_progress(session, row, design)
@@ -319,7 +317,7 @@ class Listening:
         """End a session and return its completion code; the same code at every further call.
 
         Raises:
-            BadInput: there is no such session, or pages are missing; the message says which.
+            BadInput: there is no such session, or pages are missing; the message names them.
         """
 
         def work(session: Session) -> str:

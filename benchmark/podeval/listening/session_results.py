@@ -9,9 +9,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
-from podeval.listening.completion import Completion
 from podeval.listening.designs import PAIRED, Design, read_design
-from podeval.listening.headphones import count_right
+from podeval.listening.screening import Completion, count_right
 from podeval.stats.mushra_scores import Mark
 from podeval.stats.questionnaire_scores import ABOUT, ClipFacts, QuestionnaireAnswer
 from podeval.store.database import Database
@@ -21,10 +20,10 @@ from podeval.texts import write_sentence
 Answered = TypeVar("Answered", ListeningRating, ListeningAnswer)
 
 ATTENTION = "attention"
-"""The rule under which a missed attention check is flagged."""
+"""The rule that flags a missed attention check."""
 
 HEADPHONES = "headphones"
-"""The rule under which a failed headphone check is flagged, and the scale of its answers, which are about no item."""
+"""The rule that flags a failed headphone check, and the scale of its answers, which belong to no item."""
 
 TIDY_COLUMNS = (
     "test", "kind", "listener", "page", "item", "stimulus", "compared_with", "scale", "mark", "reason", "heard",
@@ -145,7 +144,7 @@ def _count_headphones(session: Session, test: str) -> dict[str, int]:
 def read_session_marks(database: Database, test: str) -> list[Mark]:
     """Return all numeric answers of the finished, counted sessions; criteria have their page's rationale as comment.
 
-    The page of a pair's mark names both sides, `<item>: <A> | <B>`; the stimulus of an ABX mark is what X is.
+    The page of a pair's mark names both sides, `<item>: <A> | <B>`; the stimulus of an ABX mark is X.
 
     Raises:
         BadInput: there is no such test.
@@ -216,7 +215,7 @@ def read_session_answers(
 
 
 def count_demographics(database: Database, test: str) -> dict[str, Counter[str]]:
-    """Count what the listeners who finished and count say of themselves, by question and label.
+    """Count the statements about themselves of the finished listeners who count, by question and label.
 
     Raises:
         BadInput: there is no such test.
@@ -232,7 +231,7 @@ def count_demographics(database: Database, test: str) -> dict[str, Counter[str]]
 
 
 def list_failed_attention(database: Database, test: str) -> list[tuple[str, str]]:
-    """Return the failed attention checks as (listener, what was missed).
+    """Return the failed attention checks as pairs of the listener and the failure.
 
     Raises:
         BadInput: there is no such test.
@@ -262,19 +261,17 @@ def _read_counted(session: Session, test: str, table: type[Answered], *only: Any
 
 def read_marks_by_test(database: Database) -> dict[str, list[Mark]]:
     """Return the marks of every listening test of single outputs, by test; finished sessions only."""
-    with database.reading() as session:
-        single = select(ListeningTest.id).where(ListeningTest.kind.not_in(PAIRED)).order_by(ListeningTest.id)
-        tests = list(session.scalars(single))
-    return {test: read_session_marks(database, test) for test in tests}
+    single = select(ListeningTest.id).where(ListeningTest.kind.not_in(PAIRED)).order_by(ListeningTest.id)
+    return {test: read_session_marks(database, test) for test in database.list_rows(single)}
 
 
 def tabulate_marks_of_test(database: Database, test: str) -> list[dict[str, Any]]:
-    """Return the marks of a test as one tidy table, in the order of listeners and pages, as R and pandas take it.
+    """Return the marks of a test as one tidy table, in the order of listeners and pages, for R and pandas.
 
-    Sessions that were left out are in it too and say so in `counted`; unfinished ones are not.
+    Excluded sessions are also in it, marked in `counted`; unfinished ones are not.
 
-    The mark of a preference is of `stimulus` against `compared_with`, positive where the latter is better. The mark of
-    an ABX page is 1 for a right answer; `stimulus` is what X was, and `compared_with` the other one.
+    The mark of a preference is of `stimulus` against `compared_with`, positive if the latter is better. The mark of
+    an ABX page is 1 for a right answer; `stimulus` is X, and `compared_with` the other one.
 
     Raises:
         BadInput: there is no such test.

@@ -13,8 +13,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
-from podeval.listening import headphones
-from podeval.listening.completion import Completion
+from podeval.listening import screening
 from podeval.listening.designs import Design
 from podeval.listening.listener_pages import Page, find_stimulus
 from podeval.listening.session_results import ATTENTION, HEADPHONES
@@ -27,7 +26,7 @@ from podeval.texts import write_sentence
 class SessionProgress:
     """The progress of a listener: the session's name, the number of saved pages, the code once it is finished.
 
-    Then `return_to` is the address of the panel that sent them, to which they go back after `return_seconds`.
+    Then `return_to` is the address of their panel, to which they return after `return_seconds`.
     """
 
     session: str
@@ -45,7 +44,7 @@ class SessionProgress:
 
 @dataclass(frozen=True)
 class AnsweredPage:
-    """A listener's answer to a page, as `listener_pages.validate_answer` takes it, and what they heard by letter."""
+    """A listener's answer to a page, in a form for `listener_pages.validate_answer`, and the heard shares by letter."""
 
     answer: Mapping[str, Any]
     heard: Mapping[str, float]
@@ -53,9 +52,9 @@ class AnsweredPage:
 
 @dataclass(frozen=True)
 class Shown:
-    """A page as its listener sees it; `stimuli` holds by letter a text, or the name by which the sound is requested.
+    """A page as its listener sees it; `stimuli` contains by letter a text, or the name of the sound.
 
-    A page of the kind `headphones` is the headphone check, and `check` says which.
+    A page of the kind `headphones` is the headphone check named in `check`.
     """
 
     kind: str
@@ -77,7 +76,7 @@ class Shown:
 class StimulusSource:
     """The sound behind a letter: a file, padded to `seconds` if given, or a sound of the headphone check.
 
-    `blind` says that no picture may be shown of it, for it would give the answer.
+    `blind` means that no picture of it may be shown, because it would reveal the answer.
     """
 
     audio: Path | None
@@ -87,12 +86,12 @@ class StimulusSource:
 
 
 def find_source(design: Design, row: ListeningSession, page: Page, letter: str) -> StimulusSource:
-    """Return what is played under a letter of a page, or under `reference` and `prompt`.
+    """Return the sound of a letter of a page, or of `reference` and `prompt`.
 
     Raises:
         BadInput: there is no such sound, or it is a text.
     """
-    if page.id == headphones.PAGE and design.headphone_check:
+    if page.id == screening.PAGE and design.headphone_check:
         trial = page.stimuli.index(page.stimulus(letter))
         return StimulusSource(None, check=(design.headphone_check.kind, row.seed, trial), blind=True)
     item = design.item(page.item)
@@ -106,16 +105,16 @@ def find_source(design: Design, row: ListeningSession, page: Page, letter: str) 
 
 
 def find_longest(design: Design, page: Page) -> float:
-    """Return the length of the longest stimulus of a page in seconds, as far as the design says."""
+    """Return the length of the longest stimulus of a page in seconds, as far as the design states it."""
     return max(find_stimulus(design, page.item, name).duration for name in page.stimuli)
 
 
 def show_check(page: Page, number: int, of: int, kind: str) -> Shown:
     """Return the page of the headphone check."""
-    stimuli = {letter: {"audio": letter, "seconds": headphones.SECONDS} for letter in page.letters}
+    stimuli = {letter: {"audio": letter, "seconds": screening.SECONDS} for letter in page.letters}
     asked_trials = tuple({"name": name, "text": name} for name in page.stimuli)
     return Shown(
-        kind=headphones.PAGE,
+        kind=screening.PAGE,
         number=number,
         of=of,
         page=page.id,
@@ -150,7 +149,7 @@ def show_demographics(design: Design, page: Page, number: int, of: int) -> Shown
 
 
 def read_answered_page(session: Session, row: ListeningSession, page: Page, kind: str) -> AnsweredPage | None:
-    """Return what was saved for a page, without names of systems; None if nothing was."""
+    """Return the saved answer to a page, without names of systems; None if there is none."""
     about = {"session": row.id, "page": page.id}
     ratings = session.scalars(select(ListeningRating).filter_by(**about).order_by(ListeningRating.number)).all()
     if not ratings:
@@ -161,7 +160,7 @@ def read_answered_page(session: Session, row: ListeningSession, page: Page, kind
     shares = {letter[r.stimulus]: r.heard for r in ratings if r.heard is not None}
     # Restore the form in which the page sent the answer.
     answer: dict[str, Any]
-    kind = {headphones.PAGE: headphones.PAGE, ABOUT: "questionnaire"}.get(page.id, kind)
+    kind = {screening.PAGE: screening.PAGE, ABOUT: "questionnaire"}.get(page.id, kind)
     match kind:
         case "mushra":
             answer = {letter[r.stimulus]: r.value for r in ratings}
@@ -173,7 +172,7 @@ def read_answered_page(session: Session, row: ListeningSession, page: Page, kind
             }
         case "rubric":
             answer = {r.scale: r.value for r in ratings} | {"rationale": reasons.get("rationale", "")}
-        case headphones.PAGE:
+        case screening.PAGE:
             answer = {r.stimulus: r.value for r in ratings}
         case "abx":
             right_side = 1 if page.stimuli[1] == page.stimuli[2] else -1
@@ -218,33 +217,33 @@ def read_progress(session: Session, row: ListeningSession, design: Design) -> Se
     numbers = tuple(number for number, page in enumerate(row.pages) if page["id"] in saved)
     if row.completion_code is None:
         return SessionProgress(row.id, len(row.pages), numbers, None)
-    completion = design.completion or Completion()
+    completion = design.completion or screening.Completion()
     code = completion.code_for(row.completion_code, screened_out=len(numbers) < len(row.pages))
     return SessionProgress(row.id, len(row.pages), numbers, code, completion.address_for(code), completion.seconds)
 
 
 def end_session(row: ListeningSession, now: datetime) -> None:
-    """End a session, with a code of its own."""
+    """End a session with its own code."""
     row.completion_code = secrets.token_hex(5).upper()
     row.finished_at = now
 
 
 def record_check(
-    session: Session, row: ListeningSession, check: headphones.HeadphoneCheck, answer: Mapping[str, Any], now: datetime
+    session: Session, row: ListeningSession, check: screening.HeadphoneCheck, answer: Mapping[str, Any], now: datetime
 ) -> None:
-    """Record the answers to the headphone check, and what becomes of the person who fails it; the first answers stand.
+    """Record the answers to the headphone check, and the effect of failing it; the first answers count.
 
     Raises:
         BadInput: they are not answers to the check.
     """
-    answers = headphones.read_answer(answer)
-    if session.scalar(select(ListeningRating.number).filter_by(session=row.id, page=headphones.PAGE).limit(1)):
+    answers = screening.read_answer(answer)
+    if session.scalar(select(ListeningRating.number).filter_by(session=row.id, page=screening.PAGE).limit(1)):
         return
-    for name, value in zip(headphones.TRIAL_NAMES, answers, strict=True):
+    for name, value in zip(screening.TRIAL_NAMES, answers, strict=True):
         session.add(
             ListeningRating(
                 session=row.id,
-                page=headphones.PAGE,
+                page=screening.PAGE,
                 item="",
                 stimulus=name,
                 scale=HEADPHONES,
@@ -252,10 +251,10 @@ def record_check(
                 saved_at=now,
             )
         )
-    right = headphones.count_right(dict(zip(headphones.TRIAL_NAMES, answers, strict=True)), row.seed)
-    if right >= headphones.NEEDED:
+    right = screening.count_right(dict(zip(screening.TRIAL_NAMES, answers, strict=True)), row.seed)
+    if right >= screening.NEEDED:
         return
-    failure = f"headphone check: {right} of {headphones.TRIALS} right, {headphones.NEEDED} are needed"
+    failure = f"headphone check: {right} of {screening.TRIALS} right, {screening.NEEDED} are needed"
     if check.failed != "flag":
         row.standing, row.standing_reason, row.standing_by = "excluded", failure, "rules"
     if check.failed == "end":
@@ -264,7 +263,7 @@ def record_check(
 
 
 def find_free_place(session: Session, design: Design) -> int:
-    """Return the next place; once all planned places are taken, one with the pages of a place that nobody finished."""
+    """Return the next place; once all planned places are taken, one with the pages of an unfinished place."""
     places = session.execute(
         select(ListeningSession.place, ListeningSession.finished_at, ListeningSession.standing).where(
             ListeningSession.test == design.id
@@ -280,10 +279,10 @@ def find_free_place(session: Session, design: Design) -> int:
 
 
 def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> dict[str, float]:
-    """Return the share heard of each stimulus, by system.
+    """Return the heard share of each stimulus, by system.
 
     Raises:
-        BadInput: a share is below what the test asks for, or not a share.
+        BadInput: a share is below the required one, or not a share.
     """
     by_stimulus: dict[str, float] = {}
     for letter, name in zip(page.letters, page.stimuli, strict=True):
@@ -302,7 +301,7 @@ def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> 
 
 
 def flag_attention(session: Session, session_id: str, page: Page, missed: list[str], now: datetime) -> None:
-    """Record the attention checks that were failed on a page, in place of those of an earlier answer to it."""
+    """Record the failed attention checks of a page, in place of those of an earlier answer to it."""
     about = f"page {page.id}: "
     earlier = (Flag.session == session_id, Flag.rule == ATTENTION, Flag.detail.startswith(about, autoescape=True))
     session.execute(delete(Flag).where(*earlier))

@@ -1,4 +1,4 @@
-"""Play stimuli as copies that reveal nothing but their sound, and a noise for setting the volume."""
+"""Play stimuli as copies that reveal only their sound, and a noise for setting the volume."""
 
 import io
 import logging
@@ -12,7 +12,7 @@ import numpy as np
 from podeval.audio.decode import hash_file
 from podeval.errors import BadInput, PodevalError
 from podeval.files import write_whole
-from podeval.listening.headphones import synthesise
+from podeval.listening.screening import synthesise
 from podeval.listening.service import Listening
 from podeval.recording.playback import RATE, Playback, Stretch
 
@@ -43,7 +43,7 @@ class StimulusAudio:
     def file(self, session: str, number: int, letter: str) -> Path | bytes:
         """Return the file behind a letter of a page, or behind `reference` and `prompt`, FLAC at its original loudness.
 
-        A sound of the headphone check is returned as it is, WAV. The three of an ABX page are of one length.
+        A sound of the headphone check is returned unchanged, as WAV. The three of an ABX page are of one length.
 
         Raises:
             BadInput: there is no such session, page or sound, or it cannot be played; the message has no path and no
@@ -55,14 +55,16 @@ class StimulusAudio:
         return self._of(source.audio, lambda stretch: self._playback.copy(stretch, seconds=source.seconds))
 
     def peaks(self, session: str, number: int, letter: str) -> list[float]:
-        """Return the peaks of that file, 0 to 1, none where they would give the answer; raises as `file` does."""
+        """Return the peaks of that file, 0 to 1, none if they would reveal the answer; raises the errors of `file`."""
         source = self._listening.source(session, number, letter)
         if source.blind or source.audio is None:
             return []
         return self._of(source.audio, self._playback.peaks)
 
     def _of(self, audio: Path, fact: Callable[[Stretch], Found]) -> Found:
-        """Return a fact of a recording; a refusal does not say whose it is, the operator finds the reason in a log."""
+        """Return a fact of a recording; a refusal does not reveal the system, and the operator finds the reason in a
+        log.
+        """
         path = self._folder / audio
         try:
             status = path.stat()

@@ -2,7 +2,7 @@
 
 webMUSHRA (International Audio Laboratories Erlangen) is what PodEval's listening tests ran on. A page names its stimuli
 freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire: the part
-that all stimuli of a page share is taken as the category.
+that all stimuli of a page share is the category.
 
 The questions of a questionnaire are kept: those marked by labels (`rate2`, `likert`) or stars (`rate`; eleven are 0 to
 10), with the text field after them that asks why, choices of a list (`select`), and those answered in words (`text`,
@@ -55,14 +55,14 @@ _MASK = "\ue000"
 
 @dataclass(frozen=True)
 class Imported:
-    """The designs read from a configuration, one for each kind of page, and notes on what was not taken over."""
+    """The designs from a configuration, one for each kind of page, and notes on parts that were not imported."""
 
     designs: tuple[Design, ...]
     notes: tuple[str, ...]
 
 
 def read_configuration(path: Path) -> Imported:
-    """Read designs from a webMUSHRA configuration; no limit of time is set, as webMUSHRA has none.
+    """Read designs from a webMUSHRA configuration; there is no time limit, because webMUSHRA has none.
 
     Raises:
         BadInput: it cannot be read (for example, it has more than `LONGEST_YAML` characters), has no page of a known
@@ -131,34 +131,33 @@ def tabulate(test: str, kind: str, rows: Iterable[Mapping[str, Any]]) -> str:
     Args:
         test: its id.
         kind: `mushra`, `abx` or `mos`.
-        rows: rows as `session_results.tabulate_marks_of_test` returns them; those that do not count are left out.
+        rows: rows from `session_results.tabulate_marks_of_test`; rows that do not count are left out.
 
     Raises:
         BadInput: webMUSHRA has no table for the kind.
     """
     if kind not in _TABLES:
-        raise BadInput(f"webMUSHRA has no table for a {kind} test; it has some for mushra, abx and mos, take csv here")
+        raise BadInput(f"webMUSHRA has no table for a {kind} test, only for mushra, abx and mos; use csv here")
     cells = [_list_cells(test, kind, row) for row in rows if row["counted"]]
     return make_csv_safe(pd.DataFrame(cells, columns=_TABLES[kind])).to_csv(index=False, lineterminator="\n")
 
 
 def _list_cells(test: str, kind: str, row: Mapping[str, Any]) -> list[Any]:
-    """Return the cells of a mark; a scale of a MOS test is a trial of its own."""
+    """Return the cells of a mark; each scale of a MOS test is a separate trial."""
     trial, listener, mark = f"trial_{row['item']}", row["listener"], f"{row['mark']:g}"
     time = "" if row["seconds"] is None else round(1000 * row["seconds"])
-    match kind:
-        case "mushra":
-            stimulus = f"{row['stimulus']}_{row['item']}"
-            return [test, listener, "", "", listener, trial, stimulus, mark, time, row["reason"]]
-        case "abx":
-            answer = "correct" if row["mark"] else "incorrect"
-            return [test, listener, trial, row["stimulus"], row["compared_with"], answer, time, ""]
-        case _:
-            return [test, listener, f"{trial}_{row['scale']}", mark, row["stimulus"], time]
+    stimulus, answer = row["stimulus"], "correct" if row["mark"] else "incorrect"
+    of_item = f"{stimulus}_{row['item']}"
+    by_kind = {
+        "mushra": [test, listener, "", "", listener, trial, of_item, mark, time, row["reason"]],
+        "abx": [test, listener, trial, stimulus, row["compared_with"], answer, time, ""],
+        "mos": [test, listener, f"{trial}_{row['scale']}", mark, stimulus, time],
+    }
+    return by_kind[kind]
 
 
 def _read(path: Path) -> Any:
-    """Read the document; colons in its texts are masked where only webMUSHRA's parser takes it for YAML."""
+    """Read the document; colons in its texts are masked if only webMUSHRA's parser accepts it as YAML."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -177,7 +176,7 @@ def _read(path: Path) -> Any:
 
 
 def _mask(line: str) -> str:
-    """Return a line with the colons of its text masked, so that none is taken for that of a key; the texts are HTML."""
+    """Return a line with the colons of its text masked, so that none counts as that of a key; the texts are HTML."""
     key = _KEY.match(line)
     start = key.end() if key else 0
     text = line[start:]
@@ -185,7 +184,7 @@ def _mask(line: str) -> str:
 
 
 def _unmask(value: Any) -> Any:
-    """Return what was read with the masks as what HTML shows as colons."""
+    """Return the parsed content with the masks as the characters that HTML shows as colons."""
     if isinstance(value, dict):
         return {_unmask(key): _unmask(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -220,7 +219,9 @@ def _item(page: Mapping[str, Any], kind: str, notes: list[str]) -> dict[str, Any
             item["reference"] = {"audio": str(page["reference"])}
         for option, band in (("createAnchor35", "3.5"), ("createAnchor70", "7")):
             if page.get(option):
-                notes.append(f"page {name}: the anchor low-passed at {band} kHz is not made; give it as low")
+                notes.append(
+                    f"page {name}: podeval does not make the anchor low-passed at {band} kHz; supply it as low"
+                )
     return item
 
 
@@ -254,7 +255,8 @@ def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[di
     if strange:
         more = f" and {len(strange) - 3} more" if strange[3:] else ""
         raise BadInput(
-            f"{path} asks what podeval's pages cannot ask: {'; '.join(strange[:3])}{more}; ask by labels (rate2 with "
+            f"{path} asks questions that podeval's pages cannot ask: {'; '.join(strange[:3])}{more}; ask by "
+            f"labels (rate2 with "
             "rate_labels), stars (rate), a list (select) or in words (text), or write a design of podeval's own"
         )
     questions = name_questions(questions)
@@ -267,7 +269,7 @@ def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[di
     if speakers:
         notes.append("the questions are PodEval's: they are screened, and scored with Q and J, like podeval's nine")
     if not questions:
-        notes.append("the pages ask no questions of their own, so podeval's nine about a podcast are asked")
+        notes.append("the pages have no questions of their own, so podeval's nine questions about a podcast are used")
     return questions
 
 
@@ -292,7 +294,7 @@ def _entry(entry: Any) -> tuple[str, str, list[str]]:
 
 
 def _label_stars(entry: Mapping[str, Any], stars: int) -> list[str]:
-    """Return the numbers of stars as labels, the ends and the middle with what the page says of them."""
+    """Return the numbers of stars as labels, with the page's words at the ends and in the middle."""
     numbers = range(stars) if stars == _TEN else range(1, stars + 1)
     keys = {0: "min_value", stars // 2: "mid_value", stars - 1: "max_value"}
     meanings = {number: str(entry[key]) for number, key in keys.items() if entry.get(key)}
@@ -300,7 +302,7 @@ def _label_stars(entry: Mapping[str, Any], stars: int) -> list[str]:
 
 
 def _list_demographics(entries: Sequence[Any], notes: list[str]) -> list[dict[str, Any]]:
-    """Return what a last page asks about the listener, but for their name; none without a question by labels."""
+    """Return the last page's questions about the listener, except their name; none without a question with labels."""
     questions: list[dict[str, Any]] = []
     for number, entry in enumerate(entries, 1):
         kind, text, labels = _entry(entry)
@@ -314,7 +316,7 @@ def _list_demographics(entries: Sequence[Any], notes: list[str]) -> list[dict[st
         questions.append({"name": name[:40], "text": text + options, **choices})
     if not any(question.get("labels") for question in questions):
         return []
-    notes.append(f"listeners are asked {len(questions)} questions about themselves, on a last page")
+    notes.append(f"a last page asks listeners {len(questions)} questions about themselves")
     return questions
 
 

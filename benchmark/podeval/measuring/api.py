@@ -28,29 +28,29 @@ def score(
     allow_upsampling: bool = False,
     progress: work_progress.Listener | None = None,
 ) -> Any:
-    """Score a recording, or many, with every metric whose inputs are there.
+    """Score a recording, or many, with every metric that has its inputs.
 
-    A recording is decoded once, each model is loaded once, and results are kept, so that a second call is nearly free.
+    A recording is decoded once, each model is loaded once, and results are cached, so a second call is nearly free.
 
     Args:
         source: a path, the bytes of a file, `(samples, rate)`, `{"array", "sampling_rate"}`, or a row of a `datasets`
             audio column; a folder, a list or a column of such for many.
         text: the spoken words, which add word errors and the speaker of each turn: the path of a file, a text, or a
-            script as turns of speaker and text. For many recordings one for all, or a list with one each.
-        references: the voices the speakers should have: one recording, or recordings by speaker.
-        metrics: names, where not all are wanted.
+            script as turns of speaker and text. For many recordings, one for all or a list with one each.
+        references: the voices that the speakers should have: one recording, or recordings by speaker.
+        metrics: names of metrics; all by default.
         profile: the profile of the models: `embedded` or `reference`.
-        speakers: number of people who speak, if it is known.
+        speakers: number of speakers, if known.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
-        progress: a function that is called with the name of the task at hand, how much of it is finished, and the
-            total, such as `("metrics", 4, 22)`.
+        progress: a function that gets the name of the current task, its finished part, and the total, such as
+            `("metrics", 4, 22)`.
 
     Returns:
         `Scores` of one recording; for many a `ScoreTable`.
 
     Raises:
-        BadInput: the recording cannot be read, there is no such metric or profile, or an input does not fit. Of many
-            recordings those that cannot be read are `errors` of the table.
+        BadInput: the recording cannot be read, there is no such metric or profile, or an input does not fit. With many
+            recordings, those that cannot be read are in the table's `errors`.
 
     Example:
         >>> import podeval
@@ -74,7 +74,7 @@ def score(
 
 
 def score_many(sources: Sequence[Any], text: Any, options: Mapping[str, Any]) -> ScoreTable:
-    """Score recordings one after the other, with one text for all or one for each, of which some may be missing.
+    """Score recordings one after the other, with one text for all or one for each; some may be missing.
 
     Those that cannot be read are errors of the table.
     """
@@ -111,23 +111,23 @@ def measure(
     refresh: Literal["", "failed", "all"] = "",
     **choices: Any,
 ) -> Any:
-    """Measure one metric of a recording, a script, a text or whatever it takes, or of many recordings.
+    """Measure one metric of a recording, a script, a text or another input, or of many recordings.
 
     Args:
         metric: its name; `podeval.list_metrics()` lists all.
-        source: the recording, as `score` takes it; for another metric what it measures, such as a script, a dialogue, a
+        source: the recording, in a form for `score`; for other metrics their input, such as a script, a dialogue, a
             generation log or the name of a system, as text, data, or the path of a file.
         profile: the profile of the models.
-        text: the words of a recording, as `score` takes them.
+        text: the words of a recording, in a form for `score`.
         references: the material for comparison: voices, a script, or the votes, marks or answers of people.
         request: the request that the item answers, as text or data.
-        speakers: the number of people who speak, if it is known.
+        speakers: the number of speakers, if known.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
         judge: the judge of a metric that asks one: `MODEL@https://host/v1`, a GGUF file, a judge's YAML file.
         records: the folder of the judge's raw answers.
-        refresh: the recorded answers that are asked again: none, `failed` or `all`.
+        refresh: the recorded answers to request again: none, `failed` or `all`.
         choices: the metric's choices by name, such as `normaliser="basic"`; with a judge also `prompts`, the folder
-            with other wordings of its prompts, as `podeval judge prompts` writes ours.
+            with other wordings of its prompts, in the form of `podeval judge prompts`.
 
     Returns:
         `Scores` with the values of this metric; for many recordings a `ScoreTable`.
@@ -187,7 +187,7 @@ def measure(
 
 
 def _take(name: str, source: Any) -> Any:
-    """Return what a program gives for an input as a file to be opened or as text."""
+    """Return a program's value for an input as a file to open or as text."""
     if name == "recordings":
         return source
     if isinstance(source, str) and name != "system" and os.path.isfile(source):
@@ -205,7 +205,7 @@ class MetricListing(tuple[Metric, ...]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """Return the list as a table, as a notebook shows it."""
+        """Return the list as a table for notebooks."""
         from podeval.metrics.standing import format_reach
 
         head = "".join(f"<th>{name}</th>" for name in ("metric", "says", "values", "people", "good systems"))

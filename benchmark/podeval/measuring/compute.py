@@ -60,14 +60,14 @@ def score_item(
 
 
 def add_notes(result: Result, item: Mapping[str, Any], opened: Mapping[str, Any]) -> Result:
-    """Add to a score what was noted when its item was read."""
+    """Add the notes from reading an item to its score."""
     if isinstance(result, Score):
         return replace(result, notes={**result.notes, **collect_notes(item, opened)})
     return result
 
 
 def collect_notes(inputs: Mapping[str, Any], opened: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Collect what was noted when the file (`file`) and the texts (`text`) of an item were read, as sentences."""
+    """Collect the notes from reading the file (`file`) and the texts (`text`) of an item, as sentences."""
     recording = opened.get("recording")
     sentences = {
         "file": list(recording.file_notes) if recording is not None else [],
@@ -83,7 +83,7 @@ def _raise_error(result: Result | PodevalError) -> Result:
 
 
 def open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
-    """Read an item's inputs; return an unscored result where one cannot be read or is missing.
+    """Read an item's inputs; return an unscored result if one cannot be read or is missing.
 
     A measured input that cannot be read counts as an output that is missing, through the system's fault; a missing cell
     of a table is ours.
@@ -119,16 +119,16 @@ def compute(
         input_names: names of the inputs that every item has.
         parameters: the metric's value-changing choices.
         profile: the profile whose models are used.
-        groups: the group of each item (such as its episode), by which intervals are clustered.
+        groups: the group of each item (such as its episode), which is the cluster of intervals.
         bench: the judge, for a metric that asks one.
-        timelines: whether each item has its values over time, which are long.
+        timelines: whether each item has its values over time, which are numerous.
 
     Returns:
         The metric's keys (mean over scored items), `ci95` by key, `scored`, `unscored`, `items`, `protocol`.
 
     Raises:
-        BadInput: a parameter is unknown or has a value it cannot take, the profile is unknown, or `groups` does not
-            hold one group for each item.
+        BadInput: a parameter is unknown or has an invalid value, the profile is unknown, or `groups` does not contain
+            one group for each item.
     """
     from podeval.metrics.aggregate import aggregate
     from podeval.models.registry import require_profile

@@ -1,7 +1,7 @@
 """A page to try one metric on one file; the stock widget of `evaluate` does not work with the present Gradio.
 
-On a Space its visitors are strangers: their recordings are decoded apart, their texts name no files, and they choose no
-judge, because a judge gets the owner's key.
+On a Space its visitors are strangers: their recordings are decoded separately, their texts cannot name files, and they
+cannot choose a judge, because a judge gets the owner's key.
 """
 
 import os
@@ -60,7 +60,7 @@ def _open(name: str, item: Any, profile: str) -> Any:
 
 
 def _field(name: str) -> gr.components.Component:
-    """Return the component in which an input is entered."""
+    """Return the component for entering an input."""
     label = INPUTS[name][0].upper() + INPUTS[name][1:]
     if name in ("recording", "reference_voices"):
         return gr.Audio(type="filepath", label=label)

@@ -1,9 +1,9 @@
 """The metrics that can be had of a recording or a script, and their results.
 
 A recording is decoded once and models are loaded once. A result is kept in the cache under the content of the
-recording, the protocol and everything besides the recording that can change it, so that a second call decodes nothing
-and loads no model, and one that was stopped continues where it was. What failed through our fault (a model that is not
-installed) is tried again, and a judge keeps records of its own.
+recording, the protocol and everything else that can change it, so a second call decodes nothing and loads no model, and
+a stopped one resumes. Failures through our fault (a model that is not installed) are tried again, and a judge keeps
+separate records.
 """
 
 import functools
@@ -57,20 +57,20 @@ _ADVICE: Mapping[Face, Mapping[str, str]] = {
         "profile": 'profile="{}"',
     },
 }
-"""Advice, by face, on how to get a metric that lacks an input, as its user writes it."""
+"""Advice, by face, on how to get a metric that lacks an input, in the terms of its users."""
 
 _FORM = 2
-"""Version of the form of kept results; raised when the form changes."""
+"""Version of the format of cached results; raised when the format changes."""
 
 
 @dataclass(frozen=True)
 class MetricPlan:
-    """The metrics that are scored, and the inputs that the other metrics of recordings would need.
+    """The metrics to score, and the inputs that the other metrics of recordings would need.
 
     Attributes:
         metrics: the metrics to be scored, in the order of the board.
         left_out: the reason why a metric is not tried, by its name.
-        advice: phrases on what to add to get more metrics, each with the metrics that it gets.
+        advice: phrases on inputs to add for more metrics, each with these metrics.
     """
 
     metrics: tuple[Metric, ...]
@@ -79,7 +79,7 @@ class MetricPlan:
 
 
 def plan_metrics(request: ScoreRequest) -> MetricPlan:
-    """Choose the metrics whose inputs and models are there.
+    """Choose the metrics whose inputs and models are available.
 
     Raises:
         BadInput: a metric is wanted by name that lacks an input.
@@ -102,16 +102,16 @@ def plan_metrics(request: ScoreRequest) -> MetricPlan:
 
 
 def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | None:
-    """Why a metric cannot be tried, and what helps; None if it can."""
+    """Return the reason why a metric cannot be tried, with the remedy; None if it can."""
     missing, advice = {*metric.inputs} - {"recording", *request.inputs}, _ADVICE[request.face]
     if missing and metric.inputs[0] not in ("recording", *WORDS):
-        return "is no metric of a recording", "`podeval metrics show` says what it takes"
+        return "is no metric of a recording", "`podeval metrics show` lists its inputs"
     if metric.asks and not (request.judge and request.judge.judge):
         return "asks a judge", advice["judge"]
     if "reference_voices" in missing:
         return "compares with a voice", advice["voice"]
     if "request" in missing:
-        return "needs what was asked for", advice["request"]
+        return "needs the request", advice["request"]
     if missing:
         return "needs the words", advice["words"]
     tells_speakers = request.has_turns or request.lacks_words
@@ -137,10 +137,10 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     """Score one recording, and report how many metrics are finished.
 
     Args:
-        source: the recording in any form, which is decoded if a result is not in the cache; the name of a file of
-            words, to which metrics of words are applied.
-        request: the request, with the inputs besides the recording.
-        plan: the metrics; those of the request if it is None.
+        source: the recording in any form, which is decoded if a result is not in the cache; the name of a text file,
+            for metrics of words.
+        request: the request, with the other inputs.
+        plan: the metrics; by default those of the request.
 
     Raises:
         BadInput: the recording cannot be read, an input does not fit another, or a metric that is wanted by name lacks
@@ -192,7 +192,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
 
 
 def score_words(request: ScoreRequest, name: str = "text") -> Scores:
-    """Score what a request has besides a recording with those of the metrics that hear nothing.
+    """Score the inputs of a request other than a recording with the metrics that need no sound.
 
     Raises:
         BadInput: an input is missing, cannot be read, or does not fit.
@@ -211,7 +211,7 @@ def score_words(request: ScoreRequest, name: str = "text") -> Scores:
 def _make_scores(
     name: str, results: Mapping[str, Result], request: ScoreRequest, plan: MetricPlan, **more: Any
 ) -> Scores:
-    """Make the requested scores, with the metrics left out and those that need more inputs."""
+    """Make the requested scores, with the excluded metrics and those that need more inputs."""
     return Scores(
         name,
         results,
@@ -235,7 +235,7 @@ def _describe_protocols(request: ScoreRequest, metrics: Sequence[Metric]) -> dic
 
 
 def _open_inputs(request: ScoreRequest, metrics: Sequence[Metric], recording: Mapping[str, Any]) -> MetricInputs:
-    """Read what metrics ask for.
+    """Read the inputs that metrics need.
 
     Raises:
         BadInput: the recording or another input cannot be read.
@@ -281,13 +281,13 @@ def _find_libraries() -> ThreadpoolController:
 
 
 def _read_description(payload: bytes) -> tuple[RecordingFacts, tuple[Defect, ...]]:
-    """Read what `_describe` kept."""
+    """Read the result of `_describe` from the cache."""
     data = json.loads(payload)
     return RecordingFacts.parse(data["facts"]), tuple(Defect(**defect) for defect in data["defects"])
 
 
 def _describe(recording: Recording, cache: Cache, key: str) -> tuple[RecordingFacts, tuple[Defect, ...]]:
-    """Say what a recording is, with the defects that need no model, and keep it."""
+    """Describe a recording, with the defects that need no model, and cache the description."""
     facts = RecordingFacts(round(recording.duration, 3), recording.rate, recording.channels, recording.file_notes)
     defects = find_defects(recording)
     data = {"facts": asdict(facts), "defects": [asdict(defect) for defect in defects]}

@@ -1,8 +1,8 @@
 """Every metric of podeval as a module of the `evaluate` library.
 
-A thin face: only strings travel through the library: paths, scripts as JSON, and an empty one for what is missing.
-Values that are not strings are written to a float WAV file before that, so that samples beyond ±1 arrive as they are.
-Of several processes each writes to a folder of its own that all can read, and process 0 deletes these folders. A
+A thin face: only strings pass through the library: paths, scripts as JSON, and an empty one for a missing value.
+Values that are not strings are written to a float WAV file before that, so samples beyond ±1 arrive unchanged.
+Each of several processes writes to its own folder, which all can read, and process 0 deletes these folders. A
 module's file on the Hub is two lines:
 
     from podeval.measuring.evaluate_module import module
@@ -73,11 +73,10 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         )
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
-        """Add items; audio in any form that `podeval.recording.source.read_audio` takes; None for a missing one.
+        """Add items; audio in any form for `podeval.recording.source.read_audio`; None for a missing one.
 
         Raises:
-            BadInput: the items are not a list, references are needed and not given or of no use, or audio comes in a
-                form without a rate.
+            BadInput: the items are not a list, references are missing or not used by the metric, or audio has no rate.
         """
         batch = {"predictions": [self._as_string(item) for item in _require_list("predictions", predictions)]}
         if self.metric.reference:
@@ -96,7 +95,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         self.add_batch(predictions=[prediction], references=references, **kwargs)
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
-        """Score the items that were added or that are given here; the module's card lists the other arguments."""
+        """Score the items that were added or given here; the module's card lists the other arguments."""
         # `evaluate.combine` gives each of its metrics the references of all.
         combined = isinstance(sys._getframe(1).f_locals.get("self"), evaluate.CombinedEvaluations)
         references = None if combined and not self.metric.reference else references
@@ -180,7 +179,9 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         return self._as_path(item)
 
     def _as_path(self, item: Any) -> str:
-        """Return the path of a recording; what is none yet, or has a name that is not text, gets one."""
+        """Return the path of a recording; write one for anything that is not a path yet, or has a name that is not
+        text.
+        """
         audio = read_audio(item)
         if audio is None:
             return ""
@@ -222,16 +223,15 @@ def read_inputs_from_lists(
     """Return the items that a program gives as lists: measured inputs, references, and the scripts of recordings.
 
     Args:
-        metric: the metric whose inputs they are.
+        metric: the metric.
         predictions: the measured input of each item.
         references: the reference of each item, for a metric that compares.
         scripts: a script or None for each item, for a metric that takes scripts.
-        readings: the readings of each item's reference that count as right, for a metric that takes them.
+        readings: the accepted readings of each item's reference, for a metric that takes them.
         options: `profile` and `allow_upsampling`.
 
     Raises:
-        BadInput: the metric has no use for references, scripts or readings that are given, or the lists differ in
-            length.
+        BadInput: the metric does not use the given references, scripts or readings, or the lists differ in length.
     """
     sources: list[dict[str, Any]] = [{metric.inputs[0]: prediction} for prediction in predictions]
     lists = {"references": (metric.reference, references), "scripts": ("script", scripts)}
@@ -250,7 +250,7 @@ def read_inputs_from_lists(
 
 
 def describe_inputs(metric: Metric) -> str:
-    """Return the description of the arguments of a module's `compute`, taken from its declaration."""
+    """Return the description of the arguments of a module's `compute`, from its declaration."""
     return "\n".join(f"{argument.name} ({argument.values}): {argument.about}" for argument in list_arguments(metric))
 
 

@@ -27,7 +27,7 @@ from podeval.reports.page import (
     render_document,
     write_page,
 )
-from podeval.text.labels import format_audacity_labels, format_webvtt_cues
+from podeval.text.subtitles import format_audacity_labels, format_webvtt_cues
 from podeval.text.table_files import make_csv_safe
 from podeval.version import __version__
 
@@ -38,10 +38,10 @@ ENDINGS = (".html", ".json", ".csv", ".parquet")
 
 
 def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
-    """Refuse a name whose ending does not say what must be written, or a folder that is not there.
+    """Refuse a name whose ending does not determine the format, or a missing folder.
 
     Raises:
-        BadInput: says which endings there are.
+        BadInput: the message lists the endings.
     """
     if path.suffix.lower() not in endings:
         raise BadInput(f"{path} cannot be written: the name must end in {', '.join(endings[:-1])} or {endings[-1]}")
@@ -50,7 +50,7 @@ def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
 
 
 def write_scores(scores: Scores | ScoreTable, path: Path, language: str = "en") -> Path:
-    """Write scores in the form that the ending of a checked name says; an existing file is replaced.
+    """Write scores in the format of a checked name's ending; replace an existing file.
 
     Args:
         scores: the scores to write.
@@ -76,10 +76,10 @@ def write_scores(scores: Scores | ScoreTable, path: Path, language: str = "en") 
 
 
 def check_label_ending(path: Path) -> None:
-    """Refuse a name whose ending is none of labels.
+    """Refuse a name whose ending does not belong to labels.
 
     Raises:
-        BadInput: says which endings there are.
+        BadInput: the message lists the endings.
     """
     if path.suffix.lower() not in (".txt", ".vtt"):
         raise BadInput(f"{path} cannot be written: labels are .txt (Audacity) or .vtt (WebVTT)")
@@ -96,7 +96,7 @@ def write_labels(labels: Sequence[tuple[float, float, str]], path: Path) -> Path
 
 
 def list_labels(scores: RecordingResults) -> list[tuple[float, float, str]]:
-    """List the defects and, where somebody was heard speaking, the turns of a recording, in order of time."""
+    """List the defects of a recording and, if speakers are known, its turns, in order of time."""
     labels = [(one.start, one.end, f"{one.kind}: {one.detail}") for one in scores.defects]
     # Labels of the defects are worth having if nobody is heard, or no model hears.
     with contextlib.suppress(PodevalError):
@@ -105,7 +105,7 @@ def list_labels(scores: RecordingResults) -> list[tuple[float, float, str]]:
 
 
 def write_proof(proof: BookProof, path: Path, language: str = "en") -> Path:
-    """Write the proof of a book in the form that the ending of a checked name says; an existing file is replaced.
+    """Write the proof of a book in the format of a checked name's ending; replace an existing file.
 
     Raises:
         BadInput: it cannot be written, or there is no such language.
@@ -165,7 +165,7 @@ def _list_titles(sentences: Sequence[ProofedSentence]) -> str:
 
 
 def _describe_sentence(one: ProofedSentence, texts: Mapping[str, Any]) -> Entry:
-    """Write a sentence with its time and verdict, and what is heard where that is something else."""
+    """Write a sentence with its time and verdict, and the recognised words if they differ."""
     clock = format_clock(one.start or 0.0)
     lead = f"{clock} {texts['verdicts'][one.verdict]} ({texts['confidence'][one.confidence]})"
     instead = f" — {texts['heard'].format(one.heard)}" if one.faults and one.heard else ""

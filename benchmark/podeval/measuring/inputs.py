@@ -1,8 +1,8 @@
-"""A request for a recording, and the inputs of metrics: the forms in which people and programs pass them.
+"""A request for a recording, and the inputs of metrics, in the forms that people and programs use.
 
 The command line, `evaluate`, the pages that try a metric, the Space, runs and Python all hand in a `MetricInputs` an
-item. The reader of an input is imported where an input of its kind is read, so that a metric of audio needs neither
-judges nor questionnaires. A recording may be a path, bytes, samples with their rate, or a row of `datasets`.
+item. The reader of an input is imported when such an input is read, so a metric of audio needs neither judges nor
+questionnaires. A recording may be a path, bytes, samples with their rate, or a row of `datasets`.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ Face = Literal["shell", "python"]
 
 _OPENS_FILES = ("recording", "recordings", "reference_voices")
 RECORDS = ("reference_votes", "reference_marks", "reference_answers")
-"""Inputs that open a file by its name, and the records of people, of which a text may be such a name."""
+"""Inputs that name a file to open, and the records of people, which a text may name."""
 
 
 class MetricInputs(Mapping[str, Any]):
-    """One item's inputs by the names of metrics' parameters; each is read when it is asked for.
+    """One item's inputs by the names of metrics' parameters; each is read on first use.
 
     Args:
-        sources: the path, text or data of each input by its name, an input that was read before, or a
-            function without arguments that returns one of these. A `Path` is opened; other text is the input itself.
+        sources: the path, text or data of each input by its name, an input that is already read, or a function without
+            arguments that returns one of these. A `Path` is opened; other text is the input itself.
         profile: the profile whose models recordings and passages use.
         allow_upsampling: whether recordings below a model's sample rate are read anyway.
-        keep: whether inputs are kept once read, for an item that several metrics measure; otherwise one recording at a
+        keep: whether inputs stay in memory, for an item of several metrics; otherwise one recording at a
             time is in memory.
     """
 
@@ -75,7 +75,7 @@ class MetricInputs(Mapping[str, Any]):
         """Read an input.
 
         Raises:
-            BadInput: the input cannot be read; the message says why.
+            BadInput: the input cannot be read; the message gives the reason.
         """
         if name in self._kept:
             return self._kept[name]
@@ -95,7 +95,7 @@ class MetricInputs(Mapping[str, Any]):
         return name in self._sources
 
     def select(self, metric: Metric, names: Sequence[str] | None = None) -> MetricInputs:
-        """Return the same item with only the inputs that a metric takes, or some of them; inputs that are kept are
+        """Return the same item with only the inputs that a metric takes, or some of them; inputs in memory are
         shared.
         """
         names = (*metric.inputs, *metric.optional_inputs) if names is None else names
@@ -107,7 +107,7 @@ class MetricInputs(Mapping[str, Any]):
         """Read every input now, and return them by name.
 
         Raises:
-            BadInput: an input cannot be read; the message says why.
+            BadInput: an input cannot be read; the message gives the reason.
         """
         return {name: self[name] for name in self}
 
@@ -117,13 +117,13 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
 
     Args:
         name: one of `podeval.metrics.declaration.INPUTS`.
-        source: a path, a text, or data, as the input takes it; a `Path` stands for the file's content.
-        text_notes: the notes of an item, to which those on a text that was read unusually are added.
+        source: a path, a text, or data, in the form of the input; a `Path` stands for the file's content.
+        text_notes: the notes of an item; notes on unusual readings of a text are added to it.
         options: `profile` and `allow_upsampling`, for recordings.
 
     Raises:
         MissingInput: the source is a missing value, or a file without content.
-        BadInput: the input cannot be read; the message says why.
+        BadInput: the input cannot be read; the message gives the reason.
     """
     is_table = isinstance(source, Path) and name in RECORDS and source.suffix == ".parquet"
     if isinstance(source, Path) and name not in (*_OPENS_FILES, "system") and not is_table:
@@ -182,7 +182,7 @@ _PARSERS = {
 
 
 def convert_to_text(item: Any, name: str = "script") -> str:
-    """Convert what a program gives for an input to text: data becomes JSON, a `Path` the content of the file.
+    """Convert a program's value for an input to text: data becomes JSON, a `Path` the content of the file.
 
     A file name stays a name for an input that opens files itself.
 
@@ -190,7 +190,7 @@ def convert_to_text(item: Any, name: str = "script") -> str:
         The text, which is empty if the input is missing or part of a list is.
 
     Raises:
-        BadInput: it is neither, the file cannot be read, or a file name is where its words belong.
+        BadInput: it is neither, the file cannot be read, or a file name is in the place of its words.
     """
     from podeval.text.script import Script
     from podeval.text.text_file import refuse_file_name
@@ -260,19 +260,19 @@ def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """The request for one recording, or for the words alone.
+    """The request for one recording, or for only the words.
 
     Attributes:
-        script: the words, where they could be read.
-        inputs: inputs besides the recording, by name; the words may be an empty cell or file, and the metrics that need
-            them are then unscored.
-        metrics: names of those that are wanted; empty for all whose inputs are there.
+        script: the words, if they could be read.
+        inputs: other inputs than the recording, by name; the words may be an empty cell or file, and the metrics that
+            need them are then unscored.
+        metrics: names of the wanted metrics; empty for all that have their inputs.
         profile: the profile of the models.
-        speakers: expected number of speakers; 0 if nobody says.
+        speakers: expected number of speakers; 0 if unknown.
         parameters: the choices that are not at their default, by metric.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
         judge: the judge of the metrics that ask one.
-        face: the face whose user reads the advice on what is missing.
+        face: the face whose user reads the advice on missing inputs.
     """
 
     script: Script | None = None
@@ -287,16 +287,16 @@ class ScoreRequest:
 
     @property
     def lacks_words(self) -> bool:
-        """Whether there is an empty cell or file in which words should be."""
+        """Whether the words are an empty cell or file."""
         return self.script is None and "script" in self.inputs
 
     @property
     def has_turns(self) -> bool:
-        """Whether the words say who speaks, as a script of several speakers does."""
+        """Whether the words name their speakers, as a script with several speakers does."""
         return self.script is not None and len(self.script.speakers) > 1
 
     def names_for(self, metric: Metric) -> tuple[str, ...]:
-        """The inputs that a metric gets; words without speakers do not tell who speaks when."""
+        """The inputs that a metric gets; words without speakers do not determine the speaker of each turn."""
         names = [
             name for name in (*metric.inputs, *metric.optional_inputs) if name == "recording" or name in self.inputs
         ]
@@ -338,7 +338,7 @@ def read_request(
     inputs: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> ScoreRequest:
-    """Read what a person or a program asks for.
+    """Read the request of a person or a program.
 
     Args:
         text: the words: the path of a file, a text, a script as data or JSON.
@@ -375,7 +375,7 @@ def read_request(
 
 
 def add_words(request: ScoreRequest, text: Any) -> ScoreRequest:
-    """Add the words to a request, or the text as it is if there is nothing in it.
+    """Add the words to a request, or the unchanged text if it is empty.
 
     Raises:
         BadInput: they cannot be read, or contain no words.
@@ -391,10 +391,10 @@ def add_words(request: ScoreRequest, text: Any) -> ScoreRequest:
 
 
 def has_speakers(metric: Metric) -> bool:
-    """Whether a metric can be told how many people speak."""
+    """Whether a metric accepts the number of speakers."""
     return any(parameter.name == "speakers" for parameter in metric.parameters)
 
 
 def is_of_speakers(metric: Metric) -> bool:
-    """Whether a metric can be told how many people speak, and one is too few for it."""
+    """Whether a metric accepts the number of speakers, and needs more than one."""
     return has_speakers(metric) and not metric.needs_speakers

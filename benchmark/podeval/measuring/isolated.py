@@ -47,7 +47,7 @@ _SOON = 2.0
 """Seconds of a step after which the rest of it can be estimated."""
 _MOST_LINES = 32 * 2**20
 HEARTBEAT = 1.0
-"""Seconds after which the same is told again: who reads can leave between two results only."""
+"""Seconds after which the same is reported again, because a reader can leave only between two results."""
 
 SETTING = "NUMBA_CACHE_DIR"
 COMPILING_SECONDS = 300.0
@@ -64,12 +64,12 @@ class ScoreJob(BaseModel):
     """The job of the program.
 
     Attributes:
-        recording: the file; None if the text is a script that is scored by itself.
+        recording: the file; None if the text is a script to be scored.
         name: name of the recording in the report.
-        text: the words that are spoken; empty if nobody says.
-        speakers: number of people who speak; 0 if nobody says.
-        metrics: names of those that are wanted; those whose inputs are missing are left out with the reason.
-        out: folder for what it writes.
+        text: the spoken words; empty if unknown.
+        speakers: number of speakers; 0 if unknown.
+        metrics: names of the wanted metrics; those with missing inputs are left out with the reason.
+        out: folder for its output.
         language: language of the report.
         allow_upsampling: whether a recording below a model's sampling rate is scored anyway.
     """
@@ -90,10 +90,10 @@ class ScoreSession:
 
     Attributes:
         lines: its lines.
-        at: share of the work that is done, from 0 to 1.
-        what: sentence on the present step, in the language of the report.
-        problem: why it ended before its end; empty if it did not.
-        report: the whole report, once it is there.
+        at: finished share of the work, from 0 to 1.
+        what: sentence on the current step, in the language of the report.
+        problem: the reason for an early end; empty if there was none.
+        report: the complete report, once it exists.
     """
 
     lines: list[dict[str, Any]] = field(default_factory=list)
@@ -104,7 +104,7 @@ class ScoreSession:
 
 
 def read_results(lines: Sequence[Mapping[str, Any]], name: str) -> RecordingResults | None:
-    """Return what was scored so far, as the lines say; None before the first.
+    """Return the scores so far, from the lines; None before the first.
 
     Args:
         lines: the lines that the program wrote.
@@ -128,11 +128,11 @@ def read_results(lines: Sequence[Mapping[str, Any]], name: str) -> RecordingResu
 
 
 def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
-    """Score a recording metric by metric, tell each result, and write the report.
+    """Score a recording metric by metric, report each result, and write the report.
 
     Args:
         job: the job to do.
-        tell: called with the content of each line.
+        tell: function that gets the content of each line.
 
     Raises:
         BadInput: the recording or the words cannot be read.
@@ -172,12 +172,12 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
 
 
 class StepTeller:
-    """A listener to progress that says how far a step is and how long it will take, in the language of the reader.
+    """A listener to progress that reports the position in a step and its remaining time, in the language of the reader.
 
     Args:
-        tell: called with `at`, the share of the work that is done, and `what`, a phrase such as
+        tell: function that gets `at`, the finished share of the work, and `what`, a phrase such as
             `3 of 21: Word error rate · transcribing 1:20 of 3:40, about 40 s left`, twice per second at most.
-        words: the texts; a step without a name among them is not told.
+        words: the texts; a step without a name among them is not reported.
     """
 
     def __init__(self, tell: Callable[[Mapping[str, Any]], None], words: ReportWords) -> None:
@@ -191,7 +191,7 @@ class StepTeller:
         self._tell({"at": at, "what": what})
 
     def __call__(self, what: str, done: float, total: float) -> None:
-        """Tell of a step, unless something was told a moment ago."""
+        """Report a step, unless there was a report a moment ago."""
         now, name = time.monotonic(), self._texts["steps"].get(what)
         start, before = self._begun.setdefault(what, (now, done))
         if done < before:
@@ -227,13 +227,13 @@ def run_job(
     limits: sandbox.SandboxLimits,
     watch: Callable[[sandbox.Running], None],
 ) -> Iterator[ScoreSession]:
-    """Run the program in a sandbox; yield what it has told so far whenever that is more, and at its end.
+    """Run the program in a sandbox; yield its reports so far whenever there are more, and at its end.
 
     Args:
         score_job: the job to do.
-        readable: the files and folders that it reads besides the weights.
+        readable: the files and folders that it reads, in addition to the weights.
         limits: the limits of the sandbox.
-        watch: called while nothing new is told; it may stop the sandbox.
+        watch: function that is called while there is nothing new; it may stop the sandbox.
     """
     out, metrics = score_job.out, score_job.metrics
     os.chmod(out.parent, 0o755)  # noqa: S103 - the process may be another user's
@@ -303,11 +303,11 @@ def _blame(ended: sandbox.ExitInfo) -> str:
 
 
 def copy_compiled(folder: Path) -> dict[str, str]:
-    """Copy what numba compiles of librosa to follow pitch into a sandbox's folder; return the setting for it.
+    """Copy the code of librosa's pitch tracker, compiled by numba, into a sandbox's folder; return the setting for it.
 
-    A sandbox begins with an empty home, in which numba would compile it all again. The one that is copied is made by a
-    process of ours from a tone of ours. No sandbox sees it: what a stranger's recording makes of its copy reaches
-    nobody. If nothing is compiled yet, there is none, and it is compiled for the next next to this one.
+    A sandbox begins with an empty home, in which numba would compile everything again. The copied code is compiled by
+    our own process from our own tone. No sandbox can change it: a stranger's recording affects only its own copy.
+    If nothing is compiled yet, there is no copy, and it is compiled in the background for the next recording.
 
     Args:
         folder: the sandbox's own, before it starts.
@@ -322,12 +322,12 @@ def copy_compiled(folder: Path) -> dict[str, str]:
 
 @cache
 def begin_compiling() -> None:
-    """Compile in a thread of its own; once, also where it fails."""
+    """Compile in a separate thread; only once, even if it fails."""
     threading.Thread(target=prepare, name="compiling pitch", daemon=True).start()
 
 
 def locate_compiled() -> Path | None:
-    """Return where it is on this machine; None if librosa is not installed."""
+    """Return its place on this machine; None if librosa is not installed."""
     try:
         key = "-".join(f"{name}{metadata.version(name)}" for name in ("librosa", "numba", "numpy"))
     except metadata.PackageNotFoundError:
@@ -337,7 +337,7 @@ def locate_compiled() -> Path | None:
 
 
 def prepare() -> Path | None:
-    """Compile what is not compiled yet on this machine, and return its folder; None if it cannot be."""
+    """Compile missing code on this machine, and return its folder; None if it cannot be compiled."""
     folder = locate_compiled()
     if folder is None or folder.is_dir():
         return folder

@@ -1,13 +1,13 @@
-"""A book next to its recordings: every sentence with its verdict, its time and the words that are heard instead.
+"""A book next to its recordings: every sentence with its verdict, its time and the words recognised in its place.
 
 Recordings are placed in the book by their words: by runs of words that the book has once, in the order of the book. The
-sentences between two recordings belong to the one that has more of their words. Each recording is then aligned with its
-sentences, and every difference is heard again by two recognisers, as `content_errors` does; words that are replaced by
-others (which that metric leaves to WER) are confirmed likewise. Nothing is transcribed twice: what is known of a
-recording is in the cache, so a proof that was stopped continues with the next recording.
+sentences between two recordings belong to the recording with more of their words. Each recording is then aligned with
+its sentences, and two recognisers check every difference again, as in `content_errors`; replaced words (which that
+metric leaves to WER) are confirmed in the same way. Nothing is transcribed twice: the facts of a recording are in the
+cache, so a stopped proof continues with the next recording.
 
-Front and back matter, notes and headings that are not read are no faults; those that are read are proofed like the
-rest. One recording is in memory at a time.
+Front and back matter, notes and headings do not count as faults if they are not read; if they are read, they are
+proofed like the rest. One recording is in memory at a time.
 """
 
 import re
@@ -56,9 +56,10 @@ FAULTY = ("missing", "twice", "misread", "added_before")
 """Verdicts of sentences to record again, the worst first."""
 
 RUN = {"en": 3, "zh": 6}
-"""Words (Chinese characters) in a row by which a recording is placed in the book."""
+"""Words (Chinese characters) in a row that determine a recording's place in the book."""
 WHOLE, HALF, EQUAL = 0.7, 0.5, 0.9
-"""Shares of a sentence's words: missing from which on it is missing; said again, or read at all; surely as written."""
+"""Shares of a sentence's words: share from which it is missing; share said again, or read at all; share from which it
+is surely as written."""
 MARGIN = 0.5
 """Seconds of an excerpt before and after its sentence."""
 MOST_EXCERPTS = 400
@@ -74,15 +75,15 @@ class ProofedSentence:
 
     Attributes:
         number: its number in the book, from 1.
-        section: the heading that it is under.
-        kind: the kind of its passage (`podeval.text.book`); `end` for what is added after the last sentence.
-        text: the sentence as it is written.
+        section: the heading above it.
+        kind: the kind of its passage (`podeval.text.book`); `end` for words added after the last sentence.
+        text: the sentence as written.
         verdict: the verdict; `not_read` is not a fault.
         confidence: the certainty of the verdict.
-        recording: the recording that it is in; empty if it is in none.
-        start: seconds from the beginning of the recording; of a missing sentence, the place where it should be.
+        recording: its recording; empty if there is none.
+        start: seconds from the beginning of the recording; for a missing sentence, its expected place.
         end: seconds from the beginning of the recording.
-        heard: the words that are heard.
+        heard: the recognised words.
         faults: each difference with its words and times, as in the defects of `content_errors`.
         sound: an excerpt as an address that contains it.
     """
@@ -102,7 +103,7 @@ class ProofedSentence:
 
     @property
     def is_faulty(self) -> bool:
-        """Whether it is to be recorded again."""
+        """Whether it must be recorded again."""
         return self.verdict in FAULTY
 
     def to_json(self) -> dict[str, Any]:
@@ -114,7 +115,7 @@ class ProofedSentence:
 class BookProof:
     """The sentences of a book, and the recordings with their seconds, in the order of the book.
 
-    `unscored` are recordings that could not be placed in the book or could not be heard, with the reason.
+    `unscored` contains recordings that could not be placed in the book or analysed, with the reason.
     """
 
     book: str
@@ -160,7 +161,7 @@ def proof_book(
         name: the name of the book in the result.
         files: the recordings, in any order.
         profile: the profile of the models.
-        part: whether sections without a recording are not meant to be read.
+        part: whether sections without a recording are accepted.
         sound: whether excerpts of the faulty sentences are made.
 
     Raises:
@@ -208,7 +209,7 @@ def proof_book(
 
 
 def _open(file: Path, profile: str) -> tuple[Recording, Recording]:
-    """Open a recording, and what is heard of it: its speech if there is music."""
+    """Open a recording, and the sound to analyse: its speech if there is music."""
     recording = Recording.open(file, profile=profile, allow_upsampling=True)
     recording.require_sound(SHORTEST)
     return recording, recording.speech_track()
@@ -223,7 +224,7 @@ def _cut_excerpt(recording: Recording, sentence: ProofedSentence) -> str:
 def _list_sentences(
     book: Book, language: str, *, part: bool
 ) -> tuple[list[int], list[ProofedSentence], list[list[str]]]:
-    """List the sentences with words, each with its section, its unread verdict, and its words as they are compared."""
+    """List the sentences with words, each with its section, its unread verdict, and its words for the comparison."""
     sections: list[int] = []
     sentences: list[ProofedSentence] = []
     of_book: list[list[str]] = []
@@ -247,7 +248,7 @@ def _list_sentences(
 
 
 def _say_plainly(sentence: ProofedSentence) -> str:
-    """Write a sentence as it is read: what is in parentheses too, and Roman numerals of headings as numbers."""
+    """Write a sentence as it is read: including text in parentheses, and with Roman numerals of headings as numbers."""
     text = sentence.text.translate(str.maketrans("()（）", ",,，，"))
     if sentence.kind == "heading" and (numeral := _NUMERAL.match(text)):
         values = [_ROMAN[letter] for letter in numeral[2]]
@@ -259,7 +260,9 @@ def _say_plainly(sentence: ProofedSentence) -> str:
 def _proof_recording(
     track: Recording, sentences: Sequence[ProofedSentence], language: str | None
 ) -> Iterator[ProofedSentence]:
-    """Align a recording with its sentences, and yield them with their verdicts; last what is added at the end."""
+    """Align a recording with its sentences, and yield them with their verdicts; finally yield words added at the
+    end.
+    """
     transcript = time_transcript(track, language)
     _, shares = _align(sentences, transcript)
     unread = {turn for turn, one in enumerate(sentences) if one.kind != "body" and shares.get(turn, 0.0) < HALF}
@@ -294,7 +297,7 @@ def _proof_recording(
 
 
 def _align(sentences: Sequence[ProofedSentence], transcript: Transcript) -> tuple[ScriptAlignment, dict[int, float]]:
-    """Align sentences with the words that are heard; returns the share of each that is heard as it is written."""
+    """Align sentences with the recognised words; return the share of each that is recognised as written."""
     script = Script.from_turns([("1", _say_plainly(sentence)) for sentence in sentences])
     alignment = align_script(script, ((word.text, word.start, word.end) for word in transcript.words))
     differing = {at for each in alignment.differences for at in range(each.first, each.last)}
@@ -304,7 +307,7 @@ def _align(sentences: Sequence[ProofedSentence], transcript: Transcript) -> tupl
 
 
 def _split_by_sentence(alignment: ScriptAlignment) -> Iterator[ContentDifference]:
-    """Yield the differences, what is left out sentence by sentence."""
+    """Yield the differences, with omissions sentence by sentence."""
     for each in (*find_content_differences(alignment), *find_replaced_words(alignment)):
         if each.kind != "omitted":
             yield _move_to_sentence(each, alignment)
@@ -315,7 +318,7 @@ def _split_by_sentence(alignment: ScriptAlignment) -> Iterator[ContentDifference
 
 
 def _move_to_sentence(each: ContentDifference, alignment: ScriptAlignment) -> ContentDifference:
-    """Move what is added to the beginning of the sentence, if it begins with the same words: "the" of "the … the"."""
+    """Move added words to the beginning of the sentence, if it begins with the same words: "the" of "the … the"."""
     moved, written, words = each, alignment.written, alignment.heard
     while each.kind == "inserted" and 0 < moved.first < len(written) and moved.start > 0:
         if written[moved.first - 1].turn != written[moved.first].turn:
@@ -328,7 +331,7 @@ def _move_to_sentence(each: ContentDifference, alignment: ScriptAlignment) -> Co
 
 
 def _find_turn(each: ContentDifference, alignment: ScriptAlignment) -> int:
-    """Find the sentence of a difference; the number after the last for what is added at the end."""
+    """Find the sentence of a difference; the number after the last for words added at the end."""
     written = alignment.written
     if each.kind != "repeated":
         return written[each.first].turn if each.first < len(written) else written[-1].turn + 1
@@ -342,7 +345,7 @@ def _find_turn(each: ContentDifference, alignment: ScriptAlignment) -> int:
 
 
 def _judge(faults: Sequence[ContentDifference], words: int, begin: int) -> Verdict:
-    """Name the worst fault of a sentence of so many words, of which `begin` is the first that is heard as written."""
+    """Name the worst fault of a sentence with this many words, of which `begin` is the first recognised as written."""
     if faults and sum(each.words for each in faults if each.kind == "omitted") >= WHOLE * words:
         return "missing"
     if any(each.kind == "repeated" and each.words >= HALF * words for each in faults):
@@ -361,7 +364,7 @@ def _describe(
     alignment: ScriptAlignment,
     duration: float,
 ) -> ProofedSentence:
-    """Describe a sentence that has a verdict: where it is, what is heard, and how sure the verdict is."""
+    """Describe a sentence that has a verdict: its place, its recognised words, and the certainty of the verdict."""
     places = [*heard_words, *(at for each in faults for at in range(each.start, each.end))]
     words = alignment.heard[min(places) : max(places) + 1] if places else ()
     # Of a missing sentence there is only the place where it should be.

@@ -1,4 +1,4 @@
-"""The scores of recordings as data: of one, and of many with their means."""
+"""The scores of recordings as data: of one recording, and of many with their means."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_COLUMNS = 7
 """Values that a table of many recordings shows; all are in `to_pandas()`."""
 
 
-_MUSIC = "there is music, which the recordings that it would be compared with hardly have"
+_MUSIC = "there is music, but the recordings for the comparison contain hardly any"
 
 BLOCK = 1 << 20
 """Frames that are looked at together."""
@@ -35,13 +35,13 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class RecordingFacts:
-    """What a recording is.
+    """The basic facts of a recording.
 
     Attributes:
-        seconds: it lasts.
+        seconds: length.
         rate: Hz, as stored.
         channels: number of channels, as stored.
-        notes: sentences on what was not read of the file or is silent in it.
+        notes: sentences on unread or silent parts of the file.
     """
 
     seconds: float = 0.0
@@ -63,13 +63,13 @@ class RecordingResults:
         name: name of the recording.
         results: a score, or the reason why there is none, by metric.
         left_out: reasons why metrics were not tried, by metric.
-        advice: phrases on what to add to get more metrics, with the metrics that each gets.
+        advice: phrases on inputs to add for more metrics, each with these metrics.
         defects: stretches in which the recording is faulty.
         protocols: protocols of the values, by metric.
         profile: name of the profile whose models were used.
         facts: length, rate and channels of the recording.
-        requested: the metrics that were asked for by name; empty for all.
-        script: the words that were given.
+        requested: the metrics requested by name; empty for all.
+        script: the given words.
 
     """
 
@@ -87,20 +87,20 @@ class RecordingResults:
 
     @property
     def values(self) -> dict[str, float]:
-        """Every value by `metric.key`, those left out that a metric does not have for this recording."""
+        """Every value by `metric.key`, without those that a metric does not have for this recording."""
         return {row.name: row.value for row in self.rows if row.value is not None}
 
     @property
     def unscored(self) -> dict[str, dict[str, str]]:
-        """By metric `unscored` (the reason) and `cause` (`system` or `ours`), of those that were tried."""
+        """For each metric that was tried and has no score, `unscored` (the reason) and `cause` (`system` or `ours`)."""
         return {name: one.to_json() for name, one in self.results.items() if isinstance(one, Unscored)}
 
     @property
     def failed(self) -> dict[str, str]:
         """Those of the unscored that count as a failure, with the reason.
 
-        None of them does that only says something of other recordings (of music, of several speakers), unless it was
-        asked for by name.
+        Metrics for other kinds of recordings (with music, with several speakers) are not among them, unless requested
+        by name.
         """
         return {
             name: result.reason
@@ -111,14 +111,14 @@ class RecordingResults:
 
     @property
     def notes(self) -> dict[str, list[str]]:
-        """By metric, and for the `file` and the `text`, the sentences that a reader of the values must know."""
+        """By metric, and for the `file` and the `text`, the sentences that a reader of the values needs."""
         notes = {"file": list(self.facts.notes), "text": list(self.script.notes) if self.script else []}
         scored = {name: describe_notes(one) for name, one in self.results.items() if isinstance(one, Score)}
         return {name: sentences for name, sentences in (notes | scored).items() if sentences}
 
     @property
     def timelines(self) -> dict[str, Timeline]:
-        """By metric its values over time, of the metrics that have windows."""
+        """Values over time by metric, for the metrics with windows."""
         scored = ((name, one) for name, one in self.results.items() if isinstance(one, Score))
         return {name: one.timeline for name, one in scored if one.timeline is not None}
 
@@ -172,7 +172,7 @@ class RecordingResults:
         return self.write_verdict(ReportWords())
 
     def write_verdict(self, words: ReportWords) -> str:
-        """Say what the recording is like, in the language of the words."""
+        """Describe the recording, in the language of the words."""
         from podeval.measuring.verdict import write_verdict
 
         return write_verdict(self.lines, self.defects, self.results, words)
@@ -181,7 +181,7 @@ class RecordingResults:
         """Return a value by `metric.key`, or a metric's headline by the metric's name.
 
         Raises:
-            KeyError: there is no such value; says which there are, or why it is unscored.
+            KeyError: there is no such value; the message lists the values, or gives the reason why it is unscored.
         """
         values = self.values
         if name in values:
@@ -207,8 +207,8 @@ class RecordingResults:
     def to_json(self) -> dict[str, Any]:
         """Return plain data, as `podeval score --json` prints it.
 
-        `duration` is the length of the sound that was heard in seconds, null if there was none. `titles` has the name
-        of each value, and `band` what its word (`good`, `usual`, `poor`) rests on.
+        `duration` is the length of the analysed sound in seconds, null if there was none. `titles` contains the name of
+        each value, and `band` the basis of its word (`good`, `usual`, `poor`).
         """
         titles: dict[str, dict[str, str]] = {}
         bands: dict[str, dict[str, Any]] = {}
@@ -230,7 +230,7 @@ class RecordingResults:
         }
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a table with one row a value, in which a file name that is not text has its bytes written out.
+        """Return a table with one row per value; a file name that is not text has its bytes written out.
 
         Its columns are file, metric, key, value, unit, better, people, systems, word, protocol, note (of the metric)
         and file_note (of the file and the text); both are empty for most values.
@@ -261,8 +261,8 @@ class ResultsTable:
     """The scores of many recordings as data.
 
     Attributes:
-        scores: scores of the recordings that could be read, in their order.
-        errors: errors of the recordings that could not be read, by name.
+        scores: scores of the readable recordings, in their order.
+        errors: errors of the unreadable recordings, by name.
     """
 
     scores: tuple[RecordingResults, ...]
@@ -270,7 +270,7 @@ class ResultsTable:
 
     @cached_property
     def intervals(self) -> dict[str, Interval]:
-        """By `metric.key` the mean over the recordings that have the value, with its 95 % interval."""
+        """The mean by `metric.key` over the recordings with the value, with its 95 % interval."""
         from podeval.metrics.aggregate import aggregate
 
         intervals = {}
@@ -294,14 +294,14 @@ class ResultsTable:
 
     @cached_property
     def short_names(self) -> list[str]:
-        """The recordings by the shortest names that tell them apart."""
-        from podeval.text.short_names import shorten_names
+        """The recordings, under the shortest names that distinguish them."""
+        from podeval.files import shorten_names
 
         return shorten_names([scores.name for scores in self.scores])
 
     @property
     def failures(self) -> dict[tuple[str, str], int]:
-        """In how many recordings a metric has no score, by the metric and the reason."""
+        """Number of recordings without a score, by metric and reason."""
         return Counter(failure for scores in self.scores for failure in scores.failed.items())
 
     @property
@@ -311,7 +311,7 @@ class ResultsTable:
 
     @property
     def notes(self) -> list[str]:
-        """The unscored values and the notes, with their numbers of recordings, and the values left out."""
+        """The unscored values and the notes, with their numbers of recordings, and the omitted values."""
         total, hidden = len(self.scores), self.hidden_values
         lines = [
             f"Not scored in {count} of {total}: {name}: {reason}" for (name, reason), count in self.failures.items()
@@ -360,7 +360,7 @@ class ResultsTable:
 
 
 def find_defects(recording: Recording) -> tuple[Defect, ...]:
-    """Find what is wrong with the file itself: nothing to measure at all, or a channel without sound."""
+    """Find faults of the file itself: nothing to measure at all, or a channel without sound."""
     length = round(recording.duration, 3)
     if recording.defect:
         return (Defect("unusable", 0.0, length, recording.defect),)
@@ -369,12 +369,12 @@ def find_defects(recording: Recording) -> tuple[Defect, ...]:
     sounding = np.zeros(recording.channels, dtype=bool)
     for start in range(0, len(recording.samples), BLOCK):
         sounding |= recording.samples[start : start + BLOCK].any(axis=0)
-    silent = (f"channel {number + 1} holds no sound" for number in np.flatnonzero(~sounding))
+    silent = (f"channel {number + 1} contains no sound" for number in np.flatnonzero(~sounding))
     return tuple(Defect("silent channel", 0.0, length, detail) for detail in silent)
 
 
 def list_noted_defects(results: Iterable[Result]) -> list[Defect]:
-    """List the defects that metrics noted, in order of time; what two of them found is there once."""
+    """List the defects that metrics noted, in order of time; a defect found by two of them is listed once."""
     noting = [result for result in results if isinstance(result, Score) and "defects" in result.notes]
     if not noting:
         return []

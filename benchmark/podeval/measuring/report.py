@@ -1,4 +1,4 @@
-"""Recordings as reports: values, what was not scored, defects, transcript, values over time, protocols, sources."""
+"""Recordings as reports: values, unscored metrics, defects, transcript, values over time, protocols, sources."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def write_report(scores: RecordingResults, path: Path, language: str = "en") -> 
 
 
 def write_reports(table: ResultsTable, path: Path, language: str = "en") -> Path:
-    """Write the report of many recordings, the means first.
+    """Write the report of many recordings, with the means first.
 
     Raises:
         BadInput: it cannot be written, or there is no such language.
@@ -82,7 +82,7 @@ def write_reports(table: ResultsTable, path: Path, language: str = "en") -> Path
 
 
 def _describe(scores: RecordingResults, number: int, words: ReportWords) -> Report:
-    """Describe one recording with the parts that it has."""
+    """Describe one recording by its available parts."""
     title, about = scores.name, f"{describe_facts(scores, words)}. {words.made}"
     seconds = scores.facts.seconds
     head = [*sum_up(scores, words), *_play(scores, words)]
@@ -90,7 +90,9 @@ def _describe(scores: RecordingResults, number: int, words: ReportWords) -> Repo
 
 
 def list_sections(scores: RecordingResults, words: ReportWords) -> list[Section]:
-    """Everything but the verdict and the defects, by section: the values first, how they were made last."""
+    """Everything except the verdict and the defects, by section: first the values, last the description of how they
+    were made.
+    """
     values = tabulate_all(scores, words)
     values += [
         Text(words.note(name, note), lead=words.metric(name)) for name, notes in scores.notes.items() for note in notes
@@ -118,7 +120,7 @@ def list_sections(scores: RecordingResults, words: ReportWords) -> list[Section]
 
 
 def _play(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
-    """Make a player of the recording, or say that there is none to play, or one that cannot be played."""
+    """Make a player of the recording, or a sentence that there is none to play, or that it cannot be played."""
     recording = scores.source.recording if scores.source and scores.facts.seconds <= MOST_SECONDS else None
     if recording and not recording.defect:
         marks = [(one.start, one.end) for one in scores.defects]
@@ -141,7 +143,7 @@ def render_html(scores: RecordingResults) -> str:
 
 
 def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
-    """Make the transcript, for which nothing is heard again; nothing if no metric listened to the words."""
+    """Make the transcript from existing words; nothing if no metric transcribed the recording."""
     try:
         turns = read_turns(scores)
     except PodevalError:
@@ -235,12 +237,12 @@ def plot_results(
 
     Args:
         results: the scores of the recording.
-        name: a metric, or one value of it (`dnsmos.ovrl`); empty for every metric that has a timeline.
+        name: a metric, or one value of it (`dnsmos.ovrl`); empty for every metric with a timeline.
         words: the texts of a report in the language of the reader; English if there are none.
-        css_class: the class of pictures on a page that has a style for them; empty for pictures that stand alone.
+        css_class: the class of pictures on a page with a style for them; empty for pictures on their own.
 
     Raises:
-        BadInput: it has no values over time; says which metrics have.
+        BadInput: it has no values over time; the message lists the metrics that have.
     """
     words = words or ReportWords()
     metric, _, wanted = name.partition(".")
@@ -285,7 +287,7 @@ def plot_results(
 
 @dataclass(frozen=True)
 class TranscribedTurn:
-    """One speaker's words, with the time of each; `speaker` is empty if nobody knows who speaks."""
+    """One speaker's words, with the time of each; `speaker` is empty if unknown."""
 
     speaker: str
     start: float
@@ -299,10 +301,10 @@ class TranscribedTurn:
 
 
 def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
-    """The turns that were heard in a recording whose words metrics have asked for; empty for one of which none has.
+    """The turns of a recording that metrics have transcribed; empty for one that none has.
 
     Raises:
-        CannotScore: the recording's rate is too low to hear words.
+        CannotScore: the recording's rate is too low to recognise words.
         ModelMissing: the transcriber is not installed.
     """
     heard = {
@@ -330,7 +332,7 @@ def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
 
 
 def _count_asked(scores: RecordingResults) -> int:
-    """The expected number of speakers, if more were heard; otherwise 0."""
+    """The expected number of speakers, if more were found; otherwise 0."""
     notes = getattr(scores.results.get("sptd"), "notes", {})
     return int(notes["speakers_asked"]) if "voices_heard" in notes else 0
 
@@ -349,7 +351,7 @@ def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tu
 
 
 def _speaker_at(word: Word, speakers: tuple[SpeakerTurn, ...], before: str) -> str:
-    """The speaker with the largest part of a word; the speaker before if nobody has any of it."""
+    """The speaker with the largest part of a word; the previous speaker if nobody has any part of it."""
     shares = {
         turn.speaker: min(word.end, turn.end) - max(word.start, turn.start)
         for turn in speakers

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {"good": "green", "poor": "yellow", "quiet": "dim"}
 _WIDTH = 120
-"""Columns of a table if nobody says how wide it may be."""
+"""Number of columns of a table if no width is given."""
 STYLE = """<style>
 .podeval table{border-collapse:collapse}.podeval td,.podeval th{padding:.15em .7em;text-align:left}
 .podeval td.number{text-align:right;font-variant-numeric:tabular-nums}
@@ -44,12 +44,12 @@ MOST_DEFECTS = 8
 
 
 def write_heading(scores: RecordingResults, words: ReportWords) -> str:
-    """Write the name of a recording, and what it is."""
+    """Write the name of a recording with its basic facts."""
     return f"{scores.name} · {describe_facts(scores, words)}"
 
 
 def describe_facts(scores: RecordingResults, words: ReportWords) -> str:
-    """Say what a recording is, in one line: length, rate, channels, profile."""
+    """Describe a recording in one line: length, rate, channels, profile."""
     facts = scores.facts
     parts = [str(words["only_words"])]
     if facts.channels:
@@ -59,7 +59,7 @@ def describe_facts(scores: RecordingResults, words: ReportWords) -> str:
 
 
 def write_notes(scores: RecordingResults) -> list[str]:
-    """Under the table: what a reader must know, what was not scored and why, and how to get more."""
+    """The text under the table: necessary notes, unscored metrics with reasons, and how to get more."""
     lines = []
     noted = ((sentence, name) for name, sentences in scores.notes.items() for sentence in sentences)
     for sentence, names in _group(noted).items():
@@ -73,7 +73,7 @@ def write_notes(scores: RecordingResults) -> list[str]:
 
 
 def list_defects(scores: RecordingResults, words: ReportWords) -> list[Listing]:
-    """List the defects with their times, from which a player plays; many are folded."""
+    """List the defects with their times, which start a player; many are folded."""
     entries = []
     for one in scores.defects:
         kind, detail = words.defect(one)
@@ -85,7 +85,7 @@ def list_defects(scores: RecordingResults, words: ReportWords) -> list[Listing]:
 
 
 def sum_up(scores: RecordingResults, words: ReportWords) -> list[Part]:
-    """Say what a recording is like, and list its defects: what every form of the result begins with."""
+    """Describe a recording, and list its defects: the beginning of every form of the result."""
     return [Text(scores.write_verdict(words), "conclusion"), *list_defects(scores, words)]
 
 
@@ -118,7 +118,7 @@ def count_hidden(scores: RecordingResults) -> int:
 
 
 def tabulate_means(table: ResultsTable, words: ReportWords) -> Table:
-    """Make the table of many recordings, with the mean of each value and its interval."""
+    """Make the table of many recordings, with the mean and the interval of each value."""
     headline_rows = table.headlines
     heads = [TableCell(words["recording"])]
     heads += [TableCell(words.name(row), words.unit(row), css="number", hint=row.name) for row in headline_rows]
@@ -170,7 +170,7 @@ def build_table(scores: RecordingResults | ResultsTable, *, whole: bool = False)
 
 
 def _convert(table: Table, *, named: bool = True) -> RenderableType:
-    """Convert a table of a report; `named` says whether all its columns have headers, not the last alone."""
+    """Convert a table of a report; `named` says whether all its columns have headers, not only the last."""
     from rich.table import Table as Grid
     from rich.text import Text as Line
 

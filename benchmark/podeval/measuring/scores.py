@@ -1,4 +1,4 @@
-"""What `podeval.score` gives back: scores that print, plot and report themselves."""
+"""The result of `podeval.score`: scores that print, plot and report themselves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _PrintsTable:
-    """What prints as a table."""
+    """An object that prints as a table."""
 
     def __str__(self) -> str:
         """Return the table as text."""
@@ -28,21 +28,21 @@ class _PrintsTable:
 class Scores(_PrintsTable, RecordingResults):
     """The scores of one recording.
 
-    Print it for a table; in a notebook it shows itself as a table with plots.
+    Print it to see a table; in a notebook it shows itself as a table with plots.
 
     Attributes:
         name: name of the recording.
         values: every value by `metric.key`.
-        unscored: reason why a metric has no score, and whose fault it is, by metric.
+        unscored: reason why a metric has no score, and its cause, by metric.
         defects: stretches in which the recording is faulty.
         results: a score with its notes and timeline, or the reason why there is none, by metric.
         left_out: reasons why metrics were not tried, by metric.
-        advice: phrases on what to add to get more metrics, with the metrics that each gets.
+        advice: phrases on inputs to add for more metrics, each with these metrics.
         protocols: protocols of the values, by metric.
         profile: name of the profile whose models were used.
         facts: length, rate and channels of the recording.
-        requested: the metrics that were asked for by name; empty for all.
-        script: the words that were given.
+        requested: the metrics requested by name; empty for all.
+        script: the given words.
 
     Example:
         >>> import podeval
@@ -58,7 +58,7 @@ class Scores(_PrintsTable, RecordingResults):
             name: a metric, or one value of it (`dnsmos.ovrl`); empty for every metric that has a timeline.
 
         Raises:
-            BadInput: it has no values over time; says which metrics have.
+            BadInput: it has no values over time; the message lists the metrics that have.
         """
         from podeval.measuring.report import plot_results
 
@@ -79,7 +79,7 @@ class Scores(_PrintsTable, RecordingResults):
         return write_report(self, Path(path), language)
 
     def _repr_html_(self) -> str:
-        """Return the table with plots, as a notebook shows it."""
+        """Return the table with plots, for a notebook."""
         from podeval.measuring.report import render_html
 
         return render_html(self)
@@ -87,11 +87,11 @@ class Scores(_PrintsTable, RecordingResults):
 
 @dataclass(frozen=True, repr=False)
 class ScoreTable(_PrintsTable, ResultsTable):
-    """The scores of many recordings: a row each, and of every value the mean with its 95 % interval.
+    """The scores of many recordings: one row each, and the mean of every value with its 95 % interval.
 
     Attributes:
-        scores: scores of the recordings that could be read, in their order.
-        errors: errors of the recordings that could not be read, by name.
+        scores: scores of the readable recordings, in their order.
+        errors: errors of the unreadable recordings, by name.
         intervals: mean with its interval, by `metric.key`.
     """
 
@@ -110,7 +110,7 @@ class ScoreTable(_PrintsTable, ResultsTable):
         return write_reports(self, Path(path), language)
 
     def _repr_html_(self) -> str:
-        """Return the table, as a notebook shows it."""
+        """Return the table, for a notebook."""
         from podeval.measuring.score_tables import render_summary_html
 
         return render_summary_html(self)

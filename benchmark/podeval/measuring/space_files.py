@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.metrics.catalogue import load_all_metrics
 from podeval.metrics.declaration import Metric
 from podeval.metrics.description import (
@@ -72,7 +72,7 @@ BIAS_PICTURE = "bias.svg"
 def install() -> dict[str, Path]:
     """Copy every metric's script into the module cache of `evaluate`, and return the paths by name.
 
-    `evaluate` takes the copy with the newest script, so that installing again replaces what an older version left.
+    `evaluate` takes the copy with the newest script, so a new installation replaces the files of an older version.
     """
     from evaluate.config import HF_MODULES_CACHE
     from evaluate.loading import files_to_hash, init_dynamic_modules
@@ -92,7 +92,7 @@ def install() -> dict[str, Path]:
 
 
 def list_sources(metric: Metric) -> dict[str, str]:
-    """Return the files of a metric's Space, by name; the picture of its bias is the one that the study drew."""
+    """Return the files of a metric's Space, by name; the picture of its bias comes from the study."""
     picture = locate_hub_source("hf_metrics") / metric.name / BIAS_PICTURE
     return {
         f"{metric.name}.py": write_script(metric),
@@ -112,7 +112,7 @@ def name_extra(metric: Metric) -> str:
 def write_script(metric: Metric) -> str:
     """Write the script that `evaluate` loads; the package makes the module.
 
-    Where podeval is not installed, `evaluate` tells the user to install what is after `From:`.
+    If podeval is not installed, `evaluate` tells the user to install the package after `From:`.
     """
     name = metric.name.title().replace("_", "")
     return (
@@ -133,7 +133,7 @@ def write_app(metric: Metric) -> str:
 
 
 def write_front_page(metric: Metric) -> str:
-    """Write the page of the static Space: what the metric measures and how to call it."""
+    """Write the page of the static Space: the purpose of the metric and an example call."""
     title, about = escape(metric.title), escape(metric.about)
     return (
         f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{title} · podeval</title>\n'
@@ -168,7 +168,7 @@ def list_hub_models(metric: Metric) -> list[str]:
 
 
 def write_card(metric: Metric) -> str:
-    """Write the metric card: front matter of a free static Space, what it measures, an example that runs, facts."""
+    """Write the metric card: front matter of a free static Space, its purpose, an example that runs, facts."""
     metric_facts = collect_metric_facts(metric)
     parts = [
         f"# {metric.title}\n\n{metric.documentation}",
@@ -192,7 +192,7 @@ def write_card(metric: Metric) -> str:
 
 
 def _describe_bias(metric: Metric) -> str:
-    """Return what it cannot tell, what must not be concluded, and the picture of what moves it besides quality."""
+    """Return its limits, the conclusions to avoid, and the picture of effects other than quality."""
     parts = [part for part in (metric.limitations, metric.misreading) if part]
     if metric.misreading and (locate_hub_source("hf_metrics") / metric.name / BIAS_PICTURE).exists():
         parts.append(f"![What moves {metric.title} besides quality: effects with intervals]({BIAS_PICTURE})")
@@ -217,7 +217,7 @@ def _describe_origin(metric: Metric) -> list[str]:
 
 
 def _describe_paper_values(metric: Metric) -> str:
-    """Write what papers print: values of systems over all items, and of the metric itself."""
+    """Write the papers' figures: values of systems over all items, and of the metric itself."""
     parts = []
     if values := list_paper_values(metric):
         head = ("paper, table, conditions", "key", "systems", "lowest to highest", "people")
@@ -239,10 +239,10 @@ def _describe_paper_values(metric: Metric) -> str:
 
 
 def _describe_output(metric: Metric) -> str:
-    """Write an example's output, and what stood in for a judge or for weights; a test computes it again."""
+    """Write an example's output, and the substitutes for a judge or for weights; a test computes it again."""
     output = read_example_output(metric)
     if output is None:
-        return "No output is kept here yet; `studies/example_outputs.py` computes it."
+        return "There is no output here yet; `studies/example_outputs.py` computes it."
     audio = metric.inputs[0] == "recording"
     of = "the dialogue of the tutorials (`docs/tutorials/audio`), with its script," if audio else "the example above"
     of = output.get("of", of)
@@ -306,7 +306,9 @@ def _use(metric: Metric) -> str:
 
 
 def get_example_texts(metric: Metric) -> dict[str, Any]:
-    """Return the inputs of the example on the card of a metric that measures no recording, as `compute` takes them."""
+    """Return the inputs of the example on the card of a metric that measures no recording, in the form for
+    `compute`.
+    """
     texts = {metric.inputs[0]: _PREDICTION[metric.inputs[0]]}
     if metric.reference:
         texts[metric.reference] = _find_reference(metric)
@@ -319,13 +321,13 @@ def _find_reference(metric: Metric) -> str:
 
 
 def _read_example(text: str) -> Any:
-    """Read a value as it stands on the card: a literal of Python, or one that is repeated this many times."""
+    """Read a value from the card: a Python literal, or one that is repeated this many times."""
     literal, _, times = text.partition(_TIMES)
     return literal_eval(literal) * int(times) if times else literal_eval(literal)
 
 
 def write_example(metric: Metric) -> str:
-    """Write an example call that runs as it stands, given the files it names."""
+    """Write an example call that runs unchanged, given the files in it."""
     lines = ["import evaluate", "", f'metric = evaluate.load("podeval/{metric.name}")']
     call = f"predictions=[{_PREDICTION[metric.inputs[0]]}]"
     if metric.reference:

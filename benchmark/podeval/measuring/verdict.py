@@ -41,7 +41,7 @@ LINES = (
     *("loudness.integrated", "loudness.true_peak", "smr.smr"),
     *("turn_taking.human_distance", "pace.speaking_rate", "mattr.mattr"),
 )
-"""The values that are shown if nobody asks for all, or for some by name."""
+"""The values that are shown by default, without names and without `--all`."""
 
 _OF_DEFECTS = {"integrity": "sound", "content_errors": "words"}
 """Parts of a recording that a metric listens to for defects."""
@@ -51,11 +51,11 @@ _FEW = 3
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """One value of a metric as a table shows it; `value` is None if the metric has none for this recording.
+    """One value of a metric for a table; `value` is None if the metric has none for this recording.
 
-    A value that is not ranked (`unranked` says why) is neither good nor bad news, and none is better than people's in a
-    recording with defects (`faulty`). Of a rate, `counted` is the length in its own unit: hours, or thousands of words.
-    A `censored` value is the least that it can be.
+    A value that is not ranked (`unranked` gives the reason) is neither good nor bad news, and no value is better than
+    people's in a recording with defects (`faulty`). For a rate, `counted` is the length in its own unit: hours, or
+    thousands of words. A `censored` value is the lowest possible one.
     """
 
     metric: Metric
@@ -69,7 +69,7 @@ class ScoreRow:
 
     @property
     def word(self) -> Word:
-        """Whether the value is good, usual or poor; empty if nobody knows, or if it is not ranked."""
+        """Whether the value is good, usual or poor; empty if unknown, or if it is not ranked."""
         word = "" if self.unranked else choose_word(self.metric, self.key, self.value, self.profile)
         return "" if word == "good" and self.faulty and not self.key.ideal else word
 
@@ -80,12 +80,12 @@ class ScoreRow:
 
     @property
     def name(self) -> str:
-        """`metric.key`, by which the value is asked for."""
+        """`metric.key`, the name of the value in requests."""
         return f"{self.metric.name}.{self.key.name}"
 
 
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
-"""Phrases around the words or the name in a metric's report of what is heard."""
+"""Phrases around the words or the name in a metric's report of recognised words."""
 
 _UNRANKED = re.compile(r"not ranked \(([^)]*)\): ")
 
@@ -124,7 +124,7 @@ class ReportWords:
         return translate_reason(sentence, self._causes)
 
     def note(self, name: str, sentence: str) -> str:
-        """What a reader of a metric's values must know, with their titles in place of their keys."""
+        """The notes that a reader of a metric's values needs, with their titles in place of their keys."""
         unranked = _UNRANKED.match(sentence)
         if unranked and name in NAMES:
             metric = get(name)
@@ -145,11 +145,11 @@ class ReportWords:
         return self.title(row.metric, row.key)
 
     def title(self, metric: Metric, key: Key) -> str:
-        """What a value is called."""
+        """The name of a value."""
         return translate(metric.title_of(key), self.language)
 
     def value(self, row: ScoreRow) -> str:
-        """A value as people read it: in percent, or counted in what was heard where it is a rate."""
+        """A value for people: in percent, or as a count if it is a rate."""
         if not row.counted or row.value is None:
             return AT_LEAST * row.censored + format_value(row.key, row.value)
         in_hours = row.key.unit == "per hour"
@@ -174,7 +174,7 @@ class ReportWords:
         return str(self["basis"]).format(self.usual(row), translate(band["material"], self.language), band["n"])
 
     def defect(self, defect: Defect) -> tuple[str, str]:
-        """The kind of a defect, and what must be heard there."""
+        """The kind of a defect, and the words that should be heard there."""
         kinds, phrases = self._defects["defect_kinds"], self._defects["defect_heard"]
         name = defect.kind.replace(" ", "_")
         kind = kinds.get(name) or self["file_defects"].get(name, defect.kind)
@@ -201,12 +201,12 @@ class ReportWords:
         return self.length(rounded) if rounded >= 60 else str(self["lengths"]["seconds"]).format(rounded)
 
     def metric(self, name: str) -> str:
-        """The title of a metric, or the topic of a note that belongs to none."""
+        """The title of a metric, or the topic of a note without a metric."""
         return str(self["noted"].get(name) or translate(get_title(name), self.language))
 
 
 def group_rows(rows: Iterable[ScoreRow]) -> dict[str, list[ScoreRow]]:
-    """Group rows as a reader looks for them; groups without a row are left out."""
+    """Group rows in the order that readers expect; groups without a row are left out."""
     groups: dict[str, list[ScoreRow]] = {name: [] for name in GROUPS}
     for row in rows:
         groups[next(name for name, of in GROUPS.items() if row.metric.dimension.startswith(of))].append(row)
@@ -214,7 +214,7 @@ def group_rows(rows: Iterable[ScoreRow]) -> dict[str, list[ScoreRow]]:
 
 
 def choose_lines(rows: Sequence[ScoreRow], requested: Sequence[str]) -> list[ScoreRow]:
-    """Choose the values that are shown first: those that were asked for by name, or about ten."""
+    """Choose the values to show first: those requested by name, or about ten."""
     if requested:
         return list(rows)
     # Of a language with words, the error rate of its letters says no more.
@@ -225,7 +225,7 @@ def choose_lines(rows: Sequence[ScoreRow], requested: Sequence[str]) -> list[Sco
 def write_verdict(
     lines: Sequence[ScoreRow], defects: Sequence[Defect], results: Mapping[str, Result], words: ReportWords
 ) -> str:
-    """Say in a sentence or two what is wrong with a recording, what is poor, and that the rest is not."""
+    """Describe in a sentence or two the faults of a recording, its poor values, and that the rest is not poor."""
     texts = words["verdict"]
     if unusable := [words.defect(one)[1] for one in defects if one.kind == UNUSABLE]:
         return str(texts["unusable"].format(unusable[0]))
@@ -272,7 +272,7 @@ def _quote(row: ScoreRow, words: ReportWords) -> str:
 
 
 def _sum_up_defects(defects: Sequence[Defect], results: Mapping[str, Result], words: ReportWords) -> Iterable[str]:
-    """Say which defects were found and where, or in what none was found."""
+    """Describe the found defects with their places, or the checks that found none."""
     texts = words["verdict"]
     if defects:
         kinds: dict[str, list[Defect]] = {}
@@ -287,7 +287,7 @@ def _sum_up_defects(defects: Sequence[Defect], results: Mapping[str, Result], wo
 
 
 def _describe_kind(kind: str, defects: Sequence[Defect], texts: Mapping[str, Any]) -> str:
-    """Say what the defects of a kind are, and when they are heard."""
+    """Describe the defects of a kind, and their times."""
     what = texts["found"].get(kind.replace(" ", "_"), kind)
     if len(defects) == 1:
         (one,) = defects

@@ -1,10 +1,30 @@
-"""Metrics: each file of a folder here is one, a pure function next to its declaration; what they share is next to."""
+"""Metrics: each file of a folder here contains one, a pure function next to its declaration; shared code is next to
+these folders.
+
+A metric is written with the names that are imported here: `metric` declares it, and it returns a `Score` or `Unscored`.
+"""
+
+from podeval.metrics.declaration import Key, Metric, metric
+from podeval.metrics.facts import Constraint, JudgeUse, Reach
+from podeval.metrics.score import LOW_RATE, UNRANKED, Result, Score, Timeline, Unscored, compute_share_by_minute
 
 __all__ = [
+    "LOW_RATE",
+    "UNRANKED",
+    "Constraint",
+    "JudgeUse",
+    "Key",
+    "Metric",
+    "Reach",
+    "Result",
+    "Score",
+    "Timeline",
+    "Unscored",
     "aggregate",
     "battle_log",
     "catalogue",
     "checklists",
+    "compute_share_by_minute",
     "declaration",
     "defects",
     "description",
@@ -13,6 +33,7 @@ __all__ = [
     "human_records",
     "judge_use",
     "judged",
+    "metric",
     "pairwise_judge",
     "prompts",
     "protocol",

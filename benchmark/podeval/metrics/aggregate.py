@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from podeval.metrics.declaration import Key, Metric
-from podeval.metrics.score import Result, Score, Unscored
+from podeval.metrics import Key, Metric, Result, Score, Unscored
 from podeval.stats.intervals import Interval, mean_ci
 
 COMPLETE = 0.95
@@ -16,9 +15,8 @@ COMPLETE = 0.95
 class Aggregate:
     """The values of one metric over many items.
 
-    `intervals[key]` holds the mean and its 95 % interval, clustered by item group; it is None if no item has a
-    value. The keys are those of the scores in the order of the declaration; if nothing was scored, those of the
-    declaration. Intervals stay within the bounds of their key.
+    `intervals[key]` contains the mean and its 95 % interval The keys are those of the scores in the order of the
+    declaration; if nothing was scored, those of the declaration. Intervals stay within the bounds of their key.
     """
 
     intervals: dict[str, Interval | None]
@@ -35,7 +33,7 @@ class Aggregate:
     @property
     def rankable(self) -> bool:
         """Whether a system may be ranked by these values: no item is missing through our fault, and at least the share
-        `COMPLETE` is scored, so that leaving items unscored does not pay.
+        `COMPLETE` is scored, so leaving items unscored does not pay.
         """
         return is_complete(self.scored, self.unscored_system, self.unscored_ours)
 
@@ -46,9 +44,9 @@ def is_complete(scored: int, unscored_system: int, unscored_ours: int) -> bool:
 
 
 def find_gap(score: Score, key: Key) -> Unscored | None:
-    """Return why a score lacks the value of a key that the item could have; None if it lacks none.
+    """Return the reason why a score lacks the value of a key that the item could have; None if it lacks none.
 
-    A key does not exist for an item if the score leaves it out, or if it is None and its declaration says what it is
+    A key does not exist for an item if the score leaves it out, or if it is None and its declaration has a condition
     `only_for`. Otherwise the item is unscored for the key: for the reason and cause in the note `<key>_unscored`, or
     else by the system.
     """
@@ -61,8 +59,8 @@ def find_gap(score: Score, key: Key) -> Unscored | None:
 
 
 def aggregate(metric: Metric, results: Sequence[Result], groups: Sequence[str] | None = None) -> Aggregate:
-    """Aggregate the results of one metric; `groups[i]` names the group, such as an episode, with which item i is
-    resampled.
+    """Aggregate the results of one metric; `groups[i]` names the group, such as an episode, that is resampled with item
+    i.
     """
     groups = groups if groups is not None else [str(number) for number in range(len(results))]
     scored = [(result, group) for result, group in zip(results, groups, strict=True) if isinstance(result, Score)]

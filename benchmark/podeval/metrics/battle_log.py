@@ -38,7 +38,7 @@ all."""
 _SIDES = (("first", "second"), ("system_a", "system_b"), ("model_a", "model_b"))
 
 JUDGES, BATTLES = "judges", "battles.jsonl"
-"""Folder in a folder of runs with a folder for each judge, and the file there with what `judge battles` printed."""
+"""Folder in a folder of runs with one folder per judge, and the file in it with the output of `judge battles`."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def read_battles(records: Iterable[Mapping[str, Any]], places: Sequence[str] = (
     names = sorted({name for row in rows for name in row["covariates"]})
     for name in names:
         if missing := sum(name not in row["covariates"] for row in rows):
-            raise BadInput(f"{missing} of {len(rows)} votes lack the covariate {name}; give it to all or to none")
+            raise BadInput(f"{missing} of {len(rows)} votes lack the covariate {name}; give it for all or none")
     voters = [row["voter"] for row in rows]
     if not all(voters):
         voters = [voter or f"vote {number}" for number, voter in enumerate(voters)]
@@ -176,7 +176,9 @@ def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def clean_name(name: object) -> str:
-    """Return a name of a system or a person as it is compared: NFC, without spaces around it or invisible letters."""
+    """Return the name of a system or a person in the form for comparisons: NFC, without surrounding spaces or invisible
+    letters.
+    """
     return clean_text(str(name)).strip()
 
 

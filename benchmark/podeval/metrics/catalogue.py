@@ -53,7 +53,8 @@ _ORDER = (
     "mushra",
     "mos",
 )
-"""Metrics in the order of the board, which is not that of names; a metric that is not here comes after these."""
+"""Metrics in the order of the board, which differs from that of names; a metric that is not listed comes after
+these."""
 
 
 def _find_modules() -> dict[str, str]:
@@ -85,7 +86,7 @@ def get(name: str) -> Metric:
 
 
 def get_title(name: str) -> str:
-    """Return the title of a metric; of one that this version does not have, its name."""
+    """Return the title of a metric, or the name of a metric that is unknown to this version."""
     return get(name).title if name in NAMES else name.replace("_", " ")
 
 

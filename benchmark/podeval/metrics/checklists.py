@@ -16,9 +16,7 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Grade, JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
+from podeval.judges import Conversation, Grade, JudgeAnswer, JudgeRequest, Prompt, select_values
 from podeval.text.characters import HAN, keep_letters
 from podeval.text.podcast_request import PodcastRequest
 from podeval.text.script import Script
@@ -234,8 +232,8 @@ def audit(
 
     Args:
         request: the request for the script.
-        script: the whole script, in which evidence is looked for.
-        shown_text: the text of the script that the judge reads.
+        script: the whole script, which is searched for evidence.
+        shown_text: the text of the script for the judge.
         counted: the counts, in words.
         generic: derive the list without knowledge of podcasts.
     """
@@ -316,7 +314,7 @@ def require_found(
     Args:
         quotes: the passages that a judge put in quotation marks.
         script: the script in which they should occur.
-        advice: a sentence that tells the judge what to do about it.
+        advice: a sentence with the remedy for the judge.
 
     Raises:
         ValueError: a quote is not in the script; the message, which goes to the judge, names it.
@@ -327,7 +325,7 @@ def require_found(
 
 
 def _is_said_by(quote: str, script: Script) -> bool:
-    """Tell whether a quote is a speaker's name, a colon, and words from inside one of that speaker's turns."""
+    """Return whether a quote is a speaker's name, a colon, and words from inside one of that speaker's turns."""
     name, *words = re.split("[:：]", quote, maxsplit=1)
     turns = (turn for turn in script.turns if words and keep_letters(turn.speaker) == keep_letters(name))
     return any(_contains(words[0], keep_letters(turn.text)) for turn in turns)

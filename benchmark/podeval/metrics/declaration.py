@@ -1,6 +1,6 @@
 """The declaration of a metric: every fact about it except its formula, stated once.
 
-The `evaluate` module, the card, the command line's help, the docs table and the board's column are made of it. A
+The `evaluate` module, the card, the command line's help, the docs table and the board's column come from it. A
 metric's function takes its inputs as positional and its choices as keyword-only parameters.
 """
 
@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.errors import BadInput, CannotScore, ModelMissing, NoWords, PodevalError, require_fields
-from podeval.metrics.facts import MISREADINGS, UNWARNED, Parameter, Reach, describe_parameter, read_arguments
+from podeval.metrics.facts import MISREADINGS, UNWARNED, JudgeUse, Parameter, Reach, describe_parameter, read_arguments
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.recording.recording import MODEL_RATE
 
 if TYPE_CHECKING:
     from podeval.judges.rounds import Asked, Conversation
-    from podeval.metrics.judge_use import JudgeUse
 
 Better = Literal["higher", "lower", "in range", "informative"]
 DIMENSION_GROUPS = {
@@ -35,7 +34,7 @@ DIMENSION_GROUPS = {
     "human": "👂",
     "efficiency": "⏱️",
 }
-"""The emoji of each group of dimensions, in the order of the board; a group is what is before a dimension's dot."""
+"""The emoji of each group of dimensions, in the order of the board; the group is the part before a dimension's dot."""
 INPUTS = {
     "recording": "audio to measure",
     "recordings": "the recordings of one system: a folder",
@@ -75,11 +74,11 @@ class Key:
     title: str = ""
     """Name of the column if the metric's title with the key's name would not do."""
     reach: Reach | None = None
-    """Values that people and good systems reach; None if nothing comparable is known."""
+    """Values that people and good systems reach; None if no comparable values are known."""
     ranked: bool = True
-    """Whether systems are ranked by it; not so where it is easily won, and shown because a paper prints it."""
+    """Whether systems are ranked by it; False for a key that is easily won, and shown because a paper prints it."""
     unreached: str = ""
-    """Why nothing comparable is known; a key by which systems are ranked has this or `reach`."""
+    """Reason why nothing comparable is known; a key that ranks systems has this or `reach`."""
     timing: bool = False
     """Whether it depends on pauses between turns: then the strategy is part of the protocol's id."""
     percent: bool = False
@@ -89,7 +88,7 @@ class Key:
 
     @property
     def unit_text(self) -> str:
-        """Unit and arrow, which says what is better: `MOS ↑`, `LUFS ↔`."""
+        """Unit and arrow, which shows the better direction: `MOS ↑`, `LUFS ↔`."""
         return f"{self.unit} {ARROWS[self.better]}".strip()
 
 
@@ -113,19 +112,19 @@ class Metric:
     parameters: tuple[Parameter, ...]
     asks: JudgeUse | None = None
     only_for: str = ""
-    """Condition on a recording for the metric to say anything; empty if every recording of speech will do."""
+    """Condition on a recording for a meaningful value; empty if every recording of speech fulfils it."""
     caution: str = ""
     """Pitfalls that raise the value without being better, or a reading to avoid, in a sentence for its card."""
     needs_speakers: bool = False
-    """Whether it is unscored if neither a script nor the parameter `speakers` says how many people speak."""
+    """Whether it is unscored if neither a script nor the parameter `speakers` states the number of speakers."""
     intended_use: str = ""
-    """Use that the metric is for, and uses that it is not for."""
+    """Intended use of the metric, and uses that it is not meant for."""
     limitations: str = ""
-    """Limits of the metric: distinctions that it cannot make, and whom or what it favours."""
+    """Limits of the metric: distinctions that it cannot make, and speakers or recordings that it favours."""
     where_available: tuple[str, ...] = ()
-    """The model jobs that it uses in profiles that have a model for them, and does without in others."""
+    """The model jobs that it uses in profiles with a model for them, and does without in others."""
     no_benchmark: str = ""
-    """Why no benchmark measures it; empty if one does."""
+    """Reason why no benchmark measures it; empty if one does."""
     courses: tuple[Key, ...] = ()
     """Values over time that a recording as a whole does not have."""
 
@@ -135,7 +134,7 @@ class Metric:
         return DIMENSION_GROUPS[self.dimension.partition(".")[0]]
 
     def title_of(self, key: Key) -> str:
-        """Return what the column of a key is called."""
+        """Return the column title of a key."""
         if key.title or key.name == self.name or len(self.keys) == 1:
             return key.title or self.title
         return f"{self.title} {key.name.removeprefix(f'{self.name}_').replace('_', ' ')}"
@@ -163,8 +162,8 @@ class Metric:
     def jobs(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the model jobs that can change its values under these parameters.
 
-        Music is not looked for in a recording that is scored as it is (`source="mix"`), so that the same network in two
-        profiles has one protocol; nor is an answer transcribed whose words are the system's own claim.
+        Music detection does not run on a recording that is scored as it is (`source="mix"`), so the same network in two
+        profiles has one protocol; an answer with the system's own words is not transcribed either.
         """
         unused = ("music_detector", "separator") if parameters.get("source") == "mix" else ()
         reads = any(parameter.name == "transcripts" for parameter in self.parameters)
@@ -187,10 +186,10 @@ class Metric:
         return next(key for key in self.keys if key.name == name)
 
     def read_parameters(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return every parameter with its value: the given ones are checked, the others have their default.
+        """Return every parameter with its value: given ones are checked, the others have their defaults.
 
         Raises:
-            BadInput: a parameter is unknown, or has a value it cannot take.
+            BadInput: a parameter is unknown, or has an invalid value.
         """
         parameters = {parameter.name: parameter for parameter in self.parameters}
         for name in values:
@@ -205,7 +204,7 @@ class Metric:
         """Return the parameters that protocols state: every one, but those added later only if not at their default.
 
         Raises:
-            BadInput: a parameter is unknown, or has a value it cannot take.
+            BadInput: a parameter is unknown, or has an invalid value.
         """
         added = {parameter.name: parameter.default for parameter in self.parameters if parameter.constraint.added}
         return {n: v for n, v in self.read_parameters(values).items() if n not in added or v != added[n]}
@@ -226,7 +225,7 @@ class Metric:
     def score(
         self, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: Asked | None
     ) -> Iterator[Result | PodevalError]:
-        """Yield the result of each item, or the error of one that is refused; a judge is asked about all at once."""
+        """Yield the result of each item, or the error of a refused one; a judge is asked about all of them together."""
         if self.asks:
             from podeval.metrics.judge_use import hold_conversations
 
@@ -269,7 +268,7 @@ class Metric:
         return self._check_values(outcome, inputs.get("recording"))
 
     def _arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the inputs that the function takes.
+        """Return the inputs of the function.
 
         Raises:
             BadInput: a required input is missing.
@@ -281,7 +280,7 @@ class Metric:
         return arguments
 
     def _check_values(self, result: Result, recording: Any) -> Result:
-        """Check that the values are numbers, and note where the recording was upsampled for a model."""
+        """Check that the values are numbers, and note if the recording was upsampled for a model."""
         if not isinstance(result, Score):
             return result
         for key, value in result.values.items():
@@ -319,26 +318,26 @@ def metric(
     """Declare a function as a metric.
 
     Args:
-        name: the metric's name on the Hub and the command line; its file is called so too.
+        name: the metric's name on the Hub and the command line; its file has the same name.
         title: the field's spelling of it.
-        version: part of the protocol; raised whenever a value changes.
+        version: part of the protocol; increases with every change of a value.
         dimension: the column group of the board, `group.column`.
-        keys: the values it gives, the headline first.
-        paper: the paper that it comes from.
-        needs: the model jobs it uses; their weights become part of the protocol.
+        keys: the values, with the headline first.
+        paper: the source paper.
+        needs: the model jobs that it uses; their weights become part of the protocol.
         asks: the kind of question to a judge, if it asks one.
-        only_for: condition on a recording for the metric to say anything; one without it is unscored, and no failure.
-        caution: pitfalls that raise the value without being better, or a reading to avoid, in a sentence.
-        needs_speakers: whether it needs a script or the parameter `speakers` to know how many people speak.
-        intended_use: uses that it is for, and uses that it is not for; on its card.
-        limitations: distinctions that it cannot make, and whom or what it favours; on its card.
+        only_for: condition on a recording for a meaningful value; a recording that does not meet it is unscored,
+            without being a failure.
+        caution: pitfalls that raise the value without an improvement, or a reading to avoid, in a sentence.
+        needs_speakers: whether it needs a script or the parameter `speakers` for the number of speakers.
+        intended_use: its uses, and uses that are not intended; on its card.
+        limitations: distinctions that it cannot make, and speakers or recordings that it favours; on its card.
         where_available: model jobs that it uses in profiles that have a model for them, and does without in others.
-        no_benchmark: why no benchmark measures it, in a sentence; on its card.
+        no_benchmark: the reason why no benchmark measures it, in a sentence; on its card.
         courses: values over time that a recording as a whole does not have.
 
     Raises:
-        ValueError: a field without which nothing can be told of the metric is missing, or the dimension's group is none
-            of `DIMENSION_GROUPS`.
+        ValueError: an essential field of the metric is missing, or the dimension's group is not in `DIMENSION_GROUPS`.
     """
     required = {"title": title, "version": version, "dimension": dimension, "keys": keys, "paper": paper}
     require_fields(name, required)

@@ -1,8 +1,8 @@
-"""The proof-listener: everything that went wrong in one recording, with the second at which it happens.
+"""The proof-listener: all defects of one recording, with their times.
 
-What `speaker_attribution`, `content_errors` and `integrity` note of a recording, in one list by time, and where its
-pace breaks; each of them can be measured alone, and says the same then. The pace of words is looked at if a script
-is given, since only then they are transcribed.
+The notes of `speaker_attribution`, `content_errors` and `integrity` on a recording, in one list by time, with breaks of
+pace; each of them can be measured separately, with the same result. The pace of words is checked if a script is given,
+because only then the words are transcribed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from podeval.errors import CannotScore, ModelMissing, PodevalError
-from podeval.metrics import catalogue
+from podeval.metrics import Metric, Result, Score, Unscored, catalogue
 from podeval.metrics.audio.integrity import SHORTEST, list_faults
-from podeval.metrics.declaration import Metric
-from podeval.metrics.score import Result, Score, Unscored
 from podeval.recording import Recording
 from podeval.recording.defects import TimedDefect, find_long_pauses, find_pace_changes
 from podeval.recording.spoken_script import hear_script
@@ -22,7 +20,7 @@ LISTENING = ("integrity", "content_errors", "speaker_attribution")
 """The metrics that note defects."""
 
 _COVERS = 0.5
-"""Share of a stretch that another one has to cover to be the same thing."""
+"""Share of a stretch that another one must cover to count as the same."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class DefectReport:
 
     Attributes:
         defects: the defects in order of time.
-        unscored: sentence on what could not be listened to and why, by metric.
+        unscored: sentence on a check that was impossible, with the reason, by metric.
     """
 
     defects: tuple[TimedDefect, ...]
@@ -69,7 +67,9 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
 
 
 def _list_faults(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result | PodevalError:
-    """Return the faults that `integrity` notes, without PLCMOS, which is no defect and costs three times the rest."""
+    """Return the faults that `integrity` notes, without PLCMOS, which is not a defect and costs three times the
+    rest.
+    """
     music_asked = metric.read_parameters(parameters)["music"] == "asked"
     recording: Recording = inputs["recording"]
     try:
@@ -91,25 +91,26 @@ def _list_pace_defects(inputs: Mapping[str, Any]) -> list[TimedDefect]:
 
 
 def collect_defects(results: Iterable[Result | PodevalError]) -> list[TimedDefect]:
-    """Collect the defects that results note, in order of time; what two of them found is there once."""
+    """Collect the defects that results note, in order of time; a defect found by two of them is listed once."""
     noted = [
         TimedDefect.from_json(entry)
         for result in results
         if isinstance(result, Score)
         for entry in result.notes.get("defects", ())
     ]
-    kept = [defect for defect in noted if defect.kind != "loop" or not _is_repeated(defect, noted)]
+    repeated = [defect for defect in noted if defect.kind == "repeated"]
+    # That its words are said again says more of a stretch than that it is a loop.
+    kept = [
+        defect
+        for defect in noted
+        if defect.kind != "loop"
+        or not any(
+            min(defect.end, each.end) - max(defect.start, each.start) >= _COVERS * (defect.end - defect.start)
+            for each in repeated
+        )
+    ]
     return sorted(kept, key=_order_of)
 
 
 def _order_of(defect: TimedDefect) -> tuple[float, float, str]:
     return defect.start, defect.end, defect.kind
-
-
-def _is_repeated(loop: TimedDefect, defects: Iterable[TimedDefect]) -> bool:
-    """Whether the words of a loop are listed as repeated, which says more."""
-    return any(
-        min(loop.end, each.end) - max(loop.start, each.start) >= _COVERS * (loop.end - loop.start)
-        for each in defects
-        if each.kind == "repeated"
-    )

@@ -1,4 +1,4 @@
-"""The facts of a metric as its card, the command line and the docs show them, all taken from its declaration."""
+"""The facts of a metric for its card, the command line and the docs, all from its declaration."""
 
 import csv
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 from podeval import benchmarks
 from podeval.errors import ModelMissing
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.metrics.declaration import INPUTS, Key, Metric
 from podeval.metrics.facts import Parameter
 from podeval.metrics.judge_use import ARGUMENTS
@@ -21,7 +21,7 @@ from podeval.models.profiles import MEASURING
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a module's `compute`; `values` holds its choices, the default first, or says whether it is
+    """An argument of a module's `compute`; `values` contains its choices, the default first, or says whether it is
     required.
     """
 
@@ -31,7 +31,7 @@ class Argument:
 
 
 def describe_metric(metric: Metric) -> dict[str, Any]:
-    """Return what a metric measures, its version, inputs, keys with direction and bounds, and parameters, as data."""
+    """Return a metric's purpose, version, inputs, keys with direction and bounds, and parameters, as data."""
     facts = ("name", "title", "version", "dimension", "about", "paper")
     return {name: getattr(metric, name) for name in facts} | {
         "inputs": list(metric.inputs),
@@ -44,42 +44,33 @@ def describe_metric(metric: Metric) -> dict[str, Any]:
 
 def list_arguments(metric: Metric) -> tuple[Argument, ...]:
     """Return the arguments of `compute` of the metric's module, inputs first."""
-    # Inputs.
-    first = metric.inputs[0]
-    rows = [
-        Argument(
-            "predictions",
-            "required",
-            f"{INPUTS[first]}; a list with one entry per item (None: missing), {_FORMS[first]}",
-        )
-    ]
-    if compared := metric.reference:
-        about = f"{INPUTS[compared]}; one entry per item (None: missing), {_FORMS[compared]}"
-        rows.append(Argument("references", "required", about))
-    if "script" in metric.optional_inputs:
-        rows.append(Argument("scripts", "optional", f"{INPUTS['script']}; one entry per item"))
-    if "readings" in metric.optional_inputs:
-        form = "a list of lines, each `{'text', 'readings': [{'text', 'accepted'}]}`"
-        rows.append(Argument("readings", "optional", f"{INPUTS['readings']}; one entry per item, {form}"))
-    # Parameters, and the arguments that all modules share.
-    rows += [Argument(p.name, _choices(p), p.about) for p in metric.parameters]
-    rows.append(
-        Argument("groups", "optional", "what each item belongs to, such as its episode; intervals are clustered by it")
-    )
-    rows.append(
-        Argument("timelines", _list_values((False, True)), "whether each item has its values over time, which are long")
-    )
-    if metric.asks:
-        rows += [Argument(name, "optional", about) for name, about in ARGUMENTS.items()]
-    if metric.needs:
-        rows.append(Argument("profile", _list_values(MEASURING), "whose models to use"))
-    if metric.needs and first == "recording":
-        rows.append(
+    first, compared, more = metric.inputs[0], metric.reference or "", metric.optional_inputs
+    each, switch = "one entry per item (None: missing)", _list_values((False, True))
+    form = "a list of lines, each `{'text', 'readings': [{'text', 'accepted'}]}`"
+    candidates: list[tuple[object, Argument]] = [
+        (True, Argument("predictions", "required", f"{INPUTS[first]}; a list with {each}, {_FORMS[first]}")),
+        (
+            compared,
+            Argument("references", "required", f"{INPUTS.get(compared)}; {each}, {_FORMS.get(compared)}"),
+        ),
+        ("script" in more, Argument("scripts", "optional", f"{INPUTS['script']}; one entry per item")),
+        ("readings" in more, Argument("readings", "optional", f"{INPUTS['readings']}; one entry per item, {form}")),
+        *((True, Argument(p.name, _choices(p), p.about)) for p in metric.parameters),
+        (
+            True,
             Argument(
-                "allow_upsampling", _list_values((False, True)), "score recordings below a model's rate all the same"
-            )
-        )
-    return tuple(rows)
+                "groups", "optional", "what each item belongs to, such as its episode; intervals are clustered by it"
+            ),
+        ),
+        (True, Argument("timelines", switch, "whether each item has its values over time, which are long")),
+        *((metric.asks, Argument(name, "optional", about)) for name, about in ARGUMENTS.items()),
+        (metric.needs, Argument("profile", _list_values(MEASURING), "whose models to use")),
+        (
+            metric.needs and first == "recording",
+            Argument("allow_upsampling", switch, "score recordings below a model's rate all the same"),
+        ),
+    ]
+    return tuple(argument for is_taken, argument in candidates if is_taken)
 
 
 def collect_metric_facts(metric: Metric) -> dict[str, Any]:
@@ -141,7 +132,9 @@ def choose_own_profile(metric: Metric) -> str:
 
 
 def group_by_weights(metrics: Iterable[Metric]) -> list[tuple[str, str]]:
-    """Return what metrics need (no weights, those of some profile, a judge), each with the names of its metrics."""
+    """Return the requirements of metrics (no weights, those of some profile, a judge), each with the names of its
+    metrics.
+    """
     groups: dict[str, list[str]] = {}
     for metric in metrics:
         able = [f"`{profile}`" for profile in MEASURING if all(_model(job, profile) for job in metric.needs)]
@@ -257,7 +250,7 @@ def cite(metric: Metric) -> str:
 
 
 def list_places(metric: Metric) -> list[tuple[str, str]]:
-    """List the benchmarks that measure a metric, by title, each with the track on which it does."""
+    """List the benchmarks that measure a metric, by title, each with its track."""
     return [
         (benchmark.title, track.name)
         for benchmark in benchmarks.find_all().values()
@@ -292,14 +285,14 @@ def list_paper_values(metric: Metric) -> list[tuple[str, ...]]:
 
 
 def list_values_of_metric(metric: Metric) -> list[tuple[str, str, str]]:
-    """Return what papers print about a metric itself: the place, the quantity, and the printed values."""
+    """Return the papers' figures about a metric itself: the place, the quantity, and the printed values."""
     rows = [row for row in read_table(PAPER_VALUES) if row["metric"] == metric.name]
     return [(f"{row['paper']}, {row['where']}", row["what"], row["values"]) for row in rows]
 
 
 @cache
 def _read_figures() -> tuple[tuple[str, Mapping[str, str]], ...]:
-    """Return every reported figure with the system that it is of."""
+    """Return every reported figure with its system."""
     paths = sorted(locate_hub_source("submissions").glob("*/results.csv"))
     return tuple((path.parent.name, row) for path in paths for row in read_table(path))
 
@@ -312,12 +305,12 @@ def read_table(path: Path) -> tuple[dict[str, str], ...]:
 
 
 def read_example_output(metric: Metric) -> Mapping[str, Any] | None:
-    """Return what the example of a metric's card gives; None for a metric that has none yet.
+    """Return the output of the example on a metric's card; None for a metric without one.
 
     Returns:
-        `output`, each key's value or why there is none; perhaps `of`, what was measured where it is neither the example
-        nor the dialogue of the tutorials; `judge`, what the scripted judge answered; and `random`, whether random
-        numbers stood in for weights that no package brings, so that the values mean nothing.
+        `output`, each key's value or the reason for its absence; possibly `of`, the measured material if it is neither
+        the example nor the tutorials' dialogue; `judge`, the scripted judge's answer; and `random`, whether random
+        numbers replaced weights that no package contains, so the values mean nothing.
     """
     outputs: Mapping[str, Mapping[str, Any]] = json.loads(EXAMPLES.read_text(encoding="utf-8"))
     return outputs.get(metric.name)

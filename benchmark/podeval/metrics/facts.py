@@ -1,14 +1,17 @@
-"""Facts of a metric's declaration: what people and systems reach, what its values do not say, and its parameters."""
+"""Facts of a metric's declaration: values of people and systems, conclusions to avoid, and its parameters."""
 
 import inspect
 import math
 import re
 import typing
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.judges import Prompt
 
 # What people and good systems reach on a metric: the values that a reader sets a score against, each with its source.
 #
@@ -53,16 +56,29 @@ HARDWARE = "Depends on the machine; no paper reports it for the same one"
 
 
 @dataclass(frozen=True)
+class JudgeUse:
+    """The requirements of a metric for a judge, under given parameters.
+
+    Attributes:
+        prompts: the prompts it may use.
+        sampling: changes to how answers are drawn, such as the temperature of a paper.
+    """
+
+    prompts: "Callable[[Mapping[str, Any]], Sequence[Prompt]]"
+    sampling: Callable[[Mapping[str, Any]], Mapping[str, Any]] = field(default=lambda _: {})
+
+
+@dataclass(frozen=True)
 class Reach:
     """The values of people and good systems, as ranges of a key's value.
 
     Attributes:
         source: source of the values.
-        people: recordings or scripts of people; None if nothing is known.
+        people: recordings or scripts of people; None if unknown.
         systems: good systems; None if nothing is known.
         profile: name of the profile whose models measured the values; empty if they are valid for every profile.
-        version: version of the metric that measured them on recordings of the kind that podeval is for; empty for
-            printed values and other material, which a recording is not judged by.
+        version: version of the metric that measured them on recordings of podeval's kind; empty for printed values and
+            other material, which do not serve to judge a recording.
         n: number of those recordings.
     """
 
@@ -75,7 +91,7 @@ class Reach:
 
     @property
     def usual(self) -> tuple[float, float]:
-        """The range that holds both."""
+        """The range that includes both."""
         ranges = [span for span in (self.people, self.systems) if span]
         return min(low for low, _ in ranges), max(high for _, high in ranges)
 
@@ -254,11 +270,12 @@ _KINDS = {int: "a whole number", float: "a number", str: "a text"}
 
 @dataclass(frozen=True)
 class Constraint:
-    """Facts on a parameter that its type does not say, given as `Annotated[float, Constraint(…)]`.
+    """Facts on a parameter that its type does not express, given as `Annotated[float, Constraint(…)]`.
 
     Attributes:
-        least: smallest value of a number; None if any will do.
-        added: whether it came after values were published: protocols then state it only if it is not at its default.
+        least: smallest value of a number; None without a limit.
+        added: whether it was added after values were published: protocols then state it only if it differs from its
+            default.
     """
 
     least: float | None = None
@@ -280,7 +297,7 @@ class Parameter:
         """Read a value from text or data and check it.
 
         Raises:
-            BadInput: the value is not one of the choices, or not of the parameter's kind.
+            BadInput: the value is not one of the choices, or has the wrong kind for the parameter.
         """
         if self.choices:
             if value not in self.choices:

@@ -7,8 +7,8 @@ commas, semicolons or tabs, Parquet, or a DataFrame. Results of webMUSHRA are re
     {"rater": "p1", "page": "Arts", "stimulus": "aria", "value": 71}                              a mark
     {"rater": "p1", "item": "Arts", "system": "aria", "question": "quality", "mark": 4, "reason": "clear"}    an answer
 
-In addition to answers, lines `{"item", "system", "speakers", "music"}` say what is known of a clip, and `{"system",
-"question", "judged"}` what a judge read in the reasons.
+In addition to answers, lines `{"item", "system", "speakers", "music"}` state the facts about a clip, and `{"system",
+"question", "judged"}` a judge's reading of the reasons.
 """
 
 import csv
@@ -81,7 +81,7 @@ def _parse_votes(text: str) -> Battles:
 def _parse_marks(text: str) -> tuple[Mark, ...]:
     marks_read = []
     for location, record in list_records(text, "mark"):
-        value, seconds = _read_number(record.get("value")), _read_number(record.get("seconds"))
+        value, seconds = read_number(record.get("value")), read_number(record.get("seconds"))
         if value is None or not 0 <= value <= 100:
             raise BadInput(f"{location}: its value is a number from 0 to 100, not {record.get('value')!r}")
         marks_read.append(
@@ -106,7 +106,7 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
         system = _word(record, "system", location)
         # A judge's score J.
         if not is_missing(record.get("judged")):
-            judged_mark = _read_number(record["judged"])
+            judged_mark = read_number(record["judged"])
             if judged_mark is None or not 1 <= judged_mark <= 5:
                 raise BadInput(f"{location}: what a judge read is a number from 1 to 5, not {record['judged']!r}")
             judged[system, _word(record, "question", location)] = judged_mark
@@ -155,7 +155,7 @@ def write_records(source: Any, what: str) -> str:
     """Return data as JSON: an object, a list of objects, or a DataFrame; scalars of numpy are numbers.
 
     Raises:
-        BadInput: it is none of these.
+        BadInput: it has none of these forms.
     """
     rows = source.to_dict("records") if hasattr(source, "columns") else source
     try:
@@ -173,14 +173,15 @@ def _to_plain(value: Any) -> Any:
 
 
 def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; null is none.
+    """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; null counts as
+    none.
 
     Args:
         source: the place of the objects.
         what: their kind: `vote`, `mark` or `answer`.
 
     Raises:
-        MissingInput: there is none.
+        MissingInput: there are no objects.
         BadInput: one is not an object, or not JSON.
     """
     text = _read_source(source, f"{what}s").removeprefix("\ufeff")
@@ -239,8 +240,8 @@ def _word(record: Mapping[str, Any], name: str, location: str) -> str:
     return clean_name(value)
 
 
-def _read_number(value: Any) -> float | None:
-    """Return a number, which CSV has as a text; None if it is none."""
+def read_number(value: Any) -> float | None:
+    """Return a number, which is a text in CSV; None if it is not a number."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
@@ -254,7 +255,7 @@ def _read_count(record: Mapping[str, Any], name: str, location: str) -> int | No
     Raises:
         BadInput: it is something else.
     """
-    value, number = record.get(name), _read_number(record.get(name))
+    value, number = record.get(name), read_number(record.get(name))
     if is_missing(value):
         return None
     if number is None or number < 0 or number != int(number):
@@ -312,11 +313,8 @@ def split_names(page: str, names: Sequence[str]) -> tuple[str, list[str]]:
 def _read_webmushra_mark(
     path: Path, number: int, row: Mapping[str, str | None], category: str, systems: Mapping[str, str]
 ) -> Mark:
-    try:
-        value = float(row["rating_score"] or "")
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 100:
+    value = read_number(row["rating_score"])
+    if value is None or not 0 <= value <= 100:
         raise BadInput(f"{path}, line {number}: a mark is a number from 0 to 100, not {row['rating_score']!r}")
     milliseconds = row.get("rating_time/ms") or row.get("rating_time") or ""
     seconds = float(milliseconds) / 1000 if re.fullmatch(r"\d+(\.\d+)?", milliseconds) else None

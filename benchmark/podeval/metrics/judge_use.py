@@ -1,7 +1,7 @@
 """The use of a judge by a metric: the judge and its prompts are part of the protocol, the place of its records is not.
 
 The function of a judged metric is a conversation (`podeval.judges.rounds`): it yields requests, is sent answers and
-returns a score. It knows no judge. Who is asked is a keyword of `compute` and an option of the command line.
+returns a score. It is independent of the judge. The judge is a keyword of `compute` and an option of the command line.
 
 Material that addresses its judge (asks for a score, gives orders, imitates delimiters or control words) is reported
 next to the score and does not change it: the material is delimited in any case, and a judge is told to obey nothing
@@ -11,7 +11,7 @@ reports a podcast about prompt injection. A sign is therefore a reason to read t
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import repeat
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.errors import BadInput, PodevalError
+from podeval.metrics.facts import JudgeUse
 from podeval.metrics.score import Result, Score, Unscored
 
 NOTE = "the material spoke to the judge"
@@ -99,11 +100,9 @@ def note(texts: Mapping[str, str]) -> dict[str, object]:
 
 
 if TYPE_CHECKING:
+    from podeval.judges import Asked, Conversation, JudgeClient, Prompt
     from podeval.judges.budget import Budget
-    from podeval.judges.client import JudgeClient
     from podeval.judges.judge import Judge
-    from podeval.judges.prompt import Prompt
-    from podeval.judges.rounds import Asked, Conversation
 
 JUDGE, RECORDS, PROMPTS = "judge", "records", "prompts"
 """Keywords of `compute` for a judged metric."""
@@ -124,24 +123,11 @@ NO_JUDGE = (
 
 
 @dataclass(frozen=True)
-class JudgeUse:
-    """The requirements of a metric for a judge, under given parameters.
-
-    Attributes:
-        prompts: the prompts it may use.
-        sampling: changes to how answers are drawn, such as the temperature of a paper.
-    """
-
-    prompts: "Callable[[Mapping[str, Any]], Sequence[Prompt]]"
-    sampling: Callable[[Mapping[str, Any]], Mapping[str, Any]] = field(default=lambda _: {})
-
-
-@dataclass(frozen=True)
 class JudgeConfig:
     """The choice of a judge: its name and the folder of its records; without a name there is no judge.
 
-    `refresh` says which recorded answers are asked for again: none, `failed` or `all`. All metrics share the `budget`;
-    without one, nothing is capped. `wordings` are other wordings of prompts by name
+    `refresh` names the recorded answers to request again: none, `failed` or `all`. All metrics share the `budget`;
+    without one, there is no limit. `wordings` are other wordings of prompts by name
     (`podeval.metrics.prompts.read_wordings`).
     """
 
@@ -194,6 +180,16 @@ class JudgeConfig:
         choices: dict[str, Any] = {"budget": self.budget, "wordings": self.wordings}
         return JudgeClient(judge, folder, workers=self.workers, refresh=anew, **choices)
 
+    def require_client(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "JudgeClient":
+        """Return the client of the judge, as `judging` does.
+
+        Raises:
+            BadInput: no judge is named, too.
+        """
+        if (client := self.judging(asks, parameters)) is None:
+            raise BadInput("choose a judge with --judge")
+        return client
+
     def identity(self, asks: JudgeUse | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the judge and prompts that are part of a protocol; empty for a metric that asks no judge."""
         if asks is None:
@@ -205,7 +201,7 @@ class JudgeConfig:
         }
 
     def reword(self, prompt: "Prompt") -> "Prompt":
-        """Return the prompt as it is asked: in another wording if there is one."""
+        """Return the prompt as it is used: in another wording if there is one."""
         from podeval.judges.wording import reword
 
         return reword(prompt, self.wordings.get(prompt.family, ""))
@@ -220,9 +216,9 @@ def hold_conversations(
     chosen: Mapping[str, Any],
     client: "Asked | None",
 ) -> "Iterable[Result | PodevalError]":
-    """Hold the conversations of a judged metric about several items together; without a judge none is scored.
+    """Conduct the conversations of a judged metric about several items together; without a judge none is scored.
 
-    The notes of a score say where the judged material contains words addressed to the judge.
+    The notes of a score name the judged material that contains words addressed to the judge.
 
     Args:
         metric: the metric's function, which returns a conversation.
@@ -242,14 +238,14 @@ def hold_conversations(
 def note_injections(
     conversation: "Conversation[Result]", transcripts: Callable[[], Mapping[str, str]] = dict
 ) -> "Conversation[Result]":
-    """Wrap a conversation so that the notes of its score say where the material addresses the judge.
+    """Wrap a conversation so that the notes of its score name the material that addresses the judge.
 
     Args:
         conversation: the conversation with the judge.
-        transcripts: gives the words spoken in the recordings that the judge hears, by the name of the recording.
+        transcripts: function that returns the words spoken in the judge's recordings, by the name of the recording.
     """
     texts: dict[str, str] = {}
-    """The name of the input in which each text occurred first."""
+    """Name of the input in which each text first occurred."""
     audible = False
     # Pass requests and answers on, and collect every text that is shown.
     try:
@@ -280,7 +276,7 @@ def note_injections(
 def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
     """Return the words heard in a metric's recording, or in the answers of its dialogue, by name.
 
-    A recording that no model here can transcribe, or that contains no speech, has none.
+    A recording without speech, or that no model here can transcribe, has none.
     """
     from podeval.metrics.spoken_dialogue import SpokenDialogue
     from podeval.recording import Recording

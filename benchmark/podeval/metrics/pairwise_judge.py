@@ -1,13 +1,13 @@
 """A judge as a voter of the arena: which of two systems answered better in one dialogue (MTalk-Bench, section 5.1).
 
-Both orders are asked. A system wins when it is preferred in both; where the order decides, or the judge finds both
-equally good, as people in the arena may, the battle is a tie, and it is on record which place was preferred. Dialogues
-are read or heard. What a system says of its own answers is read as its claim, or replaced by what the recogniser
-hears in them (`transcripts`).
+The judge is asked in both orders. A system wins if it is preferred in both. If the order decides, or the judge finds
+both equally good, as people in the arena may, the battle is a tie, and the preferred place is recorded. The judge reads
+or hears dialogues. A system's own transcript of its answers is read as its claim, or replaced by the recogniser's
+(`transcripts`).
 
 Differs from the paper, whose judge sees one random order (`variant="mtalk"`: drawn from the seed, the dialogue and the
-two systems, so that it can be drawn again) and always has to name a winner. Its code passes over missing answers
-silently; here they end the battle.
+two systems, so it can be reproduced) and must always name a winner. Its code passes over missing answers silently; here
+they end the battle.
 """
 
 import hashlib
@@ -19,9 +19,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from podeval.errors import BadInput
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
+from podeval.judges import Conversation, JudgeAnswer, JudgeRequest, Prompt, select_values
 from podeval.metrics.spoken_dialogue import BRACKETS, Modality, SpokenDialogue, Transcripts
 
 Variant = Literal["default", "mtalk"]
@@ -91,7 +89,7 @@ def build_reading_prompt(variant: Variant = "default") -> Prompt:
 
 @cache
 def build_hearing_prompt(turns: int, variant: Variant = "default") -> Prompt:
-    """Return the prompt for a dialogue of this many turns that is heard."""
+    """Return the prompt for a dialogue of this many turns with audio."""
     turns_text = "\n\n".join(
         f"Dialogue with system {side.upper()}:\n"
         + "\n".join(
@@ -132,7 +130,7 @@ class JudgeBallot:
 
 @dataclass(frozen=True)
 class JudgedBattle:
-    """The battle of two systems on one dialogue, with the ballot of every order that was asked."""
+    """The battle of two systems on one dialogue, with the ballot of every requested order."""
 
     dialogue: str
     dimension: str
@@ -147,7 +145,7 @@ class JudgedBattle:
 
     @property
     def winner(self) -> str | None:
-        """The system preferred in every order; None for a tie, and where the choice depends on the order."""
+        """The system preferred in every order; None for a tie, or if the choice depends on the order."""
         winners = {ballot.winner for ballot in self.ballots}
         return winners.pop() if len(winners) == 1 else None
 
@@ -193,15 +191,16 @@ def judge_battle(
     Args:
         one: the dialogue with one system.
         other: the same user's turns with another.
-        variant: `default` asks both orders, `mtalk` one that is drawn, for a winner.
-        modality: whether the judge reads or hears; `as_needed`, it hears what plain words of a side do not tell.
-        seed: the seed of the judge, and of the order that is drawn.
-        transcripts: `claimed` has the systems' own words read, marked as claims; `heard` what is heard in their audio.
+        variant: `default` asks for both orders, `mtalk` for a random one and a winner.
+        modality: whether the judge reads or hears; with `as_needed`, it hears dialogues for which plain words do not
+            suffice.
+        seed: the seed of the judge and of the random order.
+        transcripts: `claimed` shows the systems' own words, marked as claims; `heard` the recogniser's words.
 
     Raises:
-        BadInput: the dialogues differ in what the user says, do not name two different systems, or are about how an
-            answer sounds and the judge would read plain words.
-        CannotScore: an answer is missing, or nothing is heard in it.
+        BadInput: the dialogues differ in the user's words, do not name two different systems, or concern the sound of
+            an answer and the judge would read plain words.
+        CannotScore: an answer is missing, or contains no speech.
         ModelMissing: there is no recogniser.
     """
     _require_comparable(one, other)

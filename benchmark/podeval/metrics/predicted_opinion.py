@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.models import registry
 from podeval.models.interfaces import RateAwareScorer, Samples
-from podeval.recording import Recording
+from podeval.recording import Recording, speech_track
 from podeval.recording.predicted_windows import (
     PredictedWindows,
     Source,
@@ -19,7 +19,6 @@ from podeval.recording.predicted_windows import (
     score_clips,
     start_windows,
 )
-from podeval.recording.speech_track import require_speech
 
 MOST = 0.05
 """Largest share of a recording in which channels may cancel each other."""
@@ -27,7 +26,9 @@ CANCELLED = "channels cancel each other during more than a twentieth of the reco
 
 
 def note_cancelled(recording: Recording, keys: Sequence[str]) -> dict[str, Any]:
-    """Return the notes of a recording whose channels cancel: for which share, and keys that are then in no rank."""
+    """Return the notes of a recording with cancelling channels: the affected share, and the keys that are then not
+    ranked.
+    """
     share = recording.cancelled
     return {"channels_cancel": round(share, 3), UNRANKED: dict.fromkeys(keys, CANCELLED)} if share > MOST else {}
 
@@ -53,19 +54,20 @@ def rate_speech(
     shortest: float = SHORTEST,
     speech: float = SHORTEST,
 ) -> Score:
-    """Return the mean of a predictor over windows of speech, with the course, and that of the stem next to it.
+    """Return the mean of a predictor over windows of speech, with the course, and the mean of the stem next to it.
 
     Args:
         recording: speech.
-        key: the score's key; the one of the stem is called after it.
+        key: the score's key; that of the stem is named after it.
         job: the job of the predictor.
         source: `mix` rates the recording as it is; `stem` its speech stem.
         seconds: length of a window.
-        list_starts: takes the number of samples and that of a window, and returns the first sample of each window.
-        everything: whether silence, offset and all are rated, as public code does.
+        list_starts: function that takes the number of samples and that of a window, and returns the first sample of
+            each window.
+        everything: whether everything is rated, including silence and offset, as in the public code.
         highest_rate: maximum sample rate for a model whose values depend on the sample rate, which takes the
-            recording's own up to this one; other models have the rate of their card.
-        through: a sample rate to which what is rated is resampled first.
+            recording's own up to this one; other models use the rate of their card.
+        through: a sample rate to which the rated samples are resampled first.
         shortest: fewest seconds of the recording.
         speech: fewest seconds of speech in it.
     """
@@ -73,7 +75,7 @@ def rate_speech(
     # Nothing is separated if there is no model for what follows.
     card = registry.get_card(job, recording.profile)
     track, stem, notes = choose_tracks(recording, source)
-    require_speech(track, speech)
+    speech_track.require_speech(track, speech)
 
     def predict(audio: Recording) -> PredictedWindows:
         audio = audio.through(through) if through else audio

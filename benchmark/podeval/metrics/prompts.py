@@ -1,4 +1,4 @@
-"""All prompts of podeval, for their page in the docs and for readers of records, and wordings of one's own."""
+"""All prompts of podeval, for their page in the docs and for readers of records, and custom wordings."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -88,10 +88,10 @@ def read_wordings(folder: str | Path | None) -> dict[str, str]:
 
 
 def write_wordings(folder: Path) -> list[Path]:
-    """Write the wording of every prompt to a file of its own, as a start for other wordings; return the files.
+    """Write the wording of every prompt to a separate file, as a start for other wordings; return the files.
 
     Raises:
-        BadInput: one of them exists, and may hold another wording; nothing is written.
+        BadInput: one of them exists, and may contain another wording; nothing is written.
     """
     wordings = {folder / f"{prompt.family}{SUFFIX}": write_wording(prompt) for prompt in reversed(list_all_prompts())}
     if existing := sorted(path for path in wordings if path.exists()):
@@ -102,5 +102,5 @@ def write_wordings(folder: Path) -> list[Path]:
 
 
 def list_all_prompts() -> tuple[Prompt, ...]:
-    """Return all prompts; where a prompt is made for a number of turns, the one for a single turn."""
+    """Return all prompts; if a prompt depends on the number of turns, the one for a single turn."""
     return tuple(prompt for _, _, of_protocol in PROTOCOLS for prompt in of_protocol)

@@ -1,14 +1,14 @@
 """Protocols: how a score were made, as a hash. Numbers are ranked only against numbers of the same protocol.
 
-What is hashed: metric and version, parameters, which optional inputs were given, the identity of every model the metric
-needs (id, revision, SHA-256 of the weights, decoding options), the dataset revision, and for generated items the track
-and the conditions of their generation (voices, whole or joined, file or microphone). Profile, device and library
+The hash includes metric and version, parameters, the presence of optional inputs, the identity of every model that the
+metric needs (id, revision, SHA-256 of the weights, decoding options), the dataset revision, and for generated items the
+track and the conditions of their generation (voices, whole or joined, file or microphone). Profile, device and library
 versions are provenance: they travel next to the id and do not change it.
 
-The content's `generation` says how the items really were made (`podeval.runs.measure`). That enters the id only of
-metrics that depend on timing (`Key.timing`), whose values say nothing of a system if podeval set the pauses. In the id
-of every other metric are the conditions that the task asks of all systems alike: otherwise a system that speaks turn by
-turn, one that speaks whole dialogues and supplied outputs would never share a column.
+The content's `generation` describes how the items were really made (`podeval.runs.measure`). It enters only the ids of
+metrics that depend on timing (`Key.timing`), whose values do not describe a system if podeval set the pauses. The id of
+every other metric contains the conditions that the task sets for all systems alike: otherwise a system that speaks turn
+by turn, one that speaks whole dialogues and supplied outputs would never share a column.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ SETTINGS = ("fields", "cuts")
 """Facts of `generation` that are a system's own, such as its sampling: shown with its numbers, and never hashed."""
 
 INTERVALS = "5"
-"""Version of how `podeval.stats` makes intervals and ranks, kept in the provenance of results.
+"""Version of the intervals and ranks of `podeval.stats`, stored in the provenance of results.
 
-1 was Student's t alone; 2 had no allowance for long tails; 3 ranked by the items that all systems share; in 4
+Version 1 was Student's t alone; 2 had no allowance for long tails; 3 ranked by the items that all systems share; in 4
 equal values had an interval without width.
 """
 
@@ -57,7 +57,7 @@ class Protocol:
 
     @property
     def id(self) -> str:
-        """The id, `<metric>@<version>-<12 hex digits of the SHA-256 of what is hashed>`."""
+        """The id, `<metric>@<version>-<12 hex digits of the SHA-256 of the hashed content>`."""
         conditions = self.generation if self.task is None else self.task
         generation = {name: value for name, value in conditions.items() if name not in SETTINGS}
         hashed = {**self._content(), "generation": generation}
@@ -90,16 +90,16 @@ def make_protocol(
     generation: Mapping[str, Any] | None = None,
     task: Mapping[str, Any] | None = None,
 ) -> Protocol:
-    """Return the protocol of a metric as it is about to be used.
+    """Return the protocol for the following use of a metric.
 
     Args:
         metric: the metric.
-        parameters: the given choices; the others count with their defaults.
-        given_inputs: names of the inputs at hand; those that the metric knows are part of the protocol.
+        parameters: the given choices; the others have their defaults.
+        given_inputs: names of the available inputs; those that the metric uses are part of the protocol.
         models: the identities of the metric's `needs`, from `podeval.models.registry.describe_identities`.
         dataset: revision of the dataset, if there is one.
-        generation: facts on how items were generated.
-        task: the conditions that the task asks of every system alike; without them, `generation` is hashed.
+        generation: facts on the generation of items.
+        task: the conditions that the task sets for every system alike; without them, `generation` is hashed.
     """
     used = tuple(name for name in (*metric.inputs, *metric.optional_inputs) if name in given_inputs)
     return Protocol(

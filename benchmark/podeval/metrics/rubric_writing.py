@@ -1,8 +1,8 @@
-"""Criteria and checklists written by a judge, and the file in which a person decides on each before it is used.
+"""Criteria and checklists written by a judge, and the file in which a person decides on each of them before its use.
 
-Criteria of the sample are written from what the user says, for the whole dialogue and, where wanted, for the dialogue
-cut off at each earlier turn (MTalk-Bench, section 5.2.1 and appendix D.2); checklists from requests (PodBench). A file
-of them is YAML: every entry has a `decision`, `open` until somebody sets it to `accept` or `reject`. Wording may be
+Criteria of the sample are written from the user's words, for the whole dialogue and, if requested, for the dialogue cut
+off at each earlier turn (MTalk-Bench, section 5.2.1 and appendix D.2); checklists from requests (PodBench). A file of
+them is YAML: every entry has a `decision`, `open` until somebody sets it to `accept` or `reject`. Wording may be
 changed and entries added. Nothing is used while anything in its file is open.
 
 Differs from MTalk-Bench in showing the judge no system's answers, so that the same criteria fit every system.
@@ -17,9 +17,7 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.errors import BadInput
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
+from podeval.judges import Conversation, JudgeAnswer, JudgeRequest, Prompt, select_values
 from podeval.metrics.checklists import derive
 from podeval.metrics.spoken_dialogue import CAPABILITIES, DIMENSION, GENERAL, SpokenDialogue
 from podeval.text.characters import keep_letters
@@ -104,11 +102,11 @@ class ReviewFile(BaseModel):
 
     @property
     def open(self) -> int:
-        """The number of entries that nobody has decided on."""
+        """The number of entries without a decision."""
         return sum(entry.decision == "open" for item in self.items for entry in item.entries)
 
     def accepted(self, name: str, turn: int | None = None) -> list[ReviewedCriterion] | None:
-        """Return the accepted criteria of a dialogue or request; None if the file has nothing for it.
+        """Return the accepted criteria of a dialogue or request; None if the file contains none for it.
 
         Raises:
             BadInput: an entry has not been decided on yet.
@@ -157,7 +155,7 @@ def save_review(review: ReviewFile, path: Path) -> None:
     """Write a review file.
 
     Raises:
-        BadInput: the file exists already, and may hold decisions.
+        BadInput: the file already exists, and may contain decisions.
     """
     import yaml
 
@@ -171,7 +169,7 @@ def load_review(path: Path) -> ReviewFile:
     """Read a review file.
 
     Raises:
-        BadInput: it is not a review file; the message says where it differs.
+        BadInput: it is not a review file; the message names the difference.
     """
     try:
         return ReviewFile.model_validate(read_yaml_file(path, trusted=True))

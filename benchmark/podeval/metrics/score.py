@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 CENSORED, LEFT_AFTER, SLOPES = "censored", "left_after", "slope_intervals"
-"""Notes of `endurance`: keys whose value is the least that it can be, because the recording ended before; the minute
-after which each value left its usual range; and the 95 % interval of each slope per ten minutes."""
+"""Notes of `endurance`: keys with the lowest possible value, because the recording ended before; the minute after which
+each value left its usual range; and the 95 % interval of each slope per ten minutes."""
 
 UNRANKED = "unranked"
-"""The note that says, by key, why a value is shown and ranks with none."""
+"""The note that gives, by key, the reason why a value is shown without a rank."""
 
 LOW_RATE = "its sampling rate is below what the models need, so what was not recorded is missing"
 """Why values of a recording that was upsampled on request are not ranked."""
@@ -27,7 +27,7 @@ Cause = Literal["system", "ours"]
 class Timeline:
     """The values of a windowed metric over time (or tokens): `values[key][i]` is that of the window at `starts[i]`.
 
-    Where windows differ in length, as segments of speech do, `window` is the length of the longest.
+    If windows differ in length, as segments of speech do, `window` is the length of the longest.
     """
 
     starts: Sequence[float]
@@ -57,53 +57,50 @@ class Score:
     """The values of one metric on one item, by key.
 
     A key that does not exist for the item is left out, or is None and declared `only_for` what the item lacks. Any
-    other None is a gap: the item is unscored for that key, as `podeval.metrics.aggregate.find_gap` says.
+    other None is a gap: the item is unscored for that key, see `podeval.metrics.aggregate.find_gap`.
     """
 
     values: Mapping[str, float | None]
     notes: Mapping[str, Any] = field(default_factory=dict)
     timeline: Timeline | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
-    """Weight of a value in the mean over items, by key; 1 if nothing is said."""
+    """Weight of a value in the mean over items, by key; 1 if it is missing."""
     parts: Mapping[str, Mapping[str, Mapping[str, tuple[float, float]]]] = field(default_factory=dict)
     """Values of parts of the item: by breakdown and group, each key's value and its weight."""
 
     @property
     def unranked(self) -> Mapping[str, str]:
-        """Why values rank with none, by key: they are right, and would be easy to win by."""
+        """The reasons why values are not ranked, by key: they are right, but would be easy to win with."""
         reasons: Mapping[str, str] = self.notes.get(UNRANKED, {})
         return reasons
 
     def to_json(self, *, with_drift: bool = True) -> dict[str, Any]:
         """Return plain data: the keys first, then `notes`, `drift`, `timeline`, `weights` and `parts`, if there are
-        any; what is read again needs no `drift`, which is computed from the timeline.
+        any; data that is read again needs no `drift`, which is computed from the timeline.
         """
-        data: dict[str, Any] = dict(self.values)
-        if self.notes:
-            data["notes"] = dict(self.notes)
-        if self.timeline and with_drift:
-            data["drift"] = self.timeline.drift
-        if self.timeline:
-            data["timeline"] = {
-                "starts": list(self.timeline.starts),
-                "window": self.timeline.window,
-                "unit": self.timeline.unit,
-                "values": {key: list(column) for key, column in self.timeline.values.items()},
+        timeline = self.timeline and {
+            "starts": list(self.timeline.starts),
+            "window": self.timeline.window,
+            "unit": self.timeline.unit,
+            "values": {key: list(column) for key, column in self.timeline.values.items()},
+        }
+        parts = {
+            breakdown: {
+                group: {key: [value, weight] for key, (value, weight) in keys.items()} for group, keys in groups.items()
             }
-        if self.weights:
-            data["weights"] = dict(self.weights)
-        if self.parts:
-            data["parts"] = {
-                breakdown: {
-                    group: {key: [value, weight] for key, (value, weight) in keys.items()}
-                    for group, keys in groups.items()
-                }
-                for breakdown, groups in self.parts.items()
-            }
-        return data
+            for breakdown, groups in self.parts.items()
+        }
+        beside = {
+            "notes": dict(self.notes) or None,
+            "drift": self.timeline.drift if self.timeline and with_drift else None,
+            "timeline": timeline,
+            "weights": dict(self.weights) or None,
+            "parts": parts or None,
+        }
+        return {**self.values, **{name: content for name, content in beside.items() if content is not None}}
 
     def part(self, breakdown: str, group: str) -> "Score | None":
-        """Return the score of one group of the item's parts, with its weights; None if the item has none of it."""
+        """Return the score of one group of the item's parts, with its weights; None if the item has no such part."""
         keys = self.parts.get(breakdown, {}).get(group)
         if not keys:
             return None
@@ -135,7 +132,7 @@ _NOTED: Mapping[str, str] = {
     "windows_left_out": "{0} windows with hardly any speech were left out",
     "habitual_silences": "{0} silences inside words are a habit of the voice and are not counted as dropouts",
 }
-"""Sentences for notes that contain a number or a name, by the note; those that are 0 or empty say nothing."""
+"""Sentences for notes that contain a number or a name, by note; a note of 0 or an empty one has no sentence."""
 
 
 def format_clock(seconds: float, places: int = 0) -> str:
@@ -145,7 +142,7 @@ def format_clock(seconds: float, places: int = 0) -> str:
 
 
 def describe_notes(score: Score) -> list[str]:
-    """Say in sentences which of a score's values are not ranked and why, and what was left out."""
+    """List the values of a score that are not ranked, with reasons, and the omitted parts."""
     notes, lines = score.notes, []
     if "voices_heard" in notes:
         heard, asked = notes["voices_heard"], notes["speakers_asked"]
@@ -176,7 +173,7 @@ def describe_notes(score: Score) -> list[str]:
 
 
 def _describe_endurance(notes: Mapping[str, Any]) -> Iterator[str]:
-    """Say what left its usual range and when, and how sure the slopes are."""
+    """List the values that left their usual range with the times, and the certainty of the slopes."""
     if notes.get(CENSORED):
         yield "nothing leaves its usual range before the end, so it lasts at least as long as the recording"
     if left_after := notes.get(LEFT_AFTER):
@@ -212,10 +209,10 @@ def parse_result(data: Mapping[str, Any]) -> Result:
 
 MINUTE = 60.0
 LONG = 300.0
-"""Seconds from which on a recording has a course: below, a minute is too large a part of it."""
+"""Seconds from which a recording has a course: below, a minute is too large a part of it."""
 
 FEWEST = 20
-"""Words that a minute has to have for a share of its own."""
+"""Number of words that a minute needs for a share of its own."""
 
 
 def compute_share_by_minute(
@@ -228,11 +225,11 @@ def compute_share_by_minute(
     """Return how often something happens per minute, or None for a recording under five minutes.
 
     Args:
-        key: the metric's key that the shares add up to.
+        key: the metric's key, which is the sum of the shares.
         duration: length of the recording in seconds; a short rest of a minute belongs to the minute before it.
-        counts: time in seconds, amount and possible amount of each thing that is counted.
+        counts: time in seconds, amount and possible amount of each counted thing.
         scale: the factor of the shares.
-        fewest: the possible amount that a minute must have for a share.
+        fewest: the possible amount that a minute needs for a share.
     """
     if duration < LONG:
         return None

@@ -30,7 +30,8 @@ from podeval.text.tokens import detect_language
 Transcripts = Literal["claimed", "heard"]
 """Source of the words that a judge reads: the system's own transcript, marked so, or the recogniser."""
 Modality = Literal["transcript", "audio", "as_needed"]
-"""Whether a judge reads or hears a dialogue; `as_needed`, it hears those of which plain words do not tell enough."""
+"""Whether a judge reads or hears a dialogue; with `as_needed`, it hears those that plain words do not describe
+enough."""
 DimensionName = Literal["semantic", "paralinguistic", "ambient"]
 Level = Literal["general", "dimension", "sample"]
 
@@ -122,7 +123,7 @@ class Criterion:
 
 @dataclass(frozen=True)
 class DialogueTurn:
-    """One turn: what the user says and what the system answers."""
+    """One turn: the user's words and the system's answer."""
 
     user: str = ""
     answer: str = ""
@@ -131,7 +132,7 @@ class DialogueTurn:
     user_tags: tuple[str, ...] = ()
     answer_tags: tuple[str, ...] = ()
     answer_heard: str = ""
-    """The answer as somebody else than the system transcribed it; empty if nobody did."""
+    """The answer as transcribed by somebody other than the system; empty if nobody transcribed it."""
 
     @property
     def words(self) -> str:
@@ -155,12 +156,12 @@ class SpokenDialogue:
     """Profile whose recogniser transcribes answers."""
 
     def transcribe_answers(self) -> "SpokenDialogue":
-        """Return the dialogue with each answer that has audio as the recogniser hears it, in the user's language.
+        """Return the dialogue with the recogniser's transcript of each answer that has audio, in the user's language.
 
         An answer without audio stays the system's own claim.
 
         Raises:
-            CannotScore: nothing is heard in an answer, or its audio cannot be read.
+            CannotScore: an answer contains no speech, or its audio cannot be read.
             ModelMissing: the profile has no recogniser, or it is not installed.
         """
         language = detect_language(" ".join(turn.user for turn in self.turns) or self.turns[0].answer)
@@ -180,9 +181,7 @@ class SpokenDialogue:
         return replace(turn, answer_heard=words)
 
     def until(self, turn: int) -> "SpokenDialogue":
-        """Return the dialogue cut off after this turn, from 1, with the criteria written for that turn and none of the
-        whole.
-        """
+        """Return the dialogue cut off after this turn, from 1, with only the criteria written for that turn."""
         kept = tuple(criterion for criterion in self.criteria if criterion.level != "sample")
         return replace(self, turns=self.turns[:turn], criteria=(*kept, *self.turn_criteria.get(turn, ())))
 
@@ -196,7 +195,7 @@ class SpokenDialogue:
         return "\n".join(_write_exchange(number, turn) for number, turn in enumerate(self.turns, 1))
 
     def name_source(self, modality: str) -> str:
-        """Return what a judge decides from: `audio`, `annotated transcript` or `plain words`.
+        """Return the basis of a judge's decisions: `audio`, `annotated transcript` or `plain words`.
 
         A transcript is annotated if a listener noted at least one sound or tone of every answer (`neutral` is one).
         """
@@ -209,22 +208,20 @@ class SpokenDialogue:
         return "" if judged else UNHEARD.format(self.dimension)
 
     def choose_modality(self, modality: Modality) -> Literal["transcript", "audio"]:
-        """Return `transcript` or `audio`; with `as_needed`, it is heard if plain words would not be enough."""
+        """Return `transcript` or `audio`; with `as_needed`, `audio` if plain words would not suffice."""
         if modality != "as_needed":
             return modality
         return "audio" if self.explain_unheard("transcript") else "transcript"
 
     @property
     def claims(self) -> dict[str, int]:
-        """Notes on what the system's own transcripts claim beyond words: how many brackets; empty if there are
-        none.
-        """
+        """Notes on brackets in the system's own transcripts: their number; empty if there are none."""
         brackets = sum(len(_BRACKETED.findall(turn.answer)) for turn in self.turns if not turn.answer_heard)
         return {"brackets_claimed": brackets} if brackets else {}
 
     @property
     def focus(self) -> str:
-        """The quality by which systems are compared in this dialogue."""
+        """The quality on which systems are compared in this dialogue."""
         meaning = CAPABILITIES.get(self.capability or "")
         return FOCUS[self.dimension] + (f"\nIn particular: {meaning}." if meaning else "")
 
@@ -250,11 +247,11 @@ class SpokenDialogue:
 
     @classmethod
     def parse(cls, source: "str | Mapping[str, Any] | SpokenDialogue", profile: str = "embedded") -> "SpokenDialogue":
-        """Parse a dialogue from JSON or data; `profile` says whose recogniser transcribes answers.
+        """Parse a dialogue from JSON or data; `profile` selects the recogniser of answers.
 
         Raises:
-            BadInput: it is not JSON, has no turns, an unknown dimension, or criteria in no known form; the message says
-                where.
+            BadInput: it is not JSON, has no turns, an unknown dimension, or criteria in an unknown form; the message
+                names the place.
         """
         if isinstance(source, SpokenDialogue):
             return source
@@ -287,7 +284,7 @@ def read_dialogue(path: Path) -> SpokenDialogue:
     """Read a dialogue from a JSON file.
 
     Raises:
-        BadInput: the file contains none; the message names it.
+        BadInput: the file contains no dialogue; the message names it.
     """
     try:
         return SpokenDialogue.parse(read_text(path))
@@ -315,7 +312,7 @@ def parse_criteria(prompt: str) -> tuple[Criterion, ...]:
 
 
 def _all_criteria(name: str, dimension: DimensionName, by_level: Any) -> tuple[Criterion, ...]:
-    """Return the criteria of a dialogue, and podeval's own of the levels for which it brings none."""
+    """Return the criteria of a dialogue, and podeval's own for levels without any."""
     standard: Mapping[Level, Sequence[str]] = {"general": GENERAL[dimension], "dimension": DIMENSION[dimension]}
     if isinstance(by_level, str):
         criteria = parse_criteria(by_level)
@@ -358,7 +355,7 @@ def _write_exchange(number: int, turn: DialogueTurn) -> str:
 
 
 def quote_brackets(text: str) -> str:
-    """Write a transcript in one line, with what is in brackets as quoted words: only a listener adds tones."""
+    """Write a transcript in one line, with text in brackets as quoted words: only a listener adds tones."""
     quoted = _BRACKETED.sub(lambda match: f"“{match[1].strip()}”", " ".join(text.split()))
     return _BRACKETS.sub("”", quoted)
 

@@ -1,5 +1,5 @@
-"""How a value stands to what people and good systems reach: in a word, and as the numbers that the word rests on; and
-how far the values of a metric agree with people's judgement, if that was measured (`human_agreement.csv`).
+"""A value relative to the values of people and good systems, as a word and as the numbers behind it; and the agreement
+of a metric with people's judgement, if it was measured (`human_agreement.csv`).
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.text.message_catalogue import FIRST, read_messages
 
 if TYPE_CHECKING:
     from podeval.metrics.declaration import Key, Metric
 
 TARGET = "target"
-"""The material of a band that nobody measured: the range in which a key is best."""
+"""Material of a band without measurements: the range in which a key is best."""
 
 AT_LEAST = "≥"
-"""Mark of a value that is the least that it can be."""
+"""Mark of a value that is the lowest possible one."""
 
 NEVER_COMPARED = "never measured"
 IS_PEOPLE = "it is the judgement of people itself"
@@ -28,10 +28,10 @@ Word = Literal["good", "usual", "poor", ""]
 
 
 def choose_word(metric: Metric, key: Key, value: float | None, profile: str = "embedded") -> Word:
-    """Say whether a value is better than, within or worse than what people and good systems reach.
+    """Return whether a value is better than, within or worse than the values of people and good systems.
 
-    A key with a target is good on it and poor away from it. There is no word where no such recordings were measured by
-    this version of the metric, or where no direction is better.
+    A key with a target is good on it and poor away from it. There is no word if no such recordings were measured with
+    this version of the metric, or if no direction is better.
     """
     if value is None or key.better == "informative":
         return ""
@@ -46,7 +46,7 @@ def choose_word(metric: Metric, key: Key, value: float | None, profile: str = "e
 
 
 def find_usual(metric: Metric, key: Key, profile: str = "embedded") -> tuple[float, float] | None:
-    """Return what people and good systems reach, where this version measured it with the models of this profile."""
+    """Return the values of people and good systems, if this version measured them with the models of this profile."""
     reach = key.reach
     if reach is None or reach.version != metric.version or reach.profile not in (None, profile.partition(",")[0]):
         return None
@@ -54,7 +54,7 @@ def find_usual(metric: Metric, key: Key, profile: str = "embedded") -> tuple[flo
 
 
 def describe_band(metric: Metric, key: Key, profile: str = "embedded") -> dict[str, Any]:
-    """Return what the word of a key rests on: its bounds, the material, and the number of recordings; empty without."""
+    """Return the basis of a key's word: its bounds, the material, and the number of recordings; empty without one."""
     if key.better == "informative":
         return {}
     if key.ideal:
@@ -65,12 +65,12 @@ def describe_band(metric: Metric, key: Key, profile: str = "embedded") -> dict[s
 
 
 def format_reach(key: Key) -> tuple[str, str]:
-    """What people and what good systems reach, each as a text: `2.94 – 3.39`; empty if nobody knows."""
+    """The values of people and of good systems, each as a text: `2.94 – 3.39`; empty if unknown."""
     return (format_span(key, key.reach.people), format_span(key, key.reach.systems)) if key.reach else ("", "")
 
 
 def format_span(key: Key, span: tuple[float | None, float | None] | None) -> str:
-    """A range of a key's values as a text; one number if both ends are one, `≤ −1` where one is open."""
+    """A range of a key's values as a text; one number if both ends are equal, `≤ −1` if one is open."""
     if span is None:
         return ""
     low, high = (None if end in (None, float("-inf")) else format_value(key, end).removesuffix(".0") for end in span)
@@ -80,14 +80,14 @@ def format_span(key: Key, span: tuple[float | None, float | None] | None) -> str
 
 
 def format_value(key: Key, value: float | None) -> str:
-    """A value of a key as people read it: `6.4 %` where it is a share, otherwise the number."""
+    """A value of a key for people: `6.4 %` for a share, otherwise the number."""
     if not key.percent or value is None:
         return format_number(value)
     return f"{100 * value:.0f} %" if value in (0, 1) else f"{100 * value:.1f} %"
 
 
 def format_number(value: float | None) -> str:
-    """A value with as many digits as mean something: three, and none behind a hundred."""
+    """A value with its meaningful digits: three, and none after a hundred."""
     if value is None:
         return "–"
     if value == 0:
@@ -98,7 +98,7 @@ def format_number(value: float | None) -> str:
 
 @cache
 def read_human_agreements() -> tuple[dict[str, str], ...]:
-    """Read what is known of the agreement of metrics with people: a line for each key and study.
+    """Read the known agreement of metrics with people: one line per key and study.
 
     Its columns are metric, key, statistic, value, low and high (empty if a paper prints none), n, of (what is
     counted) and source.
@@ -108,7 +108,9 @@ def read_human_agreements() -> tuple[dict[str, str], ...]:
 
 
 def describe_human_agreement(metric: Metric, key: Key, language: str = "en") -> str:
-    """Say how far a key agrees with people, each study with its number of systems or outputs, or that nobody knows."""
+    """Describe how far a key agrees with people, each study with its number of systems or outputs, or that this is
+    unknown.
+    """
     studies = [
         f"{row['statistic']} {row['value']}{_format_bounds(row)}, n {row['n']} "
         f"{translate(row['of'], language)}: {translate(row['source'], language)}"
@@ -127,7 +129,7 @@ def _format_bounds(row: dict[str, str]) -> str:
 
 
 def translate(text: str, language: str) -> str:
-    """Translate what a declaration says in English: a title, a unit, a sentence; what has no translation stays.
+    """Translate the English of a declaration: a title, a unit, a sentence; text without a translation is not changed.
 
     The English is the message id of `metrics.po`, which only other languages have.
     """

@@ -1,6 +1,6 @@
 """Match the speakers of a recording with the reference voices they should have.
 
-`sim`, `wsim` and `timbre_similarity` match speakers with references in this one way, and differ in what they average.
+`sim`, `wsim` and `timbre_similarity` match speakers with references in this way, and differ in the averaged values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,13 +33,13 @@ from podeval.text.script import Script
 RATE = 4_000
 """Hz at which sounds are compared."""
 PIECE = 2.0
-"""Seconds of the other recording that are looked for."""
+"""Seconds of the other recording that are searched."""
 COPY = 0.8
-"""Correlation from which on a piece is a copy."""
+"""Correlation from which a piece counts as a copy."""
 
 
 def holds_copy(samples: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
-    """Return whether a recording holds a copy of the loudest piece of another; both at `RATE`, shape (frames,)."""
+    """Return whether a recording contains a copy of the loudest piece of another; both at `RATE`, shape (frames,)."""
     return bool(correlate_with(samples, other) >= COPY)
 
 
@@ -101,11 +101,11 @@ class VoiceComparison:
     matches: Sequence[Match]
     notes: Mapping[str, Any]
     segments: bool = False
-    """Whether what is compared are whole segments, of various lengths, in place of windows."""
+    """Whether whole segments of various lengths are compared, in place of windows."""
 
     @property
     def windows(self) -> dict[str, int]:
-        """The numbers of windows that are compared, and that are left out as mostly silence."""
+        """The numbers of compared windows, and of those left out as mostly silence."""
         return {
             "windows": sum(len(match.voice.clips) for match in self.matches),
             "windows_left_out": sum(match.voice.left_out for match in self.matches),
@@ -115,7 +115,7 @@ class VoiceComparison:
     def low_windows(self) -> float:
         """The 10th percentile of the windows' cosines with the reference of their speaker; the least of the speakers.
 
-        A voice that is the wrong one for half of the time moves it, where the mean hardly moves.
+        A voice that is wrong for half of the time changes it, although the mean hardly changes.
         """
         return min(float(np.percentile(match.over_time, 10)) for match in self.matches)
 
@@ -148,7 +148,7 @@ class VoiceComparison:
             cosines: values by key, the metric's own first.
             by_speaker: the cosine of each speaker.
             notes: more notes.
-            positive: whether values, but those by speaker, are mapped to 0…1.
+            positive: whether values, except those by speaker, are mapped to 0…1.
         """
 
         def scale(cosine: float) -> float:
@@ -190,13 +190,13 @@ def compare_voices(
         references: the voices to match them with.
         script: a script that uses the names of the references for its speakers.
         source: `auto` takes the speech stem if there is music; `mix` the recording as it is.
-        silence: whether speakers keep the windows that are mostly silence.
+        silence: whether speakers keep windows that are mostly silence.
         through: a sample rate to which the recording is resampled first.
-        segments: whether whole segments are embedded, and references whole, as PodEval's public code does.
+        segments: whether whole segments and whole references are embedded, as in PodEval's public code.
 
     Raises:
-        BadInput: the references' names are not those of the script's speakers.
-        CannotScore: there is no sound or no speech, or a speaker with a reference is not heard.
+        BadInput: the references' names differ from those of the script's speakers.
+        CannotScore: there is no sound or no speech, or a speaker with a reference does not speak.
     """
     recording.require_sound()
     track = recording.speech_track(source)
@@ -207,7 +207,9 @@ def compare_voices(
 
 
 def _note_playback(recording: Recording, references: ReferenceVoices) -> dict[str, Any]:
-    """Return notes on references that the recording plays back: likeness with them says nothing and is not ranked."""
+    """Return notes on references that the recording plays back: similarity with them means nothing and is not
+    ranked.
+    """
     samples = recording.mono(RATE)
     voices = {name: voice.mono(RATE) for name, voice in references.items()}
     played = [name for name, voice in voices.items() if holds_copy(samples, voice)]
@@ -235,8 +237,8 @@ def _match_speakers(
         segments: whether whole segments are embedded, and references whole.
 
     Raises:
-        BadInput: the references' names are not those of the script's speakers.
-        CannotScore: there is no speech, or a speaker with a reference is not heard.
+        BadInput: the references' names differ from those of the script's speakers.
+        CannotScore: there is no speech, or a speaker with a reference does not speak.
     """
     recording.require_sound(SHORTEST_VOICE)
     targets = references.whole_embeddings if segments else references.embeddings

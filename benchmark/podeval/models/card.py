@@ -1,8 +1,8 @@
 """Model cards: one complete record for each implementation of a job, so that no fact is stated twice.
 
 Files from the Hub are pinned by commit, downloaded on request, and opened from the local cache only: that of
-`huggingface_hub`, shared with everything else on the machine that uses it. A file whose SHA-256 is pinned as well is
-checked before it is opened.
+`huggingface_hub`, which all its users on the machine share. A file whose SHA-256 is pinned as well is checked before it
+is opened.
 """
 
 import importlib.util
@@ -17,14 +17,14 @@ from podeval.models.profiles import require_profiles
 
 
 class NotInRepo(BadInput):
-    """A repo of the Hub does not have a file at the commit that is asked for."""
+    """A repo of the Hub lacks a file at the requested commit."""
 
 
 @dataclass(frozen=True)
 class HubRepo:
-    """Files of a model repo at one commit, with the `sha256` of those whose content is pinned too.
+    """Files of a model repo at one commit, with the `sha256` of those with pinned content.
 
-    If no commit is known, `revision` is a branch: then the commit it pointed to when it was installed counts.
+    If no commit is known, `revision` is a branch: then the commit at the time of installation counts.
     """
 
     id: str
@@ -57,10 +57,10 @@ class HubRepo:
         return self._find_snapshot(str(paths[self.files[0]]))
 
     def install(self, progress: Callable[[str], None]) -> None:
-        """Download what is missing; an interrupted download continues where it stopped.
+        """Download missing files; an interrupted download resumes.
 
         Raises:
-            BadInput: the Hub does not provide it; the message says why and what to do.
+            BadInput: the Hub does not provide it; the message gives the reason and the remedy.
         """
         from huggingface_hub import hf_hub_download
         from huggingface_hub.errors import (
@@ -105,7 +105,7 @@ class HubRepo:
 JOBS = {
     "transcriber": "speech to words",
     "second_transcriber": "speech to words, where the transcriber and a script disagree",
-    "aligner": "when each of the words that are known to be said is said",
+    "aligner": "times of the words that are known to be spoken",
     "voice_activity": "speech or not",
     "speaker_encoder": "a voice to a vector",
     "diarizer": "who speaks when",
@@ -128,7 +128,7 @@ JOBS = {
 class PackagedFile:
     """A weight file inside an installed library.
 
-    `form_of` names the file whose weights it holds in another form: it is verified, and makes no other model.
+    `form_of` names the file with the same weights in another form: it is verified, and does not make another model.
     """
 
     package: str
@@ -141,15 +141,15 @@ class PackagedFile:
 class ModelCard:
     """One implementation of one job.
 
-    `options` are the choices that change its values; with id, revision and hashes they form its identity in a
-    protocol. `packages` must be importable, and `extra` is the extra of podeval that installs them. Weights come from
-    packages that only carry them (`weights`), from installed libraries (`files`) or from the Hub (`hub`). A card that
-    no profile uses by default can still be chosen by name in the profiles of `variant_in`. Without `languages` it does
-    its job in every language. `rate` is 0 for a model that reads text.
-    With `exported` its network is made for ONNX Runtime once on a machine, before it is used for the first time.
+    `options` are the choices that change its values; with id, revision and hashes they form its identity in a protocol.
+    `packages` must be importable, and `extra` is the extra of podeval that installs them. Weights come from packages
+    that only carry them (`weights`), from installed libraries (`files`) or from the Hub (`hub`). A card that no profile
+    uses by default can still be chosen by name in the profiles of `variant_in`. Without `languages` it does its job in
+    every language. `rate` is 0 for a model that reads text. With `exported` its network is converted for ONNX Runtime
+    once per machine, before its first use.
 
     Raises:
-        ValueError: a field is missing, or the job or a profile is none; the message names the card and the field.
+        ValueError: a field is missing, or the job or a profile is unknown; the message names the card and the field.
     """
 
     id: str = ""
@@ -182,7 +182,7 @@ class ModelCard:
 
     @property
     def hashes(self) -> dict[str, str]:
-        """SHA-256 of every weight file, by name; what is another form of one is left out."""
+        """SHA-256 of every weight file, by name, without files that are another form of one."""
         digests = {file.to: file.sha256 for file in weights.lock()[self.weights].files} if self.weights else {}
         digests |= {Path(file.path).name: file.sha256 for file in self.files if file.form_of is None}
         return digests | {name: digest for repo in self.hub for name, digest in repo.sha256.items()}

@@ -1,8 +1,8 @@
 """The interface of chat models: messages in, one answer with its usage out, and the possible errors.
 
 Messages are those of the OpenAI chat API: a role and a content, which is a text or a list of parts, `text` and
-`input_audio` (base64). Nothing here knows what is being judged.
-How a schema is requested and how a completion of that API is parsed is here too, for any transport.
+`input_audio` (base64). Nothing here knows what is being judged. It also requests schemas and parses completions of that
+API, for any transport.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ Message = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Sampling:
-    """How an answer is sampled; what is None is left to the backend.
+    """Settings for sampling an answer; None leaves a setting to the backend.
 
     Args:
         temperature: 0 gives the most probable answer.
@@ -49,16 +49,16 @@ class ChatAnswer:
 
     Args:
         text: the answer's text; None if there is none.
-        finish: why it ended: `stop`, `length`, `content_filter`, `tool_calls`, or what the backend says.
-        refusal: the words with which the model refused, if they are separate from the text.
+        finish: the reason for its end: `stop`, `length`, `content_filter`, `tool_calls`, or the backend's own.
+        refusal: the model's refusal, if it is separate from the text.
         tools: names of tools that it wanted to call instead of answering.
         prompt_tokens, answer_tokens: number of tokens by the backend's count; None if it does not count.
         audio_tokens: number of `prompt_tokens` that are audio.
         thinking_tokens: number of `answer_tokens` that are thoughts.
-        cost: money that the backend says it charged.
+        cost: cost as stated by the backend.
         model: the model and build that answered, if the backend names them.
         form: form of the schema in the request: `json_schema`, `json_object` or `text`.
-        raw: everything the backend sent.
+        raw: the complete response.
         unsent: parameters of the sampling that were not sent under their name, because the backend refuses them.
     """
 
@@ -82,7 +82,7 @@ class ChatBusy(PodevalError):
 
     Args:
         reason: the reason as a sentence.
-        retry_after: seconds that the backend asked to wait, if it did.
+        retry_after: seconds of the pause that the backend requested, if any.
         crowded: whether fewer concurrent calls may help.
     """
 
@@ -113,20 +113,20 @@ class ChatModel(Protocol):
 
         Args:
             messages: the conversation so far.
-            sampling: settings by which the answer is sampled.
+            sampling: settings for sampling the answer.
             schema: a JSON schema that the answer should fit; enforced if the backend can.
             timeout: seconds of wall-clock time.
 
         Raises:
             ChatBusy: there is no answer this time.
             ChatRefused: there will never be an answer.
-            ModelMissing: the model or a library that it needs is not installed.
+            ModelMissing: the model or a necessary library is not installed.
         """
 
 
 @dataclass
 class Form:
-    """The form in which a schema is requested; falls back to a simpler one if a backend refuses, and stays there."""
+    """The form for requesting a schema; falls back to a simpler one if a backend refuses, and stays with it."""
 
     name: str = "json_schema"
 
@@ -136,7 +136,7 @@ class Form:
 _THOUGHTS = ("reasoning", "thinking", "reasoning_text", "redacted_thinking")
 """Types of the parts of a content that are thoughts."""
 LONGEST_BODY, VALUES_MOST = 20_000_000, 2_000_000
-"""Bytes of a response at most, and values of its JSON, of which 100,000 pieces of a stream have as many."""
+"""Highest number of bytes of a response, and of values of its JSON; 100,000 pieces of a stream have this many."""
 
 T = TypeVar("T")
 
@@ -165,7 +165,7 @@ def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
 
 @contextlib.contextmanager
 def convert_library_errors(whom: str) -> Iterator[None]:
-    """Raise `ChatBusy` for whatever a library raises: one answer that fails is no reason to lose the others."""
+    """Raise `ChatBusy` for any error of a library: a failed answer is no reason to lose the others."""
     try:
         yield
     except PodevalError:
@@ -176,7 +176,7 @@ def convert_library_errors(whom: str) -> Iterator[None]:
 
 
 def describe_lateness(whom: str, seconds: float) -> str:
-    """Return a sentence that says that an answer did not come in time."""
+    """Return a sentence about an answer that did not arrive in time."""
     return f"{whom} did not answer within {seconds:g} s"
 
 
@@ -190,14 +190,14 @@ def make_response_format(form: str, schema: Mapping[str, Any] | None) -> Mapping
 def make_body(
     messages: Sequence[Message], sampling: Sampling, form: str, schema: Mapping[str, Any] | None, /, **extra: Any
 ) -> dict[str, Any]:
-    """Return the body of a request, without the fields that are left to the backend.
+    """Return the body of a request, without the fields that the backend decides.
 
     Args:
         messages: the conversation so far.
-        sampling: settings by which the answer is sampled.
-        form: the form in which the schema is requested.
+        sampling: settings for sampling the answer.
+        form: the form for requesting the schema.
         schema: a JSON schema that the answer should fit.
-        extra: more fields, or others in the place of these.
+        extra: additional or replaced fields.
     """
     fields = {
         "messages": [dict(message) for message in messages],
@@ -224,7 +224,7 @@ def parse_body(body: str) -> Any:
     """Parse the body of a response as JSON.
 
     Raises:
-        ChatBusy: it is none, or too long for an answer.
+        ChatBusy: it is not JSON, or too long for an answer.
     """
     if len(body) > LONGEST_BODY:
         raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB long, too long for a judgement", crowded=False)
@@ -266,7 +266,7 @@ def read_choice(data: Any, form: str) -> ChatAnswer:
 
 
 def _count_tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int, int]:
-    """Return the tokens of the request and of the answer, and those of them that are audio and thoughts."""
+    """Return the tokens of the request and of the answer, and the audio and thought tokens among them."""
     request, answer = _to_count(usage.get("prompt_tokens")), _to_count(usage.get("completion_tokens"))
     audio = _to_count(_to_mapping(usage.get("prompt_tokens_details")).get("audio_tokens")) or 0
     thoughts = _to_count(_to_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
@@ -285,7 +285,7 @@ def has_audio(messages: Sequence[Message]) -> bool:
 
 
 def read_text(content: Any) -> str | None:
-    """Return the text of a content that is a string or a list of parts, of which thoughts are no answer."""
+    """Return the text of a content that is a string or a list of parts, without thoughts."""
     if isinstance(content, list):
         parts = [part if isinstance(part, dict) else {"text": part} for part in content]
         texts = [part.get("text") for part in parts if not (part.get("thought") or part.get("type") in _THOUGHTS)]

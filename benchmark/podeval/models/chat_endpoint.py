@@ -1,8 +1,8 @@
 """A chat model behind an endpoint of `podeval.models.chat_providers` or any OpenAI-compatible one; or a GGUF file.
 
 A response is judged by its status, whatever its body is. A parameter of ours that the endpoint refuses, such as `seed`
-or `max_tokens`, is left out or renamed once; that is remembered, and is in the record of every answer as `unsent`.
-Likewise it is streamed and audio is sent as a data URI where the endpoint asks for that.
+or `max_tokens`, is left out or renamed once; this is remembered, and recorded with every answer as `unsent`.
+Likewise, streaming is used and audio is sent as a data URI if the endpoint requires it.
 An answer that arrives in drips is not waited for longer than the timeout.
 """
 
@@ -51,11 +51,11 @@ _REPLACED = {
     "temperature": (leave_out,),
     "stream": (lambda value: {"stream": True, "stream_options": {"include_usage": True}}, leave_out),
 }
-"""Replacements for refused parameters: none of them changes the question, only how an answer is drawn and sent."""
+"""Replacements for refused parameters: none of them changes the question, only the drawing and sending of an answer."""
 _WANTS_URI = re.compile(r"\bURL\b.*valid|valid.*\bURL\b", re.IGNORECASE)
 """Pattern of an endpoint's words about audio that is not a data URI."""
 _FILTERED = re.compile(r"inappropriate|inspection|content.(filter|policy|management)|safety", re.IGNORECASE)
-"""Pattern of an endpoint's words about content that it does not take."""
+"""Pattern of an endpoint's message about content that it refuses."""
 
 
 class EndpointChat:
@@ -64,9 +64,9 @@ class EndpointChat:
     Args:
         model: its name there.
         endpoint: base URL, to which `/chat/completions` is added.
-        key: sent as a bearer token; never shown.
+        key: the bearer token; never shown.
         extra: more fields of the request body.
-        provider: the provider; by default the one at this address.
+        provider: the provider; by default that at this address.
     """
 
     at_once: int | None = None
@@ -102,7 +102,7 @@ class EndpointChat:
     ) -> ChatAnswer:
         """Return one answer; see `podeval.models.chat.ChatModel`."""
         if not self.provider.hears and has_audio(messages):
-            raise ChatRefused(f"{self.provider.title} takes no audio; name a judge that hears", for_all=False)
+            raise ChatRefused(f"{self.provider.title} does not accept audio; name a judge that hears", for_all=False)
         ladder = Form.LADDER[Form.LADDER.index(self.form.name) :] if schema is not None else ("text",)
         refusal: ChatRefused | None = None
         for form in ladder:
@@ -147,7 +147,7 @@ class EndpointChat:
         """Return the bytes of a request in the provider's form.
 
         Raises:
-            ChatRefused: there are more of them than the provider takes.
+            ChatRefused: there are more of them than the provider accepts.
         """
         wire = {name: value for name, value in fitted.items() if (name, value) != ("stream", False)}
         if as_uri:
@@ -163,7 +163,7 @@ class EndpointChat:
         return data
 
     def _post(self, data: bytes, timeout: float) -> tuple[httpx.Response, bytes]:
-        """Send a request and return the response, whatever its status is, and its body as far as it is read."""
+        """Send a request and return the response with any status, and the part of its body that was read."""
         # What is asked for is what `read_body` can take apart without ever holding the whole.
         headers = {"Accept-Encoding": "gzip, deflate", "Content-Type": "application/json"}
         headers |= self.provider.api.make_headers(self._key) if self._key else {}
@@ -185,7 +185,7 @@ class EndpointChat:
         return end_reads(httpx.Client(limits=httpx.Limits(max_connections=None)))
 
     def _read(self, response: httpx.Response, content: bytes) -> tuple[HttpError | None, Any]:
-        """Return the error of a response, by its status, or with a good status by what it says; else the answer."""
+        """Return the error of a response, by its status, or with a good status by its content; else the answer."""
         if not response.is_success:
             return read_http_error(response.status_code, content, response.headers), None
         if count_values(content) > VALUES_MOST:
@@ -195,7 +195,7 @@ class EndpointChat:
         return find_error(data), data
 
     def _explain(self, error: HttpError) -> Exception:
-        """Return the exception that an error means for the caller."""
+        """Return the exception for an error, from the caller's point of view."""
         reason = self._hide_key(error.describe(self._endpoint))
         if error.status in PASSING or error.is_theirs:
             return ChatBusy(reason, retry_after=error.retry_after)
@@ -293,7 +293,7 @@ class GgufChat:
                 for_all=False,
             )
         if error.get("code", 500) < 500:
-            return ChatRefused(f"{self._path.name} does not take this: {message}", for_all=False)
+            return ChatRefused(f"{self._path.name} refuses this: {message}", for_all=False)
         return ChatBusy(f"{self._path.name} failed: {message}", crowded=False)
 
 

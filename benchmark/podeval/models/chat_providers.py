@@ -1,9 +1,10 @@
-"""Providers of chat models: the address of each, what it takes and refuses, and its form of a request and an answer.
+"""Providers of chat models: with their addresses, supported and refused parameters, and formats of requests and
+answers.
 
-Everything is written in the form of OpenAI's chat API. For a provider with a form of its own the request is translated
-before it is sent and the answer after it came: Anthropic's Messages and Google's generateContent. A provider is
-recognised by the address, or named in a judge's YAML file (`provider: anthropic`); an endpoint that is none of them is
-taken for a server of one's own, such as vLLM or llama.cpp, which takes everything.
+Everything is written in the form of OpenAI's chat API. For a provider with its own format, the request is translated
+before sending and the answer after its arrival: Anthropic's Messages and Google's generateContent. A provider is
+recognised by the address, or named in a judge's YAML file (`provider: anthropic`); any other endpoint is treated as the
+user's own server, such as vLLM or llama.cpp, which accepts everything.
 """
 
 import json
@@ -22,7 +23,7 @@ _FINISHES = {
     **{"refusal": "content_filter", "tool_use": "tool_calls"},
     **dict.fromkeys(("safety", "recitation", "language", "blocklist", "prohibited_content", "spii"), "content_filter"),
 }
-"""Reasons of the end of an answer in OpenAI's words, by those of Anthropic and Google."""
+"""Reasons for the end of an answer in OpenAI's words, by those of Anthropic and Google."""
 _LIMITS = frozenset(
     [
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
@@ -35,13 +36,13 @@ _GOOGLE = {"temperature": "temperature", "top_p": "topP", "seed": "seed", "max_t
 
 @dataclass(frozen=True)
 class ChatApi:
-    """The form in which a provider is asked and answers.
+    """The format of a provider's requests and answers.
 
     Attributes:
         path: path of a request below the endpoint's address; `{model}` stands for the model.
         make_headers: function from the key to the headers that carry it.
         translate: function from a request in OpenAI's form to one in this form.
-        restore: function from an answer in this form to one in OpenAI's form; empty if it is no answer.
+        restore: function from an answer in this form to one in OpenAI's form; empty if it is not an answer.
     """
 
     path: str
@@ -70,7 +71,7 @@ def _find_schema(body: Body) -> Mapping[str, Any] | None:
 
 
 def _split_messages(body: Body) -> tuple[str, list[Mapping[str, Any]]]:
-    """Return the words of the system, and the other messages."""
+    """Return the system's words, and the other messages."""
     system = [message["content"] for message in body["messages"] if message["role"] == "system"]
     return "\n".join(system), [message for message in body["messages"] if message["role"] != "system"]
 
@@ -176,18 +177,18 @@ GEMINI_API = ChatApi("/models/{model}:generateContent", lambda key: {"x-goog-api
 
 @dataclass(frozen=True)
 class Provider:
-    """What is known of a provider.
+    """The facts about a provider.
 
     Attributes:
         name: name in a judge's YAML file.
         title: name for people.
-        address: address of its API, as it documents it.
-        api: the form of its requests and answers.
-        models: pattern of the models that it is about; the first provider that fits counts.
+        address: documented address of its API.
+        api: the format of its requests and answers.
+        models: pattern of its models; the first matching provider counts.
         unsent: parameters of the sampling that it refuses, which are not sent to it under their name.
-        form: the form in which a schema is asked for first.
+        form: the first form for requesting a schema.
         fields: more fields of each request.
-        hears: whether it takes audio.
+        hears: whether it accepts audio.
         data_uri: whether audio is sent as a data URI.
         bytes: largest request in bytes; None if no limit is documented.
     """
@@ -243,13 +244,13 @@ PROVIDERS = (
     Provider("openrouter", "OpenRouter", "https://openrouter.ai/api/v1"),
     SERVER,
 )
-"""The providers; of those with one address the first whose models fit counts."""
+"""The providers; of those with the same address, the first with a matching model counts."""
 
 NAMES = tuple(provider.name for provider in PROVIDERS)
 
 
 def find_provider(endpoint: str, model: str) -> Provider:
-    """Return the provider at an address, which for a proxy is recognised by the path; else a server of one's own."""
+    """Return the provider at an address, recognised by the path for a proxy; else the user's own server."""
     parts = urlsplit(endpoint)
     for provider in PROVIDERS[:-1]:
         address = urlsplit(provider.address)

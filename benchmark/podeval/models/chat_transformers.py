@@ -1,8 +1,8 @@
 """A chat model from the Hub, run locally with transformers: text models, and Qwen-Omni models, which accept audio.
 
-Models are pinned to a commit; weights are safetensors only, and no code of the repo is run. Nothing is downloaded when
-a model is asked: `podeval judge install` fetches the files. Models run in 16 bits on a GPU and 32 on a CPU, one call
-at a time; the judge says which (`podeval.judges.judge`), as it is part of its id.
+Models are pinned to a commit; weights are safetensors only, and no code of the repo is run. Asking a model downloads
+nothing: `podeval judge install` fetches the files. Models run in 16 bits on a GPU and 32 on a CPU, one call at a time;
+the judge states the precision (`podeval.judges.judge`), because it is part of its id.
 
 Audio is prepared as by the models' own processors (16 kHz, Whisper's log-mel features, one token per 40 ms), but
 without these processors, which need libraries for images and videos.
@@ -74,8 +74,8 @@ class TransformersChat:
         kind = _HEARING.get(config.get("model_type", ""))
         if hears and kind is None:
             raise ModelMissing(
-                f"{name} is of the type {config.get('model_type')!r}, for which podeval has no model that hears; "
-                f"it knows {', '.join(_HEARING)}. Write hears: false into the judge's YAML file to use it on text"
+                f"{name} is of the type {config.get('model_type')!r}, for which podeval has no model that hears; it "
+                f"supports {', '.join(_HEARING)}. Write hears: false into the judge's YAML file to use it on text"
             )
         self._name = name
         self._lock = threading.Lock()
@@ -89,9 +89,11 @@ class TransformersChat:
             self._model = load_pretrained(kind or "AutoModelForCausalLM", folder, **options)
         except (OSError, ValueError, KeyError) as error:
             first = str(error).strip().partition("\n")[0]
-            raise ModelMissing(f"{name} cannot be loaded ({first}); choose a model that transformers knows") from None
+            raise ModelMissing(
+                f"{name} cannot be loaded ({first}); choose a model that transformers supports"
+            ) from None
         if self._tokenizer.chat_template is None:
-            raise ModelMissing(f"{name} has no chat template; choose a model that was made for instructions")
+            raise ModelMissing(f"{name} has no chat template; choose a model for instructions")
 
     def chat(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float
@@ -146,7 +148,7 @@ class TransformersChat:
         )
 
     def _prepare_inputs(self, messages: Sequence[Message]) -> dict[str, Any]:
-        """Return the model's inputs: tokens, and features of the audio with as many tokens in its place."""
+        """Return the model's inputs: tokens, and features of the audio with the same number of tokens in its place."""
         conversation, clips = _read_conversation(messages)
         text = self._tokenizer.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
         audio: dict[str, Any] = {}
@@ -206,7 +208,7 @@ def _read_conversation(messages: Sequence[Message]) -> tuple[list[dict[str, Any]
 
 
 def _count_audio_tokens(frames: int) -> int:
-    """Return the number of tokens for so many feature frames.
+    """Return the number of tokens for this many feature frames.
 
     Two convolutions each halve them, as in Qwen2-Audio and Qwen2.5-Omni.
     """
@@ -214,7 +216,7 @@ def _count_audio_tokens(frames: int) -> int:
 
 
 def _insert_audio_tokens(text: str, counts: Sequence[int], name: str) -> str:
-    """Repeat each audio token of the template as many times as its clip has tokens."""
+    """Repeat each audio token of the template to match the number of its clip's tokens."""
     pieces = text.split(_AUDIO_TOKEN)
     if len(pieces) != len(counts) + 1:
         raise ChatRefused(f"the chat template of {name} has no place for the audio", for_all=True)
@@ -239,10 +241,10 @@ def _seed_draws(seed: int | None) -> Any:
 
 
 def install(repo: str, commit: str, progress: Callable[[str], None]) -> Path:
-    """Download a model's configuration, tokenizer and safetensors weights, except for files that are there already.
+    """Download a model's configuration, tokenizer and safetensors weights, except for existing files.
 
     Raises:
-        BadInput: the Hub does not provide it, or it has no weights in safetensors; the message says what to do.
+        BadInput: the Hub does not provide it, or it has no weights in safetensors; the message gives the remedy.
     """
     HubRepo(repo, commit, ("config.json",)).install(progress)
     for file in _CONFIGURATION:
@@ -297,5 +299,5 @@ def load_transformers_chat(repo: str, commit: str, *, hears: bool, dtype: str = 
 
 @functools.lru_cache(maxsize=1)
 def load_model(folder: Path, name: str, hears: bool, dtype: str) -> TransformersChat:
-    """Load a model from a folder; only the last one is kept in memory, because few machines hold two."""
+    """Load a model from a folder; only the last one is kept in memory, because few machines have room for two."""
     return TransformersChat(folder, name, hears=hears, dtype=dtype)

@@ -24,7 +24,7 @@ def batch_equal_lengths(lengths: Sequence[int], most: int) -> Iterator[list[int]
 def run_in_batches(
     clips: Sequence[Samples], most: int, run: Callable[[Any], Any], step: str, row: tuple[int, ...] = ()
 ) -> NDArray[np.float32]:
-    """Return what a network of torch gives for each clip, shape (clips, *row).
+    """Return a torch network's output for each clip, shape (clips, *row).
 
     Args:
         clips: mono samples; only clips of equal length share a batch, because padding would change values.
@@ -59,7 +59,7 @@ def require_length(clips: Sequence[Samples], least: int) -> None:
     """Refuse clips of a voice with less than `least` samples.
 
     Raises:
-        CannotScore: one of them is shorter.
+        CannotScore: one of them is shorter than that.
     """
     shortest = min((len(clip) for clip in clips), default=least)
     if shortest < least:

@@ -1,10 +1,9 @@
 """Hybrid Transformer Demucs: separates speech from music and everything else, through the package demucs.
 
-The network estimates drums, bass, other and vocals of 7.8 s at a time; the vocals are the speech, the sum of the
-others the accompaniment. The two add up to the mix approximately, not exactly. As in `demucs.api`, the mix is first
-normalised to mean 0 and deviation 1, and chunks overlap by a quarter and are cross-faded; there is no random shift, so
-that a score is the same each time.
-Source: Rouard, Massa and Défossez, "Hybrid Transformers for Music Source Separation", ICASSP 2023.
+The network estimates drums, bass, other and vocals of 7.8 s at a time; the vocals are the speech, the sum of the others
+the accompaniment. The two add up to the mix approximately, not exactly. As in `demucs.api`, the mix is first normalised
+to mean 0 and deviation 1, and chunks overlap by a quarter and are cross-faded; there is no random shift, so a score is
+the same each time. Source: Rouard, Massa and Défossez, "Hybrid Transformers for Music Source Separation", ICASSP 2023.
 
 The values are those of `demucs.apply.apply_model` on the whole recording; only a few chunks are in memory at a time.
 """
@@ -34,7 +33,7 @@ class HTDemucs(Separator):
     Args:
         files: the folder of the model, by its repo on the Hub.
         weights: name of the file in it.
-        overlap: share of a chunk that the next one covers too.
+        overlap: share of a chunk that the next one overlaps.
     """
 
     def __init__(self, files: dict[str, Path], *, weights: str, overlap: float) -> None:
@@ -105,7 +104,8 @@ class HTDemucs(Separator):
 def _make_dc_real(model: Any) -> None:
     """Have the network drop the imaginary part of its spectrograms' lowest bin before the inverse transform.
 
-    A real signal has none, and the transform of a CPU ignores it; that of a GPU does not, and is 0.5 % off by it.
+    A real signal has none, and the transform of a CPU ignores it; that of a GPU does not, which causes an error of 0.5
+    %.
     """
     inverse = model._ispec
 

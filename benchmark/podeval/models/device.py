@@ -1,7 +1,7 @@
 """The device that torch models of the reference profile run on: the GPU if there is one, otherwise the CPU.
 
-On a GPU float32 is float32: TF32, which rounds the factors of products to 10 bits, is turned off, so that a model's
-values are those it has on a CPU, but for the order of sums.
+On a GPU float32 is float32: TF32, which rounds the factors of products to 10 bits, is turned off, so a model's values
+equal those on a CPU, except for the order of sums.
 """
 
 import gc
@@ -67,7 +67,7 @@ def require_device(name: str, title: str, remedy: str) -> str:
 
 
 def is_gpu_used() -> bool:
-    """Tell whether torch models run on a GPU; torch, which takes seconds to import, only if there is a driver.
+    """Return whether torch models run on a GPU; import torch, which takes seconds, only if there is a driver.
 
     Raises:
         BadInput: the variable names a device that this machine or this build of torch does not have.
@@ -91,7 +91,7 @@ def count_copies(gigabytes: float) -> int | None:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Tell whether an error of Python, torch or CTranslate2 says that memory was too small."""
+    """Return whether an error of Python, torch or CTranslate2 reports insufficient memory."""
     # cuDNN says that it does not support what it has no memory for.
     reasons = ("out of memory", "can't allocate memory", "ALLOC_FAILED", "CUDNN_STATUS_NOT_SUPPORTED")
     is_said = isinstance(error, RuntimeError) and any(reason in str(error) for reason in reasons)
@@ -99,7 +99,7 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def free_memory() -> None:
-    """Give back to the GPU what torch keeps for later."""
+    """Release the GPU memory that torch keeps for later."""
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
@@ -120,8 +120,9 @@ _torch_users: list[int] = []
 def limit_torch_to_one_thread() -> Iterator[None]:
     """Inside, each operation of torch uses one thread.
 
-    For small networks a second thread costs more than it brings: it waits, busily, between operations. Looking for
-    music, finding overlaps and separating took two to three times the processor time in two threads, for the same bits.
+    For small networks a second thread costs more than it gains, because it waits actively between operations. Looking
+    for music, finding overlaps and separating took two to three times the processor time in two threads, for the same
+    bits.
     """
     import torch
 
@@ -153,9 +154,9 @@ def run_ahead(work: Callable[[S], T], items: Iterable[S], pool: ThreadPoolExecut
     """Yield results in order, with one more piece of work in progress than there are threads, so memory is bounded.
 
     Args:
-        work: done in threads.
-        items: taken one by one as room becomes free.
-        pool: a pool of as many threads as the process has; one of its own otherwise.
+        work: function that runs in threads.
+        items: the items, taken one by one as room becomes free.
+        pool: a pool of as many threads as the process has; a new one by default.
     """
     most = count_threads()
     waiting: deque[Future[T]] = deque()

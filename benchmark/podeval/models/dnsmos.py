@@ -5,9 +5,9 @@ of the speech (SIG), of the background (BAK) and overall (OVRL), which then pass
 fitted by its authors; the P.808 network estimates one overall quality.
 Source: Reddy et al., "DNSMOS P.835", ICASSP 2022; microsoft/DNS-Challenge, `DNSMOS/dnsmos_local.py`.
 
-Differs from that code in two ways. It scores every window, whereas the reference loses windows 7 to 23, 119 to 122
-and more to a rounding error (`windows="upstream"` loses them too). And it computes what overlapping windows
-share only once (`models.networks.dnsmos`), in bounded memory, with values equal within float32 rounding.
+Differs from that code in two ways. It scores every window, whereas the reference loses windows 7 to 23, 119 to 122 and
+more to a rounding error (`windows="upstream"` loses them too). It also computes the shared part of overlapping windows
+only once (`models.networks.dnsmos`), in bounded memory, with values equal within float32 rounding.
 """
 
 from collections import deque
@@ -111,7 +111,7 @@ class Dnsmos:
         return np.column_stack([starts, *mapped, np.concatenate(p808)])
 
     def _compute_features(self, signal: npt.NDArray[np.floating], first: int) -> tuple[_Parts, _Parts]:
-        """Compute what windows share of both networks over the block of seconds that starts at `first`."""
+        """Compute the part of both networks that windows share over the block of seconds that starts at `first`."""
         block = _read_block(signal, first)
         seconds, heads, tails = self._shared.run_for_all(block)
         return (seconds, heads, tails), self._compute_mel_power(block)
@@ -146,7 +146,7 @@ class Dnsmos:
 
 
 def open_parts(path: Path) -> tuple[ExportedNetwork, ExportedNetwork]:
-    """Open the P.835 network in two parts: the layers that windows share, and those that each has for itself.
+    """Open the P.835 network in two parts: the layers that windows share, and those for each window.
 
     The first maps a block of samples with its margin to (seconds, channels, frames, bins) and the heads and tails of
     windows; the second complete windows of such features to raw SIG, BAK and OVRL, (windows, 3).
@@ -199,7 +199,7 @@ def list_window_starts(samples: int, windows: WindowChoice) -> list[int]:
 
     Args:
         samples: length of a recording at 16 kHz, at least 144,160.
-        windows: "exact" for every window that the reference means to score, "upstream" for those it scores.
+        windows: "exact" for every window that the reference intends to score, "upstream" for those that it scores.
 
     Returns:
         Whole seconds, ascending. The reference's count leaves out a last window that fits only because of the
@@ -244,7 +244,7 @@ def make_mel_basis(rate: int, frame: int, bands: int) -> npt.NDArray[np.float32]
         bands: number of filters from 0 Hz to half the rate.
 
     Returns:
-        (bands, frame // 2 + 1). Equal to `librosa.filters.mel` with its defaults, as the reference uses it.
+        (bands, frame // 2 + 1). Equal to `librosa.filters.mel` with its defaults, as used in the reference.
     """
     bins = np.fft.rfftfreq(frame, 1 / rate)
     edges = _mel_to_hertz(np.linspace(0, _hertz_to_mel(rate / 2), bands + 2))
@@ -301,10 +301,10 @@ class Plcmos(WindowScorer):
 
 
 def _read_for_many_listeners(path: Path) -> bytes:
-    """Return the network, changed so that it takes one sound and any number of listeners.
+    """Return the network, changed to take one sound and any number of listeners.
 
-    As it is published it takes as many sounds as listeners, and goes through the same sound again for each of them.
-    What it makes of a sound meets the listener's character in one place, if it is repeated here.
+    The published network takes as many sounds as listeners, and processes the same sound again for each of them.
+    The encoding of a sound meets the listener's character in one place, where it is repeated here.
     """
     import onnx
     from onnx import helper, numpy_helper

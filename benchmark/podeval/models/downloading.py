@@ -43,11 +43,11 @@ MOST_BYTES = 4 << 30
 """Default limit of a download in bytes."""
 
 Watch = Callable[[int, int | None], None]
-"""Called with the bytes fetched so far, and the total where the server gives it."""
+"""Function that gets the number of bytes so far, and the total if the server states it."""
 
 
 KEY_HEADERS = ("x-api-key", "x-goog-api-key", "xi-api-key")
-"""Headers that carry a key to one server alone, next to `Authorization`."""
+"""Headers that carry a key to only one server, in addition to `Authorization`."""
 
 
 class Gone(BadInput):
@@ -70,26 +70,26 @@ def download(
     watch: Watch | None = None,
     client: httpx.Client | None = None,
 ) -> Path:
-    """Download a file; nothing is fetched where a file with the right content already exists.
+    """Download a file; nothing is fetched if a file with the right content already exists.
 
-    An interrupted download stays next to the goal as `.part`, and is resumed where the server supports ranges and the
+    An interrupted download stays next to the target as `.part`, and is resumed if the server supports ranges and the
     file is unchanged (`ETag` or `Last-Modified`, by `If-Range`).
 
     Args:
         url: an http or https address.
         to: path of the file to make.
-        sha256: hash of the content, where one is recorded.
+        sha256: hash of the content, if one is recorded.
         most_bytes: refuse a larger file.
         timeout: seconds without a byte; all waiting together is at most twice that, and the bytes at `SLOWEST`.
         tries: attempts at transient failures: timeouts, broken connections, 429 and 5xx answers.
         wait: seconds before the second attempt, doubled before each further one; `Retry-After` has precedence, up to 60
             s.
-        watch: called while bytes arrive.
-        client: sends the requests; the default goes to any address.
+        watch: function that is called while bytes arrive.
+        client: client for the requests; the default connects to any address.
 
     Raises:
-        BadInput: the file cannot be had; the message says why and what to do. `Gone` if the server does not have it,
-            `TooLarge` if it is larger than `most_bytes`.
+        BadInput: the file is not available; the message gives the reason and the remedy. `Gone` if the server does not
+            have it, `TooLarge` if it is larger than `most_bytes`.
     """
     if not url.startswith(("https://", "http://")):
         raise BadInput(f"{url} is not a web address; it must begin with https://")
@@ -116,7 +116,7 @@ def download(
 
 
 def _repeat(tries: int, wait: float) -> Retrying:
-    """Return what repeats an attempt that failed for a passing reason."""
+    """Return a function that repeats attempts after temporary failures."""
     return Retrying(
         retry=retry_if_exception_type(_Passing),
         stop=stop_after_attempt(tries),
@@ -139,7 +139,7 @@ class _Passing(Exception):
 
 
 def _choose_pause(state: RetryCallState, first: float) -> float:
-    """Return the seconds until the next attempt: what the server asks for, or twice the pause before the last one."""
+    """Return the seconds until the next attempt: the server's request, or twice the pause before the last attempt."""
     error = state.outcome.exception() if state.outcome else None
     asked_for = error.retry_after if isinstance(error, _Passing) else None
     return min(_LONGEST_PAUSE, asked_for or first * 2.0 ** (state.attempt_number - 1))
@@ -180,7 +180,7 @@ def _go_on(client: httpx.Client, url: str, part: Path, most_bytes: int, timeout:
 
 
 def _require_success(answer: httpx.Response, url: str) -> None:
-    """Raise an error where the answer holds no file: one that is worth another attempt, or a final one."""
+    """Raise an error if the answer contains no file: one that is worth another attempt, or a final one."""
     status = answer.status_code
     if status in _PASSING or status >= 500:
         asked_for = answer.headers.get("Retry-After", "")
@@ -214,7 +214,7 @@ def _copy(
 
 
 def _identify(headers: httpx.Headers) -> str:
-    """Return what tells this version of the file from another, as `If-Range` takes it; weak ETags are not used."""
+    """Return the mark of this version of the file, in the form of `If-Range`; weak ETags are not used."""
     tag = headers.get("ETag") or ""
     return (tag if tag.startswith('"') else "") or headers.get("Last-Modified") or ""
 
@@ -224,12 +224,12 @@ def _mark(part: Path) -> Path:
 
 
 class DeadlineExceeded(httpx.ReadTimeout):
-    """The server was waited for as long as it may take, although bytes may have come."""
+    """The limit on waiting for the server has passed, although bytes may have arrived."""
 
 
 @dataclass
 class Deadline:
-    """Seconds for which a server is still waited for."""
+    """Remaining seconds of waiting for a server."""
 
     left: float
 
@@ -239,7 +239,7 @@ _deadline: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def end_after(seconds: float) -> Iterator[Deadline]:
-    """End what this thread asks of clients that `end_reads` has prepared after this many seconds of waiting in all.
+    """End this thread's requests of clients prepared by `end_reads` after this many seconds of waiting in total.
 
     Raises:
         DeadlineExceeded: the server took longer, for connections, heads and bodies together.
@@ -266,7 +266,7 @@ def end_reads(client: Client) -> Client:
 
 
 class _EndingReads:
-    """A network backend or stream of httpcore, whose calls end as `end_after` says; the names are httpcore's."""
+    """A network backend or stream of httpcore, whose calls end by `end_after`; the names are httpcore's."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -283,7 +283,7 @@ class _EndingReads:
         return _EndingReads(_call(partial(self._inner.start_tls, *what, **options), timeout))
 
     def read(self, max_bytes: int, timeout: float | None = None) -> Any:
-        """Read what is there."""
+        """Read the available part."""
         return _call(partial(self._inner.read, max_bytes), timeout)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
@@ -292,7 +292,7 @@ class _EndingReads:
 
 
 def _call(call: Callable[..., Any], timeout: float | None) -> Any:
-    """Make a call that waits for the network, for the shorter of its timeout and the time that is left."""
+    """Make a call that waits for the network, for at most its timeout and the remaining time."""
     deadline = _deadline.get()
     if deadline is None:
         return call(timeout=timeout)
@@ -316,7 +316,8 @@ def _find_origin(request: httpx.Request) -> tuple[str, str, int | None]:
 def follow(client: httpx.Client, request: httpx.Request) -> Iterator[httpx.Response]:
     """Follow redirects to the final answer, and yield it with its body unread; bodies of redirects are never read.
 
-    A key stays with its server: on the way to another one httpx drops `Authorization`, and this the other headers.
+    A key stays with its server: in requests to another one, httpx drops `Authorization`, and this function the other
+    headers.
 
     Raises:
         httpx.TooManyRedirects: there is no final answer.
@@ -338,14 +339,14 @@ def follow(client: httpx.Client, request: httpx.Request) -> Iterator[httpx.Respo
 
 
 def read_body(answer: httpx.Response, most_bytes: int) -> Iterator[bytes]:
-    """Yield a body as it arrives, decompressed: at most one byte more than the limit, which says that it is larger.
+    """Yield a body as it arrives, decompressed: at most one byte more than the limit, which shows that it is larger.
 
     Raises:
-        httpx.DecodingError: it is compressed in a way that nobody asked for, or damaged.
+        httpx.DecodingError: it has an unrequested compression, or is damaged.
     """
     coding = answer.headers.get("Content-Encoding", "").strip().lower()
     if coding not in ("", "identity", *_INFLATED):
-        raise httpx.DecodingError(f"the answer is compressed by {coding[:20]}, which was not asked for")
+        raise httpx.DecodingError(f"the answer is compressed by {coding[:20]}, which was not requested")
     inflate = zlib.decompressobj(zlib.MAX_WBITS | 32) if coding in _INFLATED else None
     left = most_bytes + 1
     for part in answer.iter_raw():
@@ -362,7 +363,7 @@ def read_body(answer: httpx.Response, most_bytes: int) -> Iterator[bytes]:
 
 
 def read_refusal(answer: httpx.Response) -> bytes:
-    """Read the beginning of a body that says why a request is refused, as far as it arrives and is readable."""
+    """Read the beginning of a body that explains a refusal, as far as it arrives and is readable."""
     content = bytearray()
     with suppress(httpx.HTTPError):
         for part in read_body(answer, REFUSAL_BYTES):

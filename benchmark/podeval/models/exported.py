@@ -1,12 +1,12 @@
 """Networks that run on the CPU in ONNX Runtime, exported once from the weights that are shipped for torch.
 
-ONNX Runtime takes a third to a half of torch's time for them, and its values do not depend on how many inputs
-share a batch or how many threads work: a session uses one thread, and several batches run side by side. They differ
-from torch's by rounding (docs/performance.md).
+ONNX Runtime takes a third to a half of torch's time for them, and its values do not depend on the size of a batch or
+the number of threads: a session uses one thread, and several batches run in parallel. They differ from torch's by
+rounding (docs/performance.md).
 
-The exported network is kept in the user's folder (`PODEVAL_CACHE`) with its SHA-256, under a name that is made of the
-weights' SHA-256 and of what exported them. One that is absent, damaged or of other weights is exported again, which
-takes torch some seconds; otherwise torch is not imported.
+The exported network is stored in the user's folder (`PODEVAL_CACHE`) with its SHA-256, under a name that contains the
+weights' SHA-256 and the versions of the exporter. A network that is absent, damaged or from other weights is exported
+again, which takes torch some seconds; otherwise torch is not imported.
 """
 
 import contextlib
@@ -33,27 +33,28 @@ _DIGEST = 32
 _INPUT = "input"
 
 Network = tuple[Callable[[Any], Any], Any]
-"""A torch module, or a function of torch's operations, and an input that it takes as its only one."""
+"""A torch module, or a function of torch's operations, and its only input."""
 
 
-def open_session(network: bytes | str) -> Any:
-    """Open a network in ONNX Runtime, or the file of one; each call uses one thread, because several run at once."""
+def open_session(network: bytes | str, threads: int = 1) -> Any:
+    """Open a network in ONNX Runtime, or the file of one; usually by one thread, because several run at once."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3  # no warnings
     return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
 
 
 class ExportedNetwork:
-    """A network with one input, whose first axis is the batch, as is that of its output.
+    """A network with one input; the first axis of its input and output is the batch.
 
     Args:
-        name: begins the name of its file.
+        name: beginning of its file's name.
         weights: the file of its weights.
-        changes: mark that distinguishes an exported network from the one that `build` made before, such as a version.
-        varying: names of the input's axes whose length varies besides the batch, by axis.
-        build: makes the network in torch; called if the network is not there yet.
+        changes: mark that distinguishes the exported network from earlier results of `build`, such as a version.
+        varying: names of the input's other axes with varying length, by axis.
+        build: function that makes the network in torch; called if the network does not exist yet.
         fixed: whether every input has the shape of the example, so that there is no batch.
     """
 
@@ -82,11 +83,11 @@ class ExportedNetwork:
     def run_each(
         self, items: Iterable[S], make: Callable[[S], NDArray[np.float32]] = np.asarray
     ) -> Iterator[NDArray[np.float32]]:
-        """Yield the outputs of batches in order, as many at once as there are threads.
+        """Yield the outputs of batches in order, with one batch per thread.
 
         Args:
-            items: items to make batches of, taken as there is room.
-            make: makes a batch of it, in the thread that then runs it.
+            items: the items for batches, taken as there is room.
+            make: function that makes a batch of an item, in the thread that then runs it.
         """
         yield from run_ahead(lambda item: self.run(make(item)), items)
 

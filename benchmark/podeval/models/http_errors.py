@@ -1,8 +1,8 @@
 """Errors of OpenAI-compatible endpoints, in whatever shape they come, and the fields of requests that they refuse.
 
 An error is judged by its HTTP status. Its body may be an object, a list of objects (Google), FastAPI's `detail`, a page
-of HTML, plain text, cut off, empty or no text at all: the endpoint's own words are taken from it if there are some, and
-nothing that it contains raises an exception.
+of HTML, plain text, cut off, empty or no text at all: the endpoint's own words are extracted if there are any, and no
+content raises an exception.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ PASSING = (408, 409, 425, 429, 502, 503, 504, 529)
 _WORDS = ("error", "errors", "detail", "message", "msg", "error_description", "title", "reason", "metadata", "raw")
 _NAMES = ("param", "parameter", "field", "loc", "instancePath", "pointer", "invalid-params")
 _FORMATS = ("response_format", "format")
-"""Fields that an error may name by their value, or by the word `format` alone."""
+"""Fields that an error may name by their value, or by only the word `format`."""
 _REFUSING = (400, 406, 415, 422, 501)
 _UNEXPECTED = "unexpected keyword argument"
 _TOO_MUCH = re.compile(r"too (large|long|many|high|big)|exceed|at most|maximum|context (length|window)", re.IGNORECASE)
-"""Pattern of an endpoint's words about a request that is too large for it; none of its fields is refused."""
+"""Pattern of an endpoint's message about a request that is too large for it; none of its fields is refused."""
 _LONGEST = 300
 
 Fields = Mapping[str, Any]
@@ -39,8 +39,8 @@ class HttpError:
     Attributes:
         status: HTTP status; of an error inside a response with a good one, the status that it states, or 0.
         message: the endpoint's words in one line; empty if there are none.
-        fields: names that the error gives apart from its words, such as the refused parameter's.
-        retry_after: seconds for which the endpoint asks to be left alone; None if it does not.
+        fields: names that the error states separately from its words, such as the refused parameter's.
+        retry_after: seconds of the pause that the endpoint requests; None if it does not.
     """
 
     status: int
@@ -50,7 +50,7 @@ class HttpError:
 
     @property
     def is_theirs(self) -> bool:
-        """Whether the endpoint says that it is broken, or nothing about whose fault it is."""
+        """Whether the endpoint says that it is broken, or does not say whose fault it is."""
         return self.status >= 500 or not self.status
 
     def describe(self, endpoint: str) -> str:
@@ -59,14 +59,14 @@ class HttpError:
         return f"{endpoint} {verb}" + (f": {self.message}" if self.message else "")
 
     def names(self, fields: Fields) -> bool:
-        """Return whether the error is about one of these fields of the request, or about the format they ask for."""
+        """Return whether the error concerns one of these fields of the request, or the format that they request."""
         words = self.fields or frozenset(_split_words(re.sub("(?i)streaming", "stream", self.message)))
         formats = {str(value) for name, value in fields.items() if name in _FORMATS}
         return not words.isdisjoint({*fields, *formats, *(("format",) if formats else ())})
 
 
 def read_http_error(status: int, body: bytes, headers: Mapping[str, str]) -> HttpError:
-    """Read the body of a response whose status is that of an error."""
+    """Read the body of a response with an error status."""
     text = body.decode("utf-8-sig", "replace")
     fields: set[str] = set()
     delay = ""
@@ -82,7 +82,7 @@ def read_http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Htt
 
 
 def find_error(data: Any) -> HttpError | None:
-    """Find the error that a response or an event states although its status is a good one; None if there is none."""
+    """Find the error in a response or an event with a good status; None if there is none."""
     for one in data if isinstance(data, list) else [data]:
         if isinstance(one, dict) and one.get("error"):
             codes = [code for code in _find(one, ("code", "status")) if str(code).isdecimal()]
@@ -95,8 +95,8 @@ class RefusedFields:
     """The fields of our own in requests that an endpoint refuses: each is replaced once, and that is remembered.
 
     Args:
-        instead: replacements by field, in order: each is sent after the one before was refused too. A refusal that
-            names several fields is taken for that of the first.
+        instead: replacements by field, in order: each is sent after the previous one was also refused. A refusal that
+            names several fields counts as a refusal of the first.
     """
 
     def __init__(self, instead: Mapping[str, Sequence[Replacement]]) -> None:
@@ -110,7 +110,7 @@ class RefusedFields:
         self._steps |= {name: 1 for name in names if name in self._instead and not self._steps.get(name)}
 
     def fit(self, body: Fields) -> dict[str, Any]:
-        """Return a body in which refused fields are replaced."""
+        """Return a body with replacements for refused fields."""
         fitted: dict[str, Any] = {}
         for name, value in body.items():
             fitted |= self._replace(name, value)
@@ -121,8 +121,8 @@ class RefusedFields:
 
         Args:
             error: the answer to a request.
-            body: the request as it was meant.
-            sent: the request as it was sent.
+            body: the original request.
+            sent: the request as sent.
         """
         if error.status not in _REFUSING and _UNEXPECTED not in error.message:
             return False
@@ -154,7 +154,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def _list_words(data: Any) -> Iterator[str]:
-    """Yield what an error says, wherever it is put."""
+    """Yield the words of an error, wherever they are."""
     if isinstance(data, str) and data.strip():
         yield data.strip()
     elif isinstance(data, list):

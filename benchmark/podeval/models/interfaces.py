@@ -63,14 +63,14 @@ class Transcriber(Protocol):
         """Return words with times; with `language` None the model detects it."""
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language that `transcribe` detects; empty if nothing is heard."""
+        """Return the code of the language that `transcribe` detects; empty without speech."""
 
 
 class Aligner(Protocol):
-    """Finds when words are said that are known to be."""
+    """Finds the times of words that are known to be spoken."""
 
     def align(self, samples: Samples, words: Sequence[Word], language: str) -> tuple[Word, ...]:
-        """Return the words, in order, with new times; `language` is that of the transcript that they come from."""
+        """Return the words, in order, with new times; `language` is that of their transcript."""
 
 
 class VoiceActivity(Protocol):
@@ -95,7 +95,7 @@ class Diarizer(Protocol):
 
 
 class Segmentation(Protocol):
-    """Finds who speaks within short chunks, two at once included, without knowing who is who from chunk to chunk."""
+    """Finds the speakers within short chunks, including two at once, without linking speakers between chunks."""
 
     def segment(self, samples: Samples) -> NDArray[np.uint8]:
         """Return who speaks, shape (chunks, frames, speakers of a chunk): 1 while a speaker speaks.
@@ -127,7 +127,7 @@ class WindowScorer(Protocol):
 
 
 class RateAwareScorer(Protocol):
-    """Rates a window of speech, at the sample rate that it has, with one number; the job `nisqa_tts`."""
+    """Rates a window of speech, at its own sample rate, with one number; the job `nisqa_tts`."""
 
     def score(self, windows: Sequence[Samples], rate: int) -> NDArray[np.float32]:
         """Return one value per window of samples at `rate`, shape (windows,)."""

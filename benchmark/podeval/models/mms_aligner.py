@@ -1,15 +1,15 @@
 """Word times by the forced aligner of Massively Multilingual Speech (MMS), as torchaudio publishes it (`MMS_FA`).
 
-A wav2vec 2.0 that was trained to spell 1,130 languages in Latin letters says how likely each letter is on each frame of
-20 ms; the letters of the words that are known to be said are laid onto them by CTC forced alignment. Network and
-reading of the weights are torchaudio's; the alignment is ours: Viterbi's algorithm over the tokens
-with a blank before, between and after them finds the path with the highest sum of log probabilities (Graves et al.,
-ICML 2006). `torchaudio.functional.forced_align` does the same in C++, which does not load next to every build of torch.
+A wav2vec 2.0 that was trained to spell 1,130 languages in Latin letters estimates the probability of each letter on
+each frame of 20 ms; CTC forced alignment assigns the letters of the known words to the frames. Network and reading of
+the weights are torchaudio's; the alignment is ours: Viterbi's algorithm over the tokens with a blank before, between
+and after them finds the path with the highest sum of log probabilities (Graves et al., ICML 2006).
+`torchaudio.functional.forced_align` does the same in C++, which does not load next to every build of torch.
 
-The recording is cut at its quietest moments into chunks of at most 29 s, and each chunk is given the words whose middle
-is in it by the times they have so far. English is spelt without accents, numbers as they are said; what is written in
-other scripts, Chinese among them, is spelt by uroman, as the network's training data were. A word without a letter is
-laid on whatever sounds (the label `*`). If the letters of a chunk's words are too many for it, they keep their time.
+The recording is cut at its quietest moments into chunks of at most 29 s, and each chunk gets the words with their
+middle in it, by their times so far. English is spelt without accents, with numbers as spoken; uroman spells text in
+other scripts, including Chinese, as it did for the network's training data. A word without a letter is laid on whatever
+sounds (the label `*`). If the letters of a chunk's words are too many for it, they keep their time.
 
 Source: Pratap et al., "Scaling speech technology to 1,000+ languages", JMLR 2024; MOSS-TTSD's evaluation does so.
 """
@@ -35,7 +35,7 @@ from podeval.text.comparison.alignment import split_words
 
 
 def count_frames(tokens: Sequence[int]) -> int:
-    """Return how many frames tokens take at least: one each, and a blank between equal ones."""
+    """Return the lowest number of frames for tokens: one each, and a blank between equal ones."""
     return len(tokens) + sum(before == after for before, after in pairwise(tokens))
 
 
@@ -147,7 +147,7 @@ class MmsAligner(Aligner):
 
 
 def spell(word: str, language: str) -> str:
-    """Spell a word in the letters that the aligner knows; `*` for a word that has none."""
+    """Spell a word in the aligner's letters; `*` for a word that has none."""
     plain = "".join(split_words(word, "zh" if language == "zh" else "en"))
     letters = unicodedata.normalize("NFKD", plain)
     if any(letter.isalpha() and not _is_latin(letter) for letter in letters):

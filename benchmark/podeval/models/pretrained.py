@@ -1,9 +1,9 @@
 """Opens third-party weights without running anything in them: pickled checkpoints, and folders for transformers.
 
-torch's restricted reader (`weights_only`) refuses a file with any class it does not know, such as the
-state of a trainer next to the weights. Here every such class is read as an empty dictionary instead: no code of the
-checkpoint or of the class is imported or called, and everything else in the file is ignored. Folders are local: nothing
-is downloaded, and no code of the folder is run.
+torch's restricted reader (`weights_only`) refuses a file with any unknown class, such as the state of a trainer next to
+the weights. Here every such class is read as an empty dictionary instead: no code of the checkpoint or of the class is
+imported or called, and everything else in the file is ignored. Folders are local: nothing is downloaded, and no code
+from the folder runs.
 """
 
 import pickle
@@ -83,7 +83,7 @@ def select_part(weights: Weights, prefix: str) -> Weights:
 
 
 def rename_weights(weights: Weights, patterns: Iterable[tuple[str, str]]) -> Weights:
-    """Return the weights by other names, in which each regular expression is replaced in order."""
+    """Return the weights under other names, with each regular expression replaced in order."""
     renamed = {}
     for original, value in weights.items():
         name = original
@@ -94,7 +94,7 @@ def rename_weights(weights: Weights, patterns: Iterable[tuple[str, str]]) -> Wei
 
 
 def build_recurrent(weights: Weights) -> Any:
-    """Build torch's bidirectional LSTM of these weights, which say its size and depth, on their device."""
+    """Build torch's bidirectional LSTM from these weights, which determine its size and depth, on their device."""
     import torch
 
     layers = sum(name.startswith("weight_ih") and not name.endswith("reverse") for name in weights)
@@ -107,7 +107,7 @@ def build_recurrent(weights: Weights) -> Any:
 def load_pretrained(kind: str, folder: Path, device: str | None = None, **options: Any) -> Any:
     """Load a model of class `kind` from its folder, in evaluation mode, on a device: by default that of all models.
 
-    Weights are read from `model.safetensors`, or from a `pytorch_model.bin` that contains nothing but tensors.
+    Weights are read from `model.safetensors`, or from a `pytorch_model.bin` that contains only tensors.
     """
     return load_from_folder(kind, folder, **options).to(choose_device(device)).eval()
 

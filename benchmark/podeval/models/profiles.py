@@ -1,8 +1,8 @@
 """The profiles: whose models a number is from, one entry each.
 
-What names them elsewhere is made of this table: choices and refusals, help, the board's filters, and how many processes
-a GPU has room for. To add one: an entry here, its name in the `profiles` of the cards of its models, and on the board
-the label `profiles/NAME` of its texts.
+Everything that lists them elsewhere comes from this table: choices and refusals, help, the board's filters, and the
+number of processes per GPU. To add one: an entry here, its name in the `profiles` of the cards of its models, and on
+the board the label `profiles/NAME` of its texts.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ PAPER = "paper"
 
 @dataclass(frozen=True)
 class Profile:
-    """A set of models, one for each job that it can do, or the figures of papers, which no model of ours measured.
+    """A set of models, one for each job that it can do, or the papers' figures, which no model of ours measured.
 
     Attributes:
         name: name of the profile on the command line and in results.
@@ -54,7 +54,7 @@ def require_profiles(what: str, names: tuple[str, ...]) -> None:
     """Refuse names in a declaration that are no profile with models.
 
     Raises:
-        ValueError: one of them is none; the message begins with `what`.
+        ValueError: one of them is unknown; the message begins with `what`.
     """
     if unknown := [name for name in names if name not in MEASURING]:
         raise ValueError(f"{what}: the profile is one of {', '.join(MEASURING)}, not {unknown[0]!r}")

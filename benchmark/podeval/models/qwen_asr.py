@@ -1,10 +1,9 @@
 """Qwen3-ASR with transformers: the recogniser of the Open TTS Leaderboard.
 
-The recording is cut at its pauses into chunks, as for Whisper; each is decoded greedily by itself, in 32 bits, so that
+The recording is cut at its pauses into chunks, as for Whisper; each is decoded greedily and separately, in 32 bits, so
 its words do not depend on a batch. The model gives no times: the words of a chunk share its length by their letters
-until a profile's aligner gives them their own. The published code shortens what is repeated more than 20 times; here
-repeated words are kept, because they are a fault to find.
-Source: Qwen3-ASR; transformers, `qwen3_asr`.
+until a profile's aligner gives them their own. The published code shortens words repeated more than 20 times; here they
+are kept, because they are a fault to find. Source: Qwen3-ASR; transformers, `qwen3_asr`.
 """
 
 from pathlib import Path
@@ -30,7 +29,7 @@ class QwenAsr(Transcriber):
 
     Args:
         files: the folder of the model, by its repo on the Hub.
-        device: the device it runs on; by default that of all models.
+        device: the device of the model; by default that of all models.
     """
 
     def __init__(self, files: dict[str, Path], *, device: str | None = None) -> None:
@@ -59,7 +58,7 @@ class QwenAsr(Transcriber):
         return Transcript(" ".join(filter(None, texts)), language or "", tuple(words))
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language of the first chunk that has sound; empty if none has."""
+        """Return the code of the language of the first chunk with sound; empty if there is none."""
         sounding = cut_sounding(samples)
         return self._decode(samples[sounding[0]], None)[0] if sounding else ""
 

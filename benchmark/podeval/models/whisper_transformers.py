@@ -1,9 +1,9 @@
 """Whisper with transformers: words with times, greedy and deterministic.
 
 The recording is cut at its pauses into chunks that fit Whisper's window, as for the embedded Whisper; several are
-decoded at once, independently, in one pass without timestamp tokens. Runs in 32 bits everywhere: in 16, a word here and
-there and many times differ from a CPU's, and from those of another batch. A static cache is not used: compiled for it,
-the decoder wrote 96.8 % of the same tokens.
+decoded at once, independently, in one pass without timestamp tokens. Runs in 32 bits everywhere: in 16, some words and
+many times differ from a CPU's, and from those of another batch. A static cache is not used: compiled for it, the
+decoder wrote 96.8 % of the same tokens.
 
 The time of a word comes from the attention to the audio while the model wrote it. For the attention heads that follow
 the audio, the weights of every token over time are standardised, smoothed (median of 7 steps) and averaged; the
@@ -33,7 +33,8 @@ from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
 from podeval.models.pretrained import load_from_folder, load_pretrained, silence_transformers
 
 _GPU_BATCH, _CPU_BATCH = 32, 2
-"""Chunks decoded at once. Large v3 keeps half a gigabyte for each; a step costs a GPU the same for 16 and for 64."""
+"""Number of chunks that are decoded together. Large v3 keeps half a gigabyte for each; a step costs a GPU the same for
+16 and for 64."""
 
 
 class WhisperTransformers(Transcriber):
@@ -43,7 +44,7 @@ class WhisperTransformers(Transcriber):
         files: the folder of the model, by its repo on the Hub.
         num_beams: beams of the decoding; 1 is greedy.
         dtype: torch's name of the precision. As an option of a card, another one is part of the model's identity.
-        device: the device it runs on; by default that of all models.
+        device: the device of the model; by default that of all models.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class WhisperTransformers(Transcriber):
         return Transcript(" ".join(text for text in texts if text), str(language), tuple(words))
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language of the first chunk that has sound; empty if none has."""
+        """Return the code of the language of the first chunk with sound; empty if there is none."""
         sounding = cut_sounding(samples)
         with torch.inference_mode(), silence_transformers():
             return self._detect(samples[sounding[0]]) if sounding else ""
@@ -150,7 +151,8 @@ class WhisperTransformers(Transcriber):
     ) -> NDArray[np.float32]:
         """Return the aligned heads' attention over each chunk while they predicted each token and the end.
 
-        Shape (chunks, heads, tokens of the longest + 1, steps); what is beyond the end of a shorter text means nothing.
+        Shape (chunks, heads, tokens of the longest + 1, steps); values beyond the end of a shorter text have no
+        meaning.
         """
         # Run the decoder over the finished texts. None of its tokens sees those that fill up a row after it.
         config = self._model.generation_config
@@ -209,8 +211,8 @@ def time_words(
     """Join tokens to words with their times, in steps of `STEP`.
 
     Args:
-        tokens: tokens of the text alone.
-        tokenizer: decodes tokens to text with its `decode`.
+        tokens: only the tokens of the text.
+        tokenizer: the tokenizer, with `decode`.
         language: code; in languages written without spaces, every character is a word.
         attention: probabilities over the audio's steps while each token and then the end was predicted, shape
             (heads, tokens + 1, steps).
@@ -243,7 +245,7 @@ def _smooth(weights: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _find_first_steps(gains: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return where the best forward path enters each row, by dynamic time warping over (tokens, steps).
+    """Return the place where the best forward path enters each row, by dynamic time warping over (tokens, steps).
 
     The table is filled one diagonal at a time, because the cells of a diagonal do not depend on each other.
     """
@@ -298,7 +300,7 @@ def _cut_pauses(parts: list[Word]) -> list[Word]:
 
 
 def _attach_punctuation(parts: Sequence[Word]) -> Iterator[Word]:
-    """Yield words with the punctuation that belongs to them; their times are those of the word alone."""
+    """Yield words with their punctuation; their times are those of only the word."""
     opening = ""
     word: Word | None = None
     for part in parts:

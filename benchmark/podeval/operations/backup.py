@@ -1,11 +1,11 @@
 """Back up everything that cannot be made again: judgements, submissions, uploads, runs, recordings of the arena.
 
 The site and the workers go on meanwhile. The database is copied first, in one state; then the files in one pass, each
-before what it refers to. Recordings that the database names and nobody finds are listed. A restored backup is a state
-that existed; later votes come back from the public log and the bucket.
+before the files that it refers to. Recordings in the database that cannot be found are listed. A restored backup is
+a state that existed; later votes come back from the public log and the bucket.
 
-A backup is a tar file with a manifest of lengths and SHA-256 sums. What is read from one is believed in nothing that
-leads out of a folder: names, links, devices and sizes are checked before anything is unpacked.
+A backup is a tar file with a manifest of lengths and SHA-256 sums. The content of a backup cannot lead out of a folder:
+names, links, devices and sizes are checked before anything is unpacked.
 """
 
 import contextlib
@@ -39,14 +39,14 @@ DATABASE, SECRET, RUNS = "database.sqlite", "secret", "runs"
 """Names of two files and a folder in a backup."""
 
 SOUNDS = "sounds"
-"""Folder in that of the runs for recordings that are elsewhere."""
+"""Folder in the folder of runs for recordings that are elsewhere."""
 
 MANIFEST = "manifest.json"
 ENDINGS = (".tar", ".tar.gz", ".tgz")
 """Allowed endings of a backup's name."""
 
 NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?(-wal|-shm)?$")
-"""Databases and secrets that are with the runs: what must be backed up of them is backed up by itself."""
+"""Databases and secrets in the folder of runs: the necessary ones are backed up separately."""
 
 _LOG = logging.getLogger("podeval.operations")
 _BLOCK = 1 << 20
@@ -71,7 +71,7 @@ class Backup:
     audio: bool
     """Whether recordings are in it."""
     absent: list[str] = field(default_factory=list)
-    """Recordings of the arena and of listening tests that were not where the database says."""
+    """Recordings of the arena and of listening tests that were not at the place given in the database."""
 
 
 class _Hashed:
@@ -93,7 +93,7 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
         path: path of the backup.
 
     Raises:
-        BadInput: it is not a backup, or not whole, or it names what no backup has; the message says which.
+        BadInput: it is not a backup, or incomplete, or it contains something that no backup has; the message names it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -105,7 +105,9 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
             raise BadInput(f"{path} cannot be read as a backup ({error}); use another one") from None
         self._members = {member.name: member for member in members}
         if len(self._members) < len(members) or not all(member.isreg() and not member.issparse() for member in members):
-            raise BadInput(f"{path} has links, devices, folders or a name twice, as no backup does; use another one")
+            raise BadInput(
+                f"{path} has links, devices, folders or a name twice, so it is not a backup; use another file"
+            )
         try:
             self.manifest: dict[str, Any] = json.loads(self._open(MANIFEST).read(_LARGEST_MANIFEST))
             self.contents = _read_contents(self.manifest)
@@ -124,7 +126,9 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
             BadInput: a file has changed; the message names it.
             DiskFull: there is no room; nothing was changed.
         """
-        full = f"the disk is full while {folder} is filled; nothing was changed: free some space and restore again"
+        full = (
+            f"the disk is full, so {folder} could not be filled; nothing was changed: free some space and restore again"
+        )
         if folder and sum(member.size for member in self._members.values()) > shutil.disk_usage(folder).free:
             raise DiskFull(full)
         # In the order of the archive, so that a compressed backup is read once.
@@ -167,8 +171,8 @@ def make_backup(
         target: a new file, whose name ends in `.tar`, `.tar.gz` or `.tgz`.
         database: a SQLite file or a database address; may be in use.
         runs: the folder of runs, if there is one.
-        with_secret: include the secret, by which and the database one can tell which pseudonym is whose.
-        with_audio: include recordings and what people uploaded; without them, runs cannot be measured again.
+        with_secret: include the secret; together with the database, it identifies the person behind each pseudonym.
+        with_audio: include recordings and uploads; without them, runs cannot be measured again.
 
     Raises:
         BadInput: there is no such database or folder, or the target exists or has another ending.
@@ -180,10 +184,10 @@ def make_backup(
     if not target.name.endswith(ENDINGS):
         raise BadInput(f"{target} does not end in {' or '.join(ENDINGS)}; a backup is one file, name it so")
     if target.exists():
-        raise BadInput(f"{target} already exists; give every backup a name of its own")
+        raise BadInput(f"{target} already exists; give every backup a different name")
     secret = read_secret(parse_address(database)) if with_secret else None
     if with_secret and secret is None:
-        raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file beside the database")
+        raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file next to the database")
     runs = runs.resolve() if runs else None
     try:
         with explain_write_errors(target):
@@ -247,7 +251,7 @@ def _note_path(target: Path, runs: Path) -> None:
 def verify(path: Path) -> Backup:
     """Compare every file of a backup with its manifest; return its contents.
 
-    The database was checked when its copy was made.
+    The database was checked when it was copied.
 
     Raises:
         BadInput: it is not a backup, or a file of it differs.
@@ -258,9 +262,10 @@ def verify(path: Path) -> Backup:
 
 
 def _list_files(runs: Path, with_audio: bool) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a folder of runs with their names, in an order in which each comes before what it refers to.
+    """Yield the files of a folder of runs with their names, in an order in which each comes before the files that it
+    refers to.
 
-    They are listed as they are added: results before their protocols, and both before outputs with their recordings.
+    They are listed while they are added: results before their protocols, and both before outputs with their recordings.
     """
 
     def order(path: Path) -> tuple[bool, ...]:
@@ -291,7 +296,9 @@ def _name_sounds(paths: Iterable[str], runs: Path | None) -> dict[str, str]:
 
 
 def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> dict[str, Any] | None:
-    """Add a file in its present state, cut after its last whole line; return its entry, None if it does not exist."""
+    """Add a file in its present state, cut after its last complete line; return its entry, None if it does not
+    exist.
+    """
     try:
         file = path.open("rb")
     except (FileNotFoundError, IsADirectoryError):
@@ -309,7 +316,7 @@ def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> dict[str, Any] | N
 
 
 def _read_contents(manifest: dict[str, Any]) -> Backup:
-    """Check a manifest and summarise it; raises ValueError, KeyError or TypeError where it is not one."""
+    """Check a manifest and summarise it; raises ValueError, KeyError or TypeError if it is not one."""
     if manifest["schema"] != 1:
         raise ValueError(f"schema {manifest['schema']} is of another podeval")
     files: dict[str, dict[str, Any]] = manifest["files"]
@@ -317,7 +324,7 @@ def _read_contents(manifest: dict[str, Any]) -> Backup:
         raise ValueError(f"{outside[0]!r} points outside it")
     inside = {name for name in files if name.startswith(f"{RUNS}/")}
     if not set(manifest["sounds"].values()) <= inside or DATABASE not in files:
-        raise ValueError("it needs one database, and lists every recording that it names")
+        raise ValueError("it needs one database, and must list every recording that the database names")
     if not isinstance(manifest["runs"], str):
         raise TypeError("the folder of runs is not text")
     return Backup(

@@ -1,8 +1,8 @@
 """Copy the database of a board into a file of SQLite, and the rows of such a file into a server.
 
 A file of SQLite is copied by SQLite's online backup; the rows of PostgreSQL are read in one transaction and written
-into a file with the same tables. A file that is to be restored must have exactly the tables of its version, because
-triggers and views in it would run when votes come in; the tables of a server are always made by the migrations.
+into a file with the same tables. A file to restore must have exactly the tables of its version, because triggers and
+views in it would run when votes arrive; the tables of a server are always made by the migrations.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from podeval.store.migrate import create_tables
 from podeval.store.tables import ArenaItem, ArenaOutput, ListeningTest, TableBase, list_audio
 
 _ROWS = 2_000
-"""Most rows in memory at once."""
+"""Highest number of rows in memory."""
 
 
 def list_tables() -> list[Table]:
@@ -43,7 +43,7 @@ def copy_database(database: str | Path, file: Path) -> None:
     url = parse_address(database)
     source = Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
     if source is not None and not source.is_file():
-        raise BadInput(f"there is no database {source}; name the one that is to be backed up")
+        raise BadInput(f"there is no database {source}; name the one to back up")
     try:
         if source is not None:
             with (
@@ -75,8 +75,7 @@ def copy_rows(source: Connection, target: Database) -> None:
             # What refers to a row of its own table comes after those that do not.
             refers_to_itself = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
             query = select(table).order_by(*refers_to_itself, *table.primary_key)
-            rows = source.execute(query, execution_options={"yield_per": _ROWS})
-            for part in rows.mappings().partitions():
+            for part in source.execute(query, execution_options={"yield_per": _ROWS}).mappings().partitions():
                 written.execute(insert(table), [dict(row) for row in part])
             # A server's numbers go on after the highest; without a sequence or a number, `setval` does nothing.
             number = table.autoincrement_column
@@ -130,7 +129,7 @@ def check_schema(file: Path) -> None:
         expected = _read_schema(connection.connection)
     if wrong := sorted(name for _, name, *_ in actual ^ expected):
         raise StoreUnusable(
-            f"the database of the backup differs from what its version has ({', '.join(wrong[:3])}); use another backup"
+            f"the database of the backup differs from that of its version ({', '.join(wrong[:3])}); use another backup"
         )
 
 
@@ -153,7 +152,7 @@ def _reading(file: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _read_schema(opened: Any) -> set[tuple[str, str, str, str]]:
-    """Read all that a SQLite file has, as it is written without spaces and quotes, which differ between versions."""
+    """Read all definitions of a SQLite file without spaces and quotes, which differ between versions."""
     query = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat_'"
     rows = opened.cursor().execute(query).fetchall()
     return {(kind, name, table, re.sub(r"[\s\"`]", "", sql)) for kind, name, table, sql in rows}

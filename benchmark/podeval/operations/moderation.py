@@ -1,6 +1,6 @@
-"""An operator's decisions about the board as a whole, and what an operator reads: the trail and the flags.
+"""An operator's decisions about the board as a whole, and an operator's reading: the trail and the flags.
 
-Decisions about votes, listeners and submissions are made in the services that have them. Each decision has a reason and
+Decisions about votes, listeners and submissions are made in their services. Each decision has a reason and
 a name, and is noted on the trail in the transaction that carries it out.
 """
 
@@ -14,7 +14,6 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 from podeval.errors import BadInput
 from podeval.store import operator_settings
 from podeval.store.database import Database
-from podeval.store.operator_settings import OperatorAction, validate_reason
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, ListeningSession, Vote
 
 Clock = Callable[[], datetime]
@@ -65,13 +64,13 @@ class BoardModeration:
 
         Args:
             what: one of `operator_settings.FREEZABLE`.
-            sentence: public explanation: why, and perhaps until when.
+            sentence: public explanation with the reason, and perhaps the end.
             by: name of the operator.
 
         Raises:
             BadInput: `what` is not freezable, or there is no sentence.
         """
-        sentence = validate_reason(sentence)
+        sentence = operator_settings.validate_reason(sentence)
         self._set_frozen(what, sentence, "frozen", sentence, by)
 
     def thaw(self, what: str, reason: str, by: str) -> None:
@@ -80,7 +79,7 @@ class BoardModeration:
         Raises:
             BadInput: `what` is not freezable, or there is no reason.
         """
-        self._set_frozen(what, "", "thawed", validate_reason(reason), by)
+        self._set_frozen(what, "", "thawed", operator_settings.validate_reason(reason), by)
 
     def flagged_votes(self, newest: int = 100) -> list[FlaggedVote]:
         """Return the votes with a signal or a decision, the newest flag first."""
@@ -120,10 +119,9 @@ class BoardModeration:
             by_id = {row.id: row for row in rows}
         return [(by_id[id], signals) for id, signals in flags.items() if id in by_id]
 
-    def trail(self, newest: int = 100) -> list[OperatorAction]:
+    def trail(self, newest: int = 100) -> list[operator_settings.OperatorAction]:
         """Return the newest decisions, newest first."""
-        with self._database.reading() as session:
-            return operator_settings.read_trail(session, newest=newest)
+        return self._database.read(lambda session: operator_settings.read_trail(session, newest=newest))
 
     def _set_frozen(self, what: str, sentence: str, action: str, reason: str, by: str) -> None:
         if what not in operator_settings.FREEZABLE:
@@ -139,7 +137,7 @@ class BoardModeration:
 
 
 def _read_signals(session: Session, about: InstrumentedAttribute[str | None], newest: int) -> dict[str, list[Flag]]:
-    """Read the signals of rules by the vote or session they are about; those with the newest flag first."""
+    """Read the signals of rules by their vote or session, with the newest flag first."""
     last = func.max(Flag.number)
     query = select(about).where(about.is_not(None)).group_by(about).order_by(last.desc()).limit(newest)
     by_subject: dict[str, list[Flag]] = {str(id): [] for id in session.scalars(query)}

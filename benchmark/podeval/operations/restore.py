@@ -1,7 +1,7 @@
 """Restore a database and a folder of runs from a backup, which is checked first and then moved into place.
 
-Nothing existing is touched until everything is unpacked and its tables are of this version. What is replaced is kept
-next to it, under a name with the time; the tables of a server are not kept.
+Nothing existing is touched until everything is unpacked and its tables are of this version. Replaced files are kept
+next to the new ones, under a name with the time; the tables of a server are not kept.
 """
 
 import contextlib
@@ -43,9 +43,9 @@ class Restored:
     Attributes:
         backup: contents of the backup.
         rows: rows of the database, by table.
-        forgotten: persons who asked to be forgotten after the backup was made, and still are.
+        forgotten: persons who asked to be forgotten after the backup was made, and who stay forgotten.
         settled: the result of `settle`.
-        secret: path of the service's secret now; None if the backup holds none.
+        secret: path of the service's secret now; None if the backup contains none.
         kept: new paths of the replaced files.
     """
 
@@ -70,12 +70,11 @@ def restore(
 
     Args:
         path: path of the backup.
-        database: a SQLite file or a database address, not in use, of whichever kind the original was.
-        runs: the folder of runs; it is made if it does not exist.
+        database: a SQLite file or a database address, not in use, of any kind.
+        runs: the folder of runs; it is created if it does not exist.
         force: replace what exists. Files are kept under other names, the rows of a server are not.
-        read_decisions: called with the database that is replaced, as far as it can still be read.
-        settle: called with the database that is not yet in its place, the unpacked runs and the decisions that were
-            read.
+        read_decisions: function that gets the replaced database, if it can still be read.
+        settle: function that gets the new database before it is in its place, the unpacked runs and the decisions.
 
     Raises:
         BadInput: the backup is damaged, or something exists and `force` is not set. Nothing was changed.
@@ -146,7 +145,7 @@ def _read_replaced(
     except (StoreUnusable, DBAPIError) as error:
         if file is None:
             raise
-        _LOG.warning("who was forgotten and what was taken down cannot be read from %s: %s", file, error)
+        _LOG.warning("erasures and takedowns cannot be read from %s: %s", file, error)
         has_rows, erasures, decisions = True, {}, []
     if has_rows and not force:
         raise BadInput(
@@ -157,7 +156,7 @@ def _read_replaced(
 
 
 def _put_file(file: Path, target: Path, moment: str, kept: list[Path]) -> None:
-    """Move a SQLite file into its place, and what it replaces next to it."""
+    """Move a SQLite file into its place, and the replaced one next to it."""
     merge_log(file)
     beside = target.with_name(f".{target.name}.{moment}")
     # First onto the disk of its place, which may be another and full, or not writable.
@@ -180,7 +179,7 @@ def _put_file(file: Path, target: Path, moment: str, kept: list[Path]) -> None:
 
 
 def _fill_server(copy: Database, database: str | Path) -> None:
-    """Copy all rows into a schema of its own on a server, and let its tables take the place of the old ones.
+    """Copy all rows into a separate schema on a server, and replace the old tables with its tables.
 
     Raises:
         StoreUnusable: the server refuses a row, or a schema; nothing was changed.
@@ -202,7 +201,7 @@ def _fill_server(copy: Database, database: str | Path) -> None:
         except DBAPIError as error:
             reason = str(error.orig).partition("\n")[0]
             raise StoreUnusable(
-                f"the rows of the backup do not go into {target.name} ({reason}); nothing was changed"
+                f"the rows of the backup do not fit into {target.name} ({reason}); nothing was changed"
             ) from error
         finally:
             with target.engine.begin() as connection:
@@ -254,7 +253,7 @@ def _forget_again(session: Session, erasures: dict[str, datetime]) -> int:
 
 
 def _move_in(new: Path, runs: Path, old: Path, kept: list[Path]) -> None:
-    """Move runs and recordings into place, and what they replace into a folder next to them."""
+    """Move runs and recordings into place, and the replaced ones into a folder next to them."""
     for path in sorted(new.iterdir()):
         target = runs / path.name
         if target.exists():

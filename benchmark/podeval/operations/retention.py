@@ -1,14 +1,14 @@
 """Keep the recordings of runs within a budget: beyond it the oldest are removed; results and words stay.
 
-Where an object storage is named, a run's recordings are moved there as one tar, and can be fetched again. Only
-recordings of finished runs are removed, those kept longest first, runs that were set aside before those that the board
-shows. Recordings that battles and open listening tests play stay. The output of every item says when its audio
-was removed, so that it is not taken for missing and no run makes it again unasked.
+If an object storage is configured, a run's recordings are moved there as one tar, and can be fetched again. Only
+recordings of finished runs are removed, the oldest first, and superseded runs before those on the board. Recordings
+that battles and open listening tests play stay. The output of every item records the removal of its audio, so it does
+not count as missing and no run makes it again without a request.
 """
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,11 +21,10 @@ from podeval.errors import BadInput
 from podeval.files import append_line, lock_folder, read_shard, write_json, write_shard
 from podeval.runs.run_folder import SHARDS, SUPERSEDED, Output, RunFolder, list_shards, run_folders
 from podeval.store.database import Database
-from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaSystem, Battle, ListeningTest, list_audio
-from podeval.store.tables import ArenaOutput as Played
+from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, ArenaSystem, Battle, ListeningTest, list_audio
 
 VARIABLE = "PODEVAL_RUNS_GB"
-"""Environment variable with the budget for the recordings of all runs in gigabytes; no limit where it is not set."""
+"""Environment variable with the budget for the recordings of all runs in gigabytes; no limit if it is not set."""
 
 STORE = "PODEVAL_RUNS_STORE"
 """Environment variable with the folder or object storage that recordings are moved to; without it they are deleted."""
@@ -37,7 +36,7 @@ _HOUR = 3600.0
 
 @dataclass
 class Retention:
-    """What was removed, or would be, and what stays although the budget is passed."""
+    """The recordings that were removed, or would be, and those that stay although the budget is exceeded."""
 
     budget: int
     bytes: int
@@ -54,28 +53,28 @@ class Retention:
         if short <= 0:
             return f"the budget of {self.budget / 2**30:.3g} GB is kept"
         return (
-            f"the recordings are {short / 2**30:.3g} GB over the budget of {self.budget / 2**30:.3g} GB, and what is "
-            f"left of them is still needed; raise {VARIABLE}, or retire systems of the arena"
+            f"the recordings are {short / 2**30:.3g} GB over the budget of {self.budget / 2**30:.3g} GB, and the "
+            f"rest of them is still needed; raise {VARIABLE}, or retire systems of the arena"
         )
 
 
 def keep_to_budget(
     runs: Path, budget: int, needed: Collection[Path] = (), *, dry_run: bool = False, now: datetime | None = None
 ) -> Retention:
-    """Remove recordings until those of all runs are within a budget, and return what was removed.
+    """Remove recordings until those of all runs fit a budget, and return the removed ones.
 
     They are moved to the storage that `PODEVAL_RUNS_STORE` names, if it does.
 
     Args:
         runs: the folder of runs.
         budget: bytes.
-        needed: recordings that stay whatever the budget is.
+        needed: recordings that stay regardless of the budget.
         dry_run: whether to remove nothing.
         now: the time, for tests.
 
     Raises:
         DiskFull: an output cannot be marked; its recordings are still there.
-        PodevalError: the storage takes nothing; the recordings are still there.
+        PodevalError: the storage refuses; the recordings still exist.
     """
     moment, stay = now or datetime.now(UTC), {path.resolve() for path in needed}
     aside = [
@@ -86,7 +85,10 @@ def keep_to_budget(
         (folder, max((summary.created for summary in folder.summaries()), default=""))
         for folder in [*aside, *run_folders(runs)]
     ]
-    sizes = {folder.path: sum(path.stat().st_size for path in _list_recordings(folder)) for folder, _ in folders}
+    sizes = {
+        folder.path: sum(p.stat().st_size for p in folder.outputs.glob("*") if p.suffix.lower()[1:] in AUDIO_ENDINGS)
+        for folder, _ in folders
+    }
     done = Retention(budget, sum(sizes.values()))
     # Runs that were set aside go first, then those that were measured longest ago.
     for folder, measured in sorted(folders, key=lambda entry: (entry[0] not in aside, entry[1])):
@@ -98,7 +100,10 @@ def keep_to_budget(
             continue
         try:
             with lock_folder(folder.path):
-                outputs = [(output, _list_removable(folder, output, stay)) for output in folder.readable_outputs()]
+                outputs = [
+                    (output, [p for p in folder.audio_paths(output) if p.exists() and p.resolve() not in stay])
+                    for output in folder.readable_outputs()
+                ]
                 items = {output.item: sum(path.stat().st_size for path in files) for output, files in outputs}
                 if not dry_run:
                     _remove(folder, [(output, files) for output, files in outputs if files], name, moment)
@@ -121,14 +126,14 @@ def find_needed(database: Database, runs: Path, now: datetime | None = None) -> 
     """Return the recordings that battles can play or played a short while ago, and those of open listening tests."""
     recent = Battle.expires_at > (now or datetime.now(UTC)) - PLAYED_AFTER
     played = (
-        select(Played.audio, ArenaItem)
-        .join(ArenaSystem, Played.system == ArenaSystem.id)
-        .join(ArenaItem, Played.item == ArenaItem.id)
+        select(ArenaOutput.audio, ArenaItem)
+        .join(ArenaSystem, ArenaOutput.system == ArenaSystem.id)
+        .join(ArenaItem, ArenaOutput.item == ArenaItem.id)
         .where(
             or_(
-                Played.active & ArenaSystem.active & ArenaItem.active,
-                Played.id.in_(select(Battle.output_a).where(recent)),
-                Played.id.in_(select(Battle.output_b).where(recent)),
+                ArenaOutput.active & ArenaSystem.active & ArenaItem.active,
+                ArenaOutput.id.in_(select(Battle.output_a).where(recent)),
+                ArenaOutput.id.in_(select(Battle.output_b).where(recent)),
             )
         )
     )
@@ -171,7 +176,7 @@ def fetch_recordings(run: RunFolder) -> int:
     """Fetch the recordings of a run that were moved to a storage; return of how many items they are.
 
     Raises:
-        PodevalError: the storage does not give one of its tars.
+        PodevalError: the storage does not return one of its tars.
     """
     with lock_folder(run.path):
         for address in list_shards(run):
@@ -202,11 +207,3 @@ def _remove(run: RunFolder, outputs: Sequence[tuple[Output, list[Path]]], name: 
             write_json(run.output_path(output.item), marked.model_dump())
         for path in files:
             path.unlink()
-
-
-def _list_removable(run: RunFolder, output: Output, stay: Collection[Path]) -> list[Path]:
-    return [path for path in run.audio_paths(output) if path.exists() and path.resolve() not in stay]
-
-
-def _list_recordings(run: RunFolder) -> Iterator[Path]:
-    return (path for path in run.outputs.glob("*") if path.suffix.lower()[1:] in AUDIO_ENDINGS)

@@ -31,7 +31,7 @@ from podeval.plots.svg import (
 EDGE = 28
 """Left and right of an axis, where half of its first and last label is."""
 MOST_PAIRS = 120
-"""Most items that are drawn: those with the largest differences on either side."""
+"""Highest number of items that are drawn: those with the largest differences on either side."""
 _STEP, _PAIR, _TOP = 34, 11, 26
 
 MOST_DOTS = 200
@@ -53,7 +53,7 @@ Span = tuple[float, float]
 class IntervalRow:
     """One system: its name, its value with an interval if there is one, its kind (of `SHAPES`), and a note.
 
-    The note is at the right end of the line, and the tooltip of the mark. `link` is where the mark leads, if anywhere.
+    The note is at the right end of the line, and the tooltip of the mark. `link` is the target of the mark, if any.
     """
 
     name: str
@@ -96,7 +96,7 @@ def draw_intervals(
 
 
 def draw_pairs(pairs: Sequence[tuple[str, float, float]], frame: Frame, some: str = "") -> str:
-    """Draw a line for each item from the value of `a` to that of `b`; where `b` is furthest above `a` comes last.
+    """Draw a line for each item from the value of `a` to that of `b`; the item with `b` furthest above `a` comes last.
 
     Args:
         pairs: the title of an item, the value of `a`, the value of `b`.
@@ -148,10 +148,10 @@ def draw_boxes(
     """Draw a box with dots for each row, its name above.
 
     Args:
-        rows: the rows, from top to bottom; one without values is named only.
+        rows: the rows, from top to bottom; a row without values has only a name.
         frame: the frame of the picture.
         axis_title: the name of the value.
-        histogram: values that are drawn as bars with a box above the rows; its note is the text above them.
+        histogram: values for bars with a box above the rows; its note is the text above them.
         ends: the ends of the axis; by default those of the values.
         heading: a text above all.
     """
@@ -207,7 +207,7 @@ def _dots(row: BoxRow, axis: Axis, y: float) -> str:
 class ScatterPoint:
     """One system: its place on both axes, its kind (of `SHAPES`), its tooltip; and its name if that is written.
 
-    `span` is the interval of its vertical value, `link` where its mark leads, if anywhere.
+    `span` is the interval of its vertical value, `link` the target of its mark, if any.
     """
 
     x: float
@@ -238,7 +238,7 @@ def draw_scatter(
         titles: the titles of the horizontal and of the vertical axis.
         height: the height of the field.
         legend: words for the kinds.
-        steps: places on both axes where a line of steps, such as the best so far, begins and changes.
+        steps: places on both axes at which a line of steps, such as the best so far, begins and changes.
     """
     bounds = [end for point in points for end in (point.y, *point.span) if end is not None]
     up = Axis.over(bounds, height, _FIELD_TOP, percent=frame.percent)
@@ -268,7 +268,7 @@ def draw_scatter(
 
 @dataclass(frozen=True)
 class RadarLayout:
-    """How large a radar is drawn: the width of its picture, its middle, its radius, its height, its letters."""
+    """Size of a radar: the width of its picture, its middle, its radius, its height, its letters."""
 
     width: int
     middle: tuple[float, float]
@@ -284,9 +284,9 @@ ON_PAPER = RadarLayout(480, (240.0, 170.0), 118.0, 340.0, 13)
 
 @dataclass(frozen=True)
 class Series:
-    """What a line of a radar stands for: its name, its value on each axis, None if it has none, and how it looks.
+    """A line of a radar: its name, its value on each axis, None if it has none, and its style.
 
-    `spans` are the intervals, if there are some. `group`, `line` and `mark` are classes that a page's style fills;
+    `spans` are the intervals, if there are some. `group`, `line` and `mark` are classes in a page's style;
     `shape` is one of those of `plots.svg`.
     """
 
@@ -302,7 +302,7 @@ class Series:
     def of_systems(
         cls, systems: Sequence[tuple[str, tuple[float | None, ...], tuple[Span | None, ...]]]
     ) -> list[Series]:
-        """One series a system with its values and intervals, each with a shape and a class of its own."""
+        """One series per system with its values and intervals, each with its own shape and class."""
         looks = zip(systems, SERIES, strict=False)
         return [
             cls(name, values, shape, f"series s{number}", spans=spans)
@@ -336,13 +336,13 @@ def draw_radar(
 
 @dataclass(frozen=True)
 class _Rays:
-    """Where the axes of a radar are."""
+    """The positions of a radar's axes."""
 
     layout: RadarLayout
     count: int
 
     def locate(self, number: int, value: float, beyond: float = 0.0) -> tuple[float, float]:
-        """Where a value is on an axis; the worst is a little off the middle, so that systems differ there too."""
+        """The position of a value on an axis; the worst is slightly off the middle, so systems also differ there."""
         angle = 2 * math.pi * number / self.count - math.pi / 2
         reach = self.layout.radius * (value + 0.1) / 1.1 + beyond
         x, y = self.layout.middle
@@ -384,7 +384,7 @@ class _Rays:
         return f'<g class="{one.group}"><path class="{one.line}" d="{path}"/>{spans}{marks}</g>'
 
     def render_name(self, name: str, number: int) -> str:
-        """The name of an axis next to its end, in as many lines as it needs."""
+        """The name of an axis next to its end, in the necessary number of lines."""
         width, middle = self.layout.width, self.layout.middle
         x, y = self.locate(number, 1.0, 12.0)
         side = x - middle[0]

@@ -22,7 +22,7 @@ from podeval.plots.svg import (
 )
 
 LEFT, RIGHT = 48, 12
-"""Margins of the field, by which a page knows what time was clicked."""
+"""Margins of the field, from which a page computes the time of a click."""
 _MOST_MARKS = 60
 _DENSITY_POINTS, _DENSITY_HEIGHT = 200, 200
 
@@ -31,7 +31,8 @@ _DENSITY_POINTS, _DENSITY_HEIGHT = 200, 200
 class Line:
     """One value over time: points of time and value, None in a gap; their intervals if there are some; how it looks.
 
-    `css_class` is that of its line, marks and band; `shape` is that of its marks, which a line of many points lacks.
+    `css_class` is that of its line, marks and band; `shape` is that of its marks, which lines with many points do not
+    have.
     """
 
     points: Sequence[tuple[float, float | None]]
@@ -72,9 +73,9 @@ def draw_lines(
         height: the height of the picture.
         title: the text above the vertical axis: a name or a unit.
         unit: the unit of the horizontal axis, if it is not plain.
-        usual: a band of values behind the lines, such as what people reach.
+        usual: a band of values behind the lines, such as people's values.
         usual_text: its tooltip.
-        highlights: stretches of time that are marked behind the lines.
+        highlights: stretches of time with a mark behind the lines.
         data_length: length of the recording in seconds, if a click on the picture plays it.
     """
     values = [value for line in lines for _, value in line.points if value is not None]
@@ -108,10 +109,10 @@ def draw_densities(
     """Draw how dense values are, a curve each, by a Gaussian kernel of Silverman's width; each has an area of 1.
 
     Args:
-        densities: the curves, of which at most `SERIES` differ in look.
+        densities: the curves; at most `SERIES` of them look different.
         frame: the frame of the picture.
         axis_title: the name of the values.
-        usual: a range of values behind the curves, such as the one in which they are best; open ends are infinite.
+        usual: a range of values behind the curves, such as the best range; open ends are infinite.
     """
     ends = [end for one in densities for end in (min(one.values), max(one.values))]
     across = max(max(ends) - min(ends), 1e-6)

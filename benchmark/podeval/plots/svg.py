@@ -20,11 +20,11 @@ SHAPES = {
     "ranked": "circle", "incomplete": "up", "human": "diamond", "control": "square", "reported": "down",
     "own": "circle", "people": "diamond", "median": "square",
 }  # fmt: skip
-"""The shape of a mark by the kind of system that it stands for; in a report, by whose it is."""
+"""The shape of a mark, by the kind of its system; in a report, by its owner."""
 SERIES = ("circle", "square", "up", "diamond", "down", "cross")
 """The shapes of several systems in one picture, in order."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-"""Those of Okabe and Ito, which people of all colour vision tell apart."""
+"""The colours of Okabe and Ito, which people with any colour vision can distinguish."""
 
 STYLE = (
     "<style>text{fill:#111;font-family:system-ui,sans-serif}.quiet,.axis text{fill:#57606a}.strong{font-weight:600}"
@@ -34,7 +34,7 @@ STYLE = (
     ".c0{fill:#0072B2;stroke:#0072B2}.c1{fill:#D55E00;stroke:#D55E00}.c2{fill:#009E73;stroke:#009E73}"
     ".c3{fill:#CC79A7;stroke:#CC79A7}text.c0,text.c1,text.c2,text.c3{stroke:none}.room{fill:#eef3fa;stroke:#35608f}.wire{stroke:#8a9bb0}</style>"
 )
-"""The style of a picture that stands alone; its ground is white, so that it can be read on dark pages."""
+"""The style of a picture on its own; its ground is white, so that it can be read on dark pages."""
 
 _LAYER, _HEIGHT = 88, 34
 """Height of a layer with the space above it, and of a box."""
@@ -125,10 +125,10 @@ def _round_step(raw: float) -> float:
 
 @dataclass(frozen=True)
 class Frame:
-    """What is around a picture: its title for screen readers, its width in units, its letters, its class.
+    """The surroundings of a picture: its title for screen readers, its width in units, its letters, its class.
 
-    `alone` is a picture outside of a page of ours, which brings a style and a ground. `percent` is one whose values are
-    shares that people read in percent.
+    `alone` is a picture outside of our pages, which includes a style and a background. `percent` means that the values
+    are shares, shown in percent.
     """
 
     title: str
@@ -139,7 +139,9 @@ class Frame:
     percent: bool = False
 
     def render(self, height: float, content: str, data_length: float | None = None) -> str:
-        """Render the picture; `data_length` is what its time axis covers, in seconds, for a page that plays from it."""
+        """Render the picture; `data_length` is the length of its time axis in seconds, for a page that plays from
+        it.
+        """
         css = f' class="{self.css_class}"' if self.css_class else ""
         length = f' data-length="{data_length:g}"' if data_length is not None else ""
         size = f' width="{self.width}" height="{height:g}"' if self.alone else ""
@@ -153,7 +155,7 @@ class Frame:
 
 
 def stack_pictures(pictures: Sequence[str], title: str, columns: int = 1) -> str:
-    """Put pictures that stand alone into one, in rows of some columns as wide and high as the largest of them."""
+    """Combine separate pictures into one, in rows of some columns as wide and high as the largest of them."""
     sizes = [re.findall(r' width="([\d.]+)" height="([\d.]+)"', one)[0] for one in pictures]
     wide, high = (max((float(size[side]) for size in sizes), default=1.0) for side in (0, 1))
     content = "".join(
@@ -165,7 +167,7 @@ def stack_pictures(pictures: Sequence[str], title: str, columns: int = 1) -> str
 
 
 def render_text(x: float, y: float, text: str, css_class: str = "", anchor: str = "start", size: float = 0) -> str:
-    """Render a text; `size` is the size of its letters if it is not that of the picture."""
+    """Render a text; `size` is the size of its letters if it differs from that of the picture."""
     css = f' class="{css_class}"' if css_class else ""
     end = f' text-anchor="{anchor}"' if anchor != "start" else ""
     letters = f' font-size="{size:.1f}"' if size else ""
@@ -178,7 +180,7 @@ def render_tooltip(text: str) -> str:
 
 
 def render_link(content: str, address: str, name: str) -> str:
-    """Render parts of a picture as a link with a name; as they are without an address."""
+    """Render parts of a picture as a link with a name; unchanged without an address."""
     return f'<a href="{escape(address)}" aria-label="{escape(name)}">{content}</a>' if address else content
 
 
@@ -213,7 +215,7 @@ def render_axis_below(axis: Axis, top: float, bottom: float, title: str = "") ->
 
 
 def render_axis_beside(axis: Axis, left: float, right: float, title: str = "") -> str:
-    """Render a vertical axis: a line from `left` to `right` at each tick, the title above."""
+    """Render a vertical axis: a line from `left` to `right` at each tick, and the title above."""
     lines = "".join(f'<line x1="{left:g}" x2="{right:g}" y1="{at}" y2="{at}"/>' for at, _ in axis.marks)
     texts = "".join(render_text(left - 5, at + 4, text, anchor="end") for at, text in axis.marks)
     caption = render_text(4, axis.end - 12, title) if title else ""
@@ -230,7 +232,7 @@ def render_legend(kinds: Iterable[str], words: Mapping[str, str], y: float, font
 
 
 def render_labels(places: Iterable[tuple[float, float, str, bool]], width: float, size: float) -> str:
-    """Render names next to points of a field: place, name, whether it must be there. One that would be over another
+    """Render names next to points of a field: place, name, whether it must be there. A text that would overlap another
     is left out.
     """
     labels, boxes = "", list[tuple[float, float, float]]()
@@ -285,7 +287,7 @@ def draw_layers(layers: Sequence[Sequence[str]], lines: Iterable[tuple[str, str]
 
 
 def draw_badge(label: str, message: str) -> str:
-    """Draw a badge that stands alone: a label on grey, next to it what it says.
+    """Draw a standalone badge: a label on grey, and its text next to it.
 
     Args:
         label: the text on grey.

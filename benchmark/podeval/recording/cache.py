@@ -1,9 +1,9 @@
 """Derived facts on disk: content-addressed, verified when read, bounded in size, safe to delete at any time.
 
-An entry's name begins with a digest of the content that it is about, so that everything about one recording can be
-deleted. An entry is 32 bytes of SHA-256 followed by the payload that it is the digest of. It is written under another
-name and moved into place, so a reader sees a whole entry or none; an entry that does not match its digest is computed
-again. Two processes may share one folder: at worst both compute the same entry.
+An entry's name begins with a digest of its subject's content, so that everything about one recording can be deleted. An
+entry is 32 bytes of SHA-256 of the payload, followed by the payload. It is written under another name and
+moved into place, so a reader sees a complete entry or none; an entry that does not match its digest is computed again.
+Two processes may share one folder: at worst both compute the same entry.
 """
 
 import contextlib
@@ -27,7 +27,8 @@ from podeval.errors import BadInput
 _VERSION = 2
 _DIGEST = 32
 _PRUNE_EVERY, _PRUNE_SHARE = 200, 1 / 50
-"""Entries that are written at least between two looks through the folder, and bytes, as a share of its limit."""
+"""Lowest number of entries that are written between two scans of the folder, and their bytes as a share of its
+limit."""
 
 _LOOKED, _LOOK_HOLDS = ".looked-through", 3600.0
 """The file that was touched at the last look, and for how many seconds a new process relies on that."""
@@ -53,7 +54,7 @@ class Cache:
     def delete_about(self, contents: Iterable[str]) -> int:
         """Delete every entry about these contents or derived from them; return how many.
 
-        Entries of earlier versions, whose names do not say what they are about, are deleted as well.
+        Entries of earlier versions, whose names do not identify their recording, are also deleted.
         """
         prefixes = {_make_prefix(content) for content in contents}
         deleted = 0
@@ -147,7 +148,7 @@ def _make_prefix(content: str) -> str:
 
 
 def dump_array(array: NDArray[Any]) -> bytes:
-    """Write an array as `Cache.put` takes it."""
+    """Write an array in the form for `Cache.put`."""
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
     return buffer.getvalue()

@@ -1,16 +1,16 @@
-"""One thing that went wrong in a recording, with the time at which it is heard; and where the flow of speech breaks.
+"""One defect of a recording, with its time; and the breaks in the flow of speech.
 
-Pauses nobody would make and stretches that are spoken at another pace are both read from what is known of a recording
-anyway: voice activity and the times of words.
+Unnatural pauses and stretches at another pace are both found from existing facts of a recording: voice activity and the
+times of words.
 
 A pause is too long from 2.5 s on, if it is also three times the recording's median pause (of those of 0.25 s and more)
-and mostly without music, which is a jingle. The pace is that of windows of 12 s of speech every 2 s, in letters of
-the words as they are said (characters in Chinese) per second of speech; it wanders less than that of syllables. The
+and mostly without music, because music there is a jingle. The pace is that of windows of 12 s of speech every 2 s, in
+letters of the words as spoken (characters in Chinese) per second of speech; it varies less than that of syllables. The
 window that is furthest from the median stands out if its rate is more than a fifth above or below the mean of those
-that share nothing with it, and further from it than 3.5 times their standard deviation: of a recording whose pace
-wanders, less is said. It is put aside, and the next is looked at. Windows in a row that stand out on the same side are
-one stretch; its edges are those between which the difference is clearest. A recording of less than 60 s of speech has
-no pace of its own to leave.
+that share nothing with it, and further from it than 3.5 times their standard deviation: so a recording with a varying
+pace has fewer reports. It is put aside, and the next is looked at. Consecutive windows that stand out on the same side
+are one stretch; its edges are those with the clearest difference. A recording with less than 60 s of speech has no
+usual pace from which a stretch could differ.
 
 Fixed in November 2026 on the recordings named in docs/defects-study.md, before places of the study were drawn.
 """
@@ -29,7 +29,8 @@ from podeval.models.interfaces import Transcript
 from podeval.text.comparison.alignment import split_words
 
 Severity = Literal["high", "medium", "low"]
-"""`high`: no listener misses it; `medium`: an attentive one hears it; `low`: one who follows the script does."""
+"""`high`: no listener misses it; `medium`: an attentive listener hears it; `low`: a listener who follows the script
+hears it."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class TimedDefect:
         kind: such as `omitted`, `repeated`, `wrong_voice`, `hole`.
         start: seconds from the beginning.
         end: seconds from the beginning.
-        script: the words of the script there; empty if there are none, or if they do not matter.
-        heard: the words that are heard there.
+        script: the words of the script there; empty if there are none, or if they are irrelevant.
+        heard: the recognised words there.
         severity: degree to which a listener notices it.
     """
 
@@ -54,7 +55,7 @@ class TimedDefect:
 
     @property
     def detail(self) -> str:
-        """A phrase for a reader: what is heard, and what should be."""
+        """A phrase for a reader: the recognised words, and the right ones."""
         parts = (self.heard, f"script: {self.script}" if self.script else "")
         return "; ".join(part for part in parts if part)
 
@@ -72,7 +73,7 @@ class TimedDefect:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "TimedDefect":
-        """Read one that `to_json` wrote."""
+        """Read a defect written by `to_json`."""
         return cls(
             *(data["kind"], data["start"], data["end"]),
             **{name: data[name] for name in ("script", "heard", "severity") if name in data},
@@ -89,19 +90,20 @@ WINDOW, STRIDE = 12.0, 2.0
 """Seconds of speech of a window, and between two."""
 
 OTHER_PACE, SPREADS = math.log(1.2), 3.5
-"""A window whose rate is further from the others' than both, in logarithm and in spreads, stands out."""
+"""A window stands out if its rate differs from the others' by more than both, in logarithm and in spreads."""
 
 SPEAKABLE = 2.5
-"""Times the usual pace that nobody speaks at, nor at its inverse: there the recogniser has lost or made up words."""
+"""Multiple of the usual pace at which nobody speaks, nor at its inverse: there the recogniser has lost or made up
+words."""
 
 FEWEST = 8
-"""Windows that one is compared with at least."""
+"""Lowest number of windows that a window is compared with."""
 
 SHORTEST = 60.0
 """Seconds of speech of a recording that has a pace."""
 
 LANGUAGES = ("en", "zh")
-"""Languages whose letters take about as long as each other."""
+"""Languages whose letters take about equally long."""
 
 
 def find_long_pauses(speech: Sequence[Span], music: Sequence[Span]) -> list[TimedDefect]:
@@ -151,7 +153,7 @@ def find_pace_changes(transcript: Transcript, speech: Sequence[Span]) -> list[Ti
 
 
 def _find_outliers(starts: NDArray[Any], rates: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """Return of each window whether it is faster (1), slower (-1) or neither, and the mean of the others."""
+    """Return for each window whether it is faster (1), slower (-1) or neither, and the mean of the others."""
     stands_out = np.zeros(len(rates))
     while (left := stands_out == 0).any():
         apart = np.where(left, np.abs(rates - np.median(rates[left])), -1.0)

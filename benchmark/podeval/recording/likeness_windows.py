@@ -1,7 +1,7 @@
-"""Windows of speech as numbers, factor by factor: what the metric `human_likeness` compares with people's.
+"""Windows of speech as numbers, factor by factor: the features that the metric `human_likeness` compares with people's.
 
 Windows last 3 s and begin every second, at most 60 of them, in the recording's middle. Those of prosody, voice,
-articulation and sound are over the speech joined end to end, so that pauses belong to timing alone, whose windows are
+articulation and sound are over the speech joined end to end, so that pauses belong only to timing, whose windows are
 over the recording's own time. The level of the speech is brought to one value first.
 """
 
@@ -21,34 +21,34 @@ from podeval.recording.recording import MODEL_RATE, Recording
 from podeval.recording.speech_track import JoinedClips, require_speech
 
 WINDOW, STRIDE, MOST = 3.0, 1.0, 60
-"""Length and distance of windows, seconds, and most windows of a recording, those in its middle."""
+"""Length and distance of windows, seconds, and the highest number of windows of a recording, from its middle."""
 
 LEVEL = -26.0
-"""Root mean square of the speech that windows are brought to, dB of full scale."""
+"""Root mean square to which the speech of windows is scaled, dB of full scale."""
 
 METHOD = "1"
-"""Changes with what `describe_windows` gives."""
+"""Version that changes with the results of `describe_windows`."""
 
 BANDS = (100, 400, 800, 1500, 2500, 4000, 5500, 7500)
 """Edges of the bands of the sound, Hz."""
 
 _LENGTH = 1024
 _FEWEST, _LEAP = 25, 3.0
-"""Voiced frames that a window needs for its prosody, and the step between two frames, in semitones, from which on it is
-an error of the pitch tracker."""
+"""Number of voiced frames that a window needs for its prosody, and the step between two frames, in semitones, from
+which it is an error of the pitch tracker."""
 
 Features = NDArray[np.float64]
 
 
 def describe_windows(recording: Recording, melody: float = 1.0) -> dict[str, Features]:
-    """Return the features of each window by factor, each of shape (windows, features); NaN if nothing can be said.
+    """Return the features of each window by factor, each of shape (windows, features); NaN if unknown.
 
     Args:
         recording: speech, 16 kHz.
-        melody: the part of each distance of the pitch from its median that is left; less than 1 plants a damage.
+        melody: the remaining part of each distance of the pitch from its median; less than 1 plants damage.
 
     Raises:
-        CannotScore: the recording has less than 3 s of speech, or nothing can be measured in it.
+        CannotScore: the recording has less than 3 s of speech, or contains nothing to measure.
         ModelMissing: a model or librosa is not installed.
     """
     recording.require_sound(WINDOW)
@@ -192,13 +192,13 @@ def interrupt(samples: Samples, speech: Sequence[Span], seconds: float) -> Sampl
 
 
 def add_noise(samples: Samples, speech: Sequence[Span], ratio: float) -> Samples:
-    """Add white noise so many dB below the mean power of the whole signal."""
+    """Add white noise this many dB below the mean power of the whole signal."""
     level = float(np.sqrt(np.mean(np.square(samples, dtype=np.float64)))) * 10 ** (-ratio / 20)
     return np.asarray(samples + np.random.default_rng(0).normal(0, level, len(samples)), dtype=np.float32)
 
 
 def _change_envelope(samples: Samples, change: Callable[[Spectrum], Spectrum]) -> Samples:
-    """Return samples whose spectral envelope (logarithm, by the cepstrum) is what the function makes of it."""
+    """Return samples with a spectral envelope (logarithm, by the cepstrum) changed by the function."""
     spectrum = signal.stft(samples, RATE, nperseg=_SIZE, noverlap=_SIZE - _STEP)[2]
     cepstrum = np.fft.irfft(np.log(np.abs(spectrum) + 1e-9), axis=0)
     cepstrum[_CEPSTRUM : 1 - _CEPSTRUM] = 0

@@ -1,9 +1,9 @@
-"""Copies of recordings for playback, which reveal nothing but their sound, and their peaks, within a size limit.
+"""Copies of recordings for playback, which reveal only their sound, and their peaks, within a size limit.
 
-A copy is FLAC at 48 kHz with two channels and 16 bits, without tags, whatever its source was: a listener who inspects
-the bytes finds no name, no encoder of the system, no telling rate or number of channels, and no length but that
-of the passage. Two copies that are compared can be brought to one loudness: the target, or less if one of
-them would exceed -1 dBTP, so that neither is clipped and both are equal.
+A copy is FLAC at 48 kHz with two channels and 16 bits, without tags, whatever its source: a listener who inspects the
+bytes finds no name, no encoder of the system, no revealing rate or number of channels, and no length except that of the
+passage. Two copies that are compared can be brought to one loudness: the target, or less if one of them would exceed -1
+dBTP, so neither is clipped and both are equal.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ CEILING = -1.0
 """Maximum true peak after a gain, dBTP (EBU R 128)."""
 
 ROOM = 8 * 2**30
-"""Maximum bytes of copies that are kept; the least recently used are deleted first."""
+"""Highest number of bytes of copies on disk; the least recently used are deleted first."""
 
 _STEP = 0.5
 """Step, in LU, of the levels for pairs that cannot be as loud as the target."""
@@ -43,10 +43,11 @@ _SEEKABLE = ("WAV", "WAVEX", "FLAC", "AIFF", "RF64")
 _PRUNE_EVERY = 20
 _LOCKS = 64
 _SHORT = 600.0
-"""Length in seconds up to which a passage is read without decoding what is before it."""
+"""Length in seconds up to which a passage is read without decoding the part before it."""
 
 _OPUS_BITS = 128_000
-"""Bits per second of Opus, constant: at this rate listeners do not tell speech and music from the original."""
+"""Constant bit rate of Opus in bits per second, at which listeners cannot distinguish speech and music from the
+original."""
 
 _BLOCK_HEADER = 4
 _LARGEST_BLOCK = 2**24 - 1
@@ -77,10 +78,10 @@ class Level:
 
 
 class Changed(BadInput):
-    """The recording's file no longer has the hash that was asked for."""
+    """The recording's file no longer has the expected hash."""
 
     def __init__(self, source: Path) -> None:
-        super().__init__(f"{source} is another recording than the one that was taken in")
+        super().__init__(f"{source} is not the recording that was added")
         self.source = source
 
 
@@ -113,8 +114,8 @@ class Playback:
             stretch: the recording and the passage.
             gain: dB.
             seconds: length of a copy for listeners who must not identify its source: silence is appended up to this
-                length, and dither is added throughout, so that neither length nor bytes equal those of a copy played
-                under its name.
+                length, and dither is added throughout, so neither length nor bytes equal those of a copy played under
+                its name.
 
         Raises:
             BadInput: there is no such recording or passage.
@@ -146,11 +147,11 @@ class Playback:
         return self._derive(copy, f"{size}.flac", lambda path: path.write_bytes(pad_flac(copy.read_bytes(), size)))
 
     def compress(self, copy: Path) -> Path:
-        """Return the file of a copy as Opus, creating it if necessary; its size follows from its length alone."""
+        """Return the file of a copy as Opus, creating it if necessary; its size depends only on its length."""
         return self._derive(copy, "opus", lambda path: write_opus(copy, path))
 
     def _derive(self, copy: Path, ending: str, write: Callable[[Path], object]) -> Path:
-        """Return a file made of a copy, next to it; it is deleted with the copies of its recording."""
+        """Return a file made from a copy, next to it; it is deleted with the copies of its recording."""
         path = copy.with_suffix(f".{ending}")
         with self._lock_for((copy.parent.name + copy.stem).rpartition("-")[2]):
             if not path.is_file():
@@ -305,7 +306,7 @@ def _read(stretch: Stretch) -> tuple[Samples, int]:
 
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """Give the path of a file that takes the place of `path` when the block ends without an error.
+    """Yield the path of a file that replaces `path` when the block ends without an error.
 
     Raises:
         PodevalError: it cannot be written.

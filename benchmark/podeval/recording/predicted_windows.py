@@ -1,9 +1,10 @@
-"""What predictors of listeners' opinions hear of a recording: one rule for all of them.
+"""The part of a recording that predictors of listeners' opinions rate: one rule for all of them.
 
-They are trained on utterances, and rate silence and a constant offset, which no listener hears, as bad speech. So a
-constant offset is removed (`Recording.mono`, for all models), digital silence at the ends is left out, and so is what
-comes before the first speech and after the last if it is longer than a second, and windows with more than 60 % of
-silence or music alone. Music under speech counts as what it is. Variants that reproduce public code hear everything.
+They are trained on utterances, and rate silence and a constant offset, which no listener hears, as bad speech.
+Therefore, a constant offset is removed (`Recording.mono`, for all models), and digital silence at the ends is left out,
+together with sound of more than a second before the first speech and after the last, and windows with more than 60 % of
+silence or music alone. Music under speech is rated as part of the recording. Variants that reproduce public code rate
+everything.
 """
 
 import hashlib
@@ -22,19 +23,20 @@ from podeval.recording.recording import MODEL_RATE, Recording
 from podeval.recording.speech_track import find_sounding
 
 LONGEST_END, KEPT_END = 1.0, 0.5
-"""Seconds without speech at an end that are heard, and how many are kept of more; none of digital silence."""
+"""Seconds without speech at an end that are still scored, and the seconds that remain of longer silence; none of
+digital silence."""
 
 FULLEST = 0.5
 """Share of the fullest window's speech that a window must must be heard, if no window contains enough speech, as in
 one channel of a conversation."""
 
 Source = Literal["mix", "stem"]
-"""Material that is rated: the recording as it is, or its speech stem, whether there is music or not."""
+"""Rated material: the recording as it is, or its speech stem, with or without music."""
 
 
 @dataclass(frozen=True)
 class SpokenPart:
-    """The part of a recording that is rated: samples, where they begin in seconds, and what tells them from others."""
+    """The rated part of a recording: samples, their beginning in seconds, and the facts that distinguish them."""
 
     samples: Samples
     begin: float
@@ -43,7 +45,7 @@ class SpokenPart:
 
 @dataclass(frozen=True)
 class PredictedWindows:
-    """What a predictor says of a recording's windows.
+    """A predictor's result for a recording's windows.
 
     `starts` are in seconds, shape (windows,); `scores` have the shape that the model gives, windows first; `left_out`
     counts windows with hardly any speech, which were not scored.
@@ -56,7 +58,7 @@ class PredictedWindows:
 
 
 def choose_tracks(recording: Recording, source: Source) -> tuple[Recording, Recording, dict[str, Any]]:
-    """Return what is rated, the speech stem that is rated next to it, and notes on both.
+    """Return the rated part, the speech stem that is rated next to it, and notes on both.
 
     Without music there is nothing to separate, and both are the recording.
 
@@ -75,11 +77,12 @@ def choose_tracks(recording: Recording, source: Source) -> tuple[Recording, Reco
 
 
 FEWEST_ZEROS = 0.02
-"""Seconds of zeros at an end from which they count as silence that was added."""
+"""Seconds of zeros at an end from which they count as added silence."""
 
 
 def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
-    """Return a recording from its first to its last speech, without a constant offset; all of it if nobody speaks.
+    """Return a recording from its first to its last speech, without a constant offset; the complete recording if nobody
+    speaks.
 
     Raises:
         CannotScore: the recording's rate is too low, or its channels cancel each other.
@@ -97,7 +100,8 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
 
 
 def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
-    """Return what predictors of any sound hear: no constant offset and no silence at the ends; and its first sample.
+    """Return the sound that predictors of any sound rate: without a constant offset and silence at the ends; and its
+    first sample.
 
     A recording at a lower rate is upsampled.
 
@@ -114,7 +118,7 @@ def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
 def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
     """Return where sound begins and ends between zeros, which are zeros at the recording's own rate only.
 
-    Fewer zeros than `FEWEST_ZEROS` are part of the sound: what nobody padded is heard from its first sample.
+    Fewer zeros than `FEWEST_ZEROS` are part of the sound: sound without padding is rated from its first sample.
     """
     samples = track.mono(track.rate)
     first, last = find_ends(samples)
@@ -125,7 +129,7 @@ def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:
-    """Return the numbers of the windows that hold enough speech; if none does, of the fullest (`FULLEST`)."""
+    """Return the numbers of the windows with enough speech; if there are none, of the fullest (`FULLEST`)."""
     clips = [(Span(start, min(start + seconds, track.duration)),) for start in starts]
     sounding, spoken = find_sounding(clips, track.speech()), count_seconds_inside(clips, track.speech())
     return np.flatnonzero(sounding if sounding.any() else spoken >= FULLEST * spoken.max())
@@ -134,8 +138,8 @@ def choose_windows(track: Recording, starts: Sequence[float], seconds: float) ->
 def start_windows(frames: int, size: int, *, most: int | None = None, stride: int | None = None) -> list[int]:
     """Return the first sample of windows side by side; the last one ends with the recording, and so may overlap.
 
-    Where there would be more than `most`, so many are spread evenly from beginning to end; with `stride` windows begin
-    so many samples apart.
+    If there would be more than `most`, this number is spread evenly from beginning to end; with `stride`, windows begin
+    this many samples apart.
     """
     last = max(0, frames - size)
     starts = [*range(0, last, stride or size), last]
@@ -159,17 +163,18 @@ def predict_windows(
 ) -> PredictedWindows:
     """Have a model rate windows of `seconds` that contain speech.
 
-    A recording that is shorter is one window. Windows with more than 60 % of silence are pauses, of which listeners
-    have no opinion; they are left out, unless all are such: then the fullest are heard.
+    A recording that is shorter is one window. Windows with more than 60 % of silence are pauses, about which listeners
+    have no opinion; they are left out, unless all windows are like this: then the fullest are rated.
 
     Args:
         track: speech.
         job: the job of the model.
         seconds: length of a window.
         rate: sample rate of the windows.
-        ask: takes the model and the windows and returns its scores, windows first.
-        list_starts: takes the number of samples and that of a window, and returns the first sample of each window.
-        everything: whether silence, offset and all are heard, as public code does.
+        ask: function that takes the model and the windows and returns its scores, windows first.
+        list_starts: function that takes the number of samples and that of a window, and returns the first sample of
+            each window.
+        everything: whether everything is rated, including silence and offset, as in the public code.
 
     Raises:
         CannotScore: the recording's rate is too low, or its channels cancel each other.

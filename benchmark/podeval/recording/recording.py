@@ -1,9 +1,9 @@
 """`Recording`: one audio file as decoded samples, and everything that measurements derive from it, each computed once.
 
-Facts come from the models of one profile. They are computed when first asked for, then kept in memory for the life of
-the object and on disk by content hash, model identity and parameters. Channels and rate are kept; what a model
-needs (mono, 16 kHz) is derived from them once per rate. What a model tells is imported where it is asked for, so that a
-metric of the sound alone loads nothing of it.
+Facts come from the models of one profile. They are computed on first use, then kept in memory for the life of the
+object and on disk by content hash, model identity and parameters. Channels and rate are preserved; a model's input
+(mono, 16 kHz) is derived from them once per rate. Models are imported when their facts are used, so a metric of only
+the sound loads none of them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MODEL_RATE = 16_000
 """Sample rate of every speech model of the embedded profile, Hz."""
 
 _PROSODY_METHOD = "1"
-"""Changes with what `measure_prosody` gives."""
+"""Version that changes with the results of `measure_prosody`."""
 
 
 class Recording:
@@ -77,10 +77,10 @@ class Recording:
 
     @classmethod
     def open(cls, path: str | Path, *, apart: bool = False, **options: Any) -> Recording:
-        """Decode a file, once; `apart` in the sandbox or behind the second wall, as a stranger's is.
+        """Decode a file once; with `apart`, in the sandbox or behind the second wall, like a stranger's.
 
         Raises:
-            BadAudio: the file cannot be read as audio; the message says why and what to do.
+            BadAudio: the file cannot be read as audio; the message gives the reason and the remedy.
         """
         decoded = (resolve_name("podeval.audio.transcode:decode_apart") if apart else decode)(Path(path))
         content = hash_file(Path(path))
@@ -103,8 +103,8 @@ class Recording:
     def from_samples(cls, samples: NDArray[Any], rate: float, **options: Any) -> Recording:
         """Create a recording from samples of shape (frames,) or (frames, channels).
 
-        Floats have full scale ±1, and values beyond it are kept. Integers are scaled from the full range of their type;
-        unsigned ones are centred on its middle, as in 8-bit WAV.
+        Floats have full scale ±1, and values beyond it are preserved. Integers are scaled from the full range of their
+        type; unsigned ones are centred on its middle, as in 8-bit WAV.
 
         Raises:
             BadAudio: there are no samples, more than two axes, swapped axes, or values that are not numbers.
@@ -125,18 +125,20 @@ class Recording:
 
     @cached_property
     def defect(self) -> str | None:
-        """Why nothing can be measured: samples that are not finite numbers, or digital silence; otherwise None."""
+        """Reason why nothing can be measured: samples that are not finite numbers, or digital silence; otherwise
+        None.
+        """
         return find_defect(self.samples)
 
     @cached_property
     def file_notes(self) -> tuple[str, ...]:
-        """What a reader of any score must know of the file: parts that are not read, silence at the ends."""
+        """Facts about the file that a reader of any score needs: unread parts, silence at the ends."""
         silence = "" if self.defect else describe_silent_ends(mix_to_mono(self.samples), self.rate)
         return tuple(filter(None, (*self.decoder_note.split("; "), silence)))
 
     @cached_property
     def cancelled(self) -> float:
-        """For which share of the recording something sounds in its channels that cancels in their mean."""
+        """Share of the recording in which the channels contain sound that cancels in their mean."""
         return measure_cancelled(self.samples, self.rate)
 
     def require_sound(self, shortest: float = 0.0) -> None:
@@ -154,7 +156,7 @@ class Recording:
         """Return the mean of the channels at `rate`, shape (frames,); mixed once, and resampled once per rate.
 
         A constant offset is removed at the recording's own rate, so that silence is silence, but not with `offset`, as
-        by public code. With `upsample` a lower rate is not refused.
+        by public code. With `upsample`, a lower rate is accepted.
 
         Raises:
             CannotScore: the rate is below `rate` and upsampling is not allowed, or its channels cancel each other.
@@ -173,7 +175,7 @@ class Recording:
         if self.rate < rate and not self.allow_upsampling:
             raise CannotScore(
                 f"the recording has {self.rate} Hz, below the {rate} Hz this needs; what was not recorded cannot be "
-                "measured (--allow-upsampling, in Python allow_upsampling=True, scores it anyway)"
+                f"measured (--allow-upsampling, in Python allow_upsampling=True, scores it anyway)"
             )
 
     def speech(self) -> tuple[Span, ...]:
@@ -211,10 +213,12 @@ class Recording:
         )
 
     def speech_track(self, source: Literal["auto", "mix"] = "auto") -> Recording:
-        """Return what speech metrics hear: with `mix` this recording; with `auto` its speech stem if there is music.
+        """Return the sound for speech metrics: with `mix` this recording; with `auto` its speech stem if there is
+        music.
 
         Raises:
-            CannotScore: there is music and no speech; or the rate is too low, or the channels are too many, to tell.
+            CannotScore: there is music and no speech; or the rate is too low, or there are too many channels, for the
+                detection.
             ModelMissing: the music detector, or if there is music the separator, is not installed.
         """
         from podeval.recording.speech_track import has_music
@@ -244,7 +248,7 @@ class Recording:
         return self._compute_once("speech stem", lambda: separate_speech_stem(self))
 
     def stems(self) -> Stems:
-        """Return the speech and everything else as separate stems; computed when first asked for, not stored on disk.
+        """Return the speech and everything else as separate stems; computed on first use, not stored on disk.
 
         A lower rate than the separator's is upsampled even if `allow_upsampling` is off, because a band that is empty
         in the mix stays empty in both stems. Code that measures the stems themselves requires the rate first.
@@ -258,9 +262,9 @@ class Recording:
         return self._compute_once("stems", lambda: separate_stems(self))
 
     def transcript(self, language: str | None = None) -> Transcript:
-        """Return the transcript with word times; with `language` None in the one that the transcriber detects.
+        """Return the transcript with word times; with `language` None, in the language that the transcriber detects.
 
-        What was transcribed in a language is not transcribed again because that language is detected, or the reverse.
+        A requested language and the same detected language share one transcription.
         """
         from podeval.models.interfaces import Transcript
 
@@ -275,7 +279,7 @@ class Recording:
             return same
 
     def _find_transcript(self, language: str | None) -> Transcript | None:
-        """Return the transcript in a language if there is one already, whether it was asked for or detected."""
+        """Return the existing transcript in a language, requested or detected."""
         if language in self._transcripts or not self._transcripts:
             return self._transcripts.get(language)
         if language is not None:
@@ -310,7 +314,7 @@ class Recording:
         return self._load_or_make(key, read, write, lambda: measure_prosody(self.mono()))
 
     def diarization(self) -> tuple[SpeakerTurn, ...]:
-        """Return who speaks when, judged by similarity of voices alone."""
+        """Return the speakers with times, by similarity of voices alone."""
         from podeval.models.interfaces import SpeakerTurn
 
         return self.fact_from("diarizer", tuple[SpeakerTurn, ...], lambda model: model.diarize(self.mono()))
@@ -334,7 +338,7 @@ class Recording:
         return find_voices(turns, self.duration, self.embeddings, *windows)
 
     def _compute_once(self, name: str, make: Callable[[], T]) -> T:
-        """Return a fact, computed when it is first asked for; a thread that asks meanwhile waits for it."""
+        """Return a fact, computed on first use; other threads wait for it meanwhile."""
         # `setdefault` is one step to all threads.
         with self._locks.setdefault(name, RLock()):
             if name not in self._facts:
@@ -343,7 +347,7 @@ class Recording:
             return fact
 
     def fact_from(self, job: str, form: type[T], ask: Callable[[Any], T], **parameters: Any) -> T:
-        """Return a fact that a job's model tells of this recording, as `array_from` does an array; stored as JSON."""
+        """Return a fact from a job's model about this recording, like `array_from` for an array; stored as JSON."""
         from pydantic import TypeAdapter
 
         stored: TypeAdapter[T] = TypeAdapter(form)
@@ -354,8 +358,8 @@ class Recording:
 
         Args:
             job: the job whose model is loaded if the result is not cached.
-            ask: takes the model and returns the array.
-            parameters: everything besides the recording and the model that can change the result.
+            ask: function that takes the model and returns the array.
+            parameters: everything except the recording and the model that can change the result.
         """
         return self._ask(job, ask, load_array, dump_array, parameters)
 
@@ -367,7 +371,7 @@ class Recording:
         write: Callable[[T], bytes],
         parameters: dict[str, Any],
     ) -> T:
-        """Return what a job's model says of this recording, from the cache if it is there."""
+        """Return the result of a job's model for this recording, from the cache if possible."""
         from podeval.models.registry import get_card, use
 
         def make() -> T:

@@ -22,7 +22,7 @@ ONLY = ""
 
 
 def match_names(names: Iterable[str], script: Script) -> dict[str, str]:
-    """Return the speaker of a script that each name is of, case and spaces aside; names of nobody are left out."""
+    """Return the speaker of a script for each name, without regard to case and spaces; unknown names are left out."""
     speakers = {normalise_speaker(speaker): speaker for speaker in script.speakers}
     return {name: speakers[normalise_speaker(name)] for name in names if normalise_speaker(name) in speakers}
 
@@ -40,7 +40,7 @@ class ReferenceVoices(dict[str, Recording]):
         """Read voices from a recording, or from recordings by speaker: a mapping, JSON text, or a `.json` file of it.
 
         Args:
-            source: the recordings, each in any form that `read_audio` takes; paths in a file are relative to it.
+            source: the recordings, each in any form for `read_audio`; paths in a file are relative to it.
             options: options of `Recording.open`.
 
         Raises:
@@ -70,7 +70,7 @@ class ReferenceVoices(dict[str, Recording]):
 
     @cached_property
     def embeddings(self) -> dict[str, NDArray[np.float32]]:
-        """Return each voice's mean embedding over the windows of its recording that hold enough speech.
+        """Return each voice's mean embedding over the windows of its recording with enough speech.
 
         Raises:
             CannotScore: a reference recording is silent, too short or contains no speech.
@@ -79,7 +79,7 @@ class ReferenceVoices(dict[str, Recording]):
 
     @cached_property
     def whole_embeddings(self) -> dict[str, NDArray[np.float32]]:
-        """Return the embedding of each voice's whole recording, as PodEval's public code takes it.
+        """Return the embedding of each voice's whole recording, as in PodEval's public code.
 
         Raises:
             CannotScore: a reference recording is silent, too short or contains no speech.

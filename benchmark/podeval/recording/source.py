@@ -1,4 +1,4 @@
-"""Recordings that a caller has, one or many, in whatever form: what they are by their content, before decoding."""
+"""Recordings from a caller, one or many, in any form: their identity by content, before decoding."""
 
 import hashlib
 import os
@@ -20,7 +20,7 @@ from podeval.recording.recording import Recording
 AUDIO_SUFFIXES = frozenset(
     {".aac", ".aif", ".aiff", ".flac", ".m4a", ".mka", ".mov", ".mp3", ".mp4", ".oga", ".ogg", ".opus", ".wav", ".webm"}
 )
-"""Suffixes of the files of a folder that are taken for recordings."""
+"""Suffixes of the files of a folder that count as recordings."""
 
 FORMS = (
     "a path, the bytes of a file, an open file, (samples, rate), {'array', 'sampling_rate'}, or a row of a datasets "
@@ -29,16 +29,16 @@ FORMS = (
 _RATES = ("sampling_rate", "sample_rate")
 _VALUES = ("bytes", "array", "waveform", "audio", "path")
 OBJECT_KEYS = frozenset({*_VALUES, *_RATES})
-"""Keys of which an audio object has some, as a mapping of recordings by speaker has not."""
+"""Keys of an audio object, which a mapping of recordings by speaker does not have."""
 
 
 @dataclass
 class AudioSource:
-    """One recording that may be opened; it is not decoded before somebody asks for it.
+    """One recording that may be opened; it is decoded only when necessary.
 
     Attributes:
         name: name of the recording in results.
-        content: identity of the content under which its facts are kept; for a file the SHA-256 of its bytes.
+        content: identity of the content, for storing its facts; for a file the SHA-256 of its bytes.
         audio: the path or the bytes of a file, or the recording itself.
         options: the options of `Recording.open`.
     """
@@ -50,7 +50,7 @@ class AudioSource:
 
     @cached_property
     def recording(self) -> Recording:
-        """The recording, decoded when it is first asked for.
+        """The recording, decoded on first use.
 
         Raises:
             BadAudio: it cannot be read as audio.
@@ -63,15 +63,15 @@ class AudioSource:
 
 
 def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
-    """Say what a recording is by its content, without decoding a file.
+    """Identify a recording by its content, without decoding a file.
 
     Args:
-        source: audio in any form that `read_audio` takes, a `Recording`, or what this function returned.
+        source: audio in any form for `read_audio`, a `Recording`, or a result of this function.
         name: name of the recording; for a path the path itself.
         options: the options of `Recording.open`.
 
     Raises:
-        BadInput: none of these forms; a file that does not exist, is empty or a directory.
+        BadInput: the source has none of these forms, or is a file that does not exist, is empty or is a directory.
         MissingInput: there is no recording.
     """
     if isinstance(source, AudioSource):
@@ -92,7 +92,7 @@ def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
 
 
 def list_recordings(source: Any) -> list[Any] | None:
-    """The recordings of a folder or a collection; None for what is one recording itself.
+    """The recordings of a folder or a collection; None for a single recording.
 
     Raises:
         BadInput: a folder or a collection that contains none; samples without their rate.
@@ -136,7 +136,7 @@ def _is_bare_samples(source: Any) -> bool:
 
 
 def is_audio_name(path: Path) -> bool:
-    """Whether a file's name ends as recordings do, and is none that is hidden."""
+    """Whether a file's name has the ending of a recording, and is not hidden."""
     return path.suffix.lower() in AUDIO_SUFFIXES and not path.name.startswith(".") and path.is_file()
 
 
@@ -155,7 +155,7 @@ def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
         if the recording is missing.
 
     Raises:
-        BadInput: it is none of these forms, or samples lack their rate.
+        BadInput: it has none of these forms, or samples lack their rate.
     """
     if is_missing(source):
         return None
@@ -186,7 +186,7 @@ def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
     for name in _VALUES:
         value = audio.get(name)
         if name == "audio" and isinstance(value, list | tuple) and len(value) > 1 and _is_array(value[0]):
-            raise BadInput(f"`audio` has {len(value)} arrays; give each as a recording of its own, with its rate")
+            raise BadInput(f"`audio` has {len(value)} arrays; give each as a separate recording with its rate")
         if _is_array(value):
             return _orient(value), _read_rate(next((audio[rate] for rate in _RATES if rate in audio), None))
         if not is_missing(value) and name != "array":
@@ -205,10 +205,10 @@ def is_samples(source: Any) -> bool:
 
 
 def list_rows(source: Any, column: str = "") -> Any:
-    """Return the rows of a dataset or a column of `datasets` with its audio undecoded; anything else as it is.
+    """Return the rows of a dataset or a column of `datasets` with its audio undecoded; anything else unchanged.
 
-    podeval decodes by itself, because `datasets` needs torchcodec for that. Of a dataset with one column of audio that
-    column is returned.
+    podeval decodes the audio, because `datasets` needs torchcodec for that. For a dataset with one column of audio,
+    this column is returned.
 
     Raises:
         BadInput: it has several splits.
@@ -252,6 +252,6 @@ def _read_rate(rate: Any) -> float:
     if not limits.min_rate <= value <= limits.max_rate:
         raise BadInput(
             f"audio given as an array needs its `sampling_rate` in Hz, not {rate!r}; "
-            f"{limits.min_rate} to {limits.max_rate} Hz are read"
+            f"{limits.min_rate} to {limits.max_rate} Hz are supported"
         )
     return float(value)

@@ -1,13 +1,13 @@
-"""Finds who speaks when, one at a time or two at once, and who says what.
+"""Finds the speakers with times, one at a time or two at once, and the speaker of each line.
 
-With a script, its language and number of speakers are used. Without one the diariser judges by voices alone, and may
-take one voice for several. A caller that says how many people speak gets no more of them than that: the voices that are
-most alike become one. A voice is never divided, so that a recording of one voice is never taken for two.
+With a script, its language and number of speakers are used. Without one, the diariser uses only the voices, and may
+take one voice for several. If a caller states the number of speakers, there are no more than that: the most similar
+voices are merged. A voice is never divided, so a recording of one voice never has two.
 
 Two at once: the diarisation gives every moment to one speaker. The segmentation finds speakers who overlap, but its
-labels hold within ten seconds only. Each of its speakers in a chunk is the one of the diarisation during whose turns it
-is heard longest. If two of them at once would be the same, the one that is heard for less is the other speaker that
-is nearest in time. Of every two chunks that overlap, each is used up to the middle of the overlap.
+labels are valid only within ten seconds. Each of its speakers in a chunk is identified with the diarisation's speaker
+whose turns it overlaps longest. If two simultaneous ones would be the same, the shorter one is identified with the
+other speaker nearest in time. Of two overlapping chunks, each is used up to the middle of the overlap.
 """
 
 from collections.abc import Sequence
@@ -41,8 +41,8 @@ def find_speaker_turns(
 ) -> tuple[tuple[SpeakerTurn, ...], dict[str, Any]]:
     """Return the turns and the notes for a score.
 
-    Notes are `language` and `speakers_asked` if there is a script; without one `voices_heard` and `speakers_asked`
-    where the diariser hears more voices than `speakers`.
+    Notes are `language` and `speakers_asked` if there is a script; without one, `voices_heard` and `speakers_asked` if
+    the diariser finds more voices than `speakers`.
 
     English and Chinese are transcribed as such, and a text too short to identify its language is classified by its
     characters. If that finds less than half of the words, or the script is in another language, the transcriber
@@ -51,10 +51,10 @@ def find_speaker_turns(
     Args:
         recording: the recording of the speakers.
         script: the words with their speakers.
-        speakers: number of people who speak, if there is no script; 0 if nobody knows.
+        speakers: number of speakers, if there is no script; 0 if unknown.
 
     Raises:
-        CannotScore: too few of the script's words are heard to know who speaks when.
+        CannotScore: too few of the script's words are recognised to find the speakers.
     """
     if script is None:
         turns = recording.diarization()
@@ -78,10 +78,10 @@ def find_speaker_turns(
 
 
 def align_turns(recording: Recording, script: Script, language: str | None = None) -> tuple[SpeakerTurn, ...]:
-    """Return who speaks when by laying the script next to the words that are heard.
+    """Return the speakers with times by aligning the script with the recognised words.
 
     Raises:
-        CannotScore: too few of the script's words are heard to know who speaks when.
+        CannotScore: too few of the script's words are recognised to find the speakers.
     """
     words = [(word.text, word.start, word.end) for word in recording.transcript(language).words]
     aligned = locate_speaker_turns(script, words, recording.duration)
@@ -93,10 +93,10 @@ def align_turns(recording: Recording, script: Script, language: str | None = Non
 def _merge_voices(
     turns: Sequence[SpeakerTurn], voices: Sequence[SpeakerVoice], speakers: int
 ) -> tuple[SpeakerTurn, ...]:
-    """Return the turns with the voices that are most alike taken for one, until there are `speakers`.
+    """Return the turns with the most similar voices merged, until there are `speakers`.
 
-    Groups of voices are compared by the mean cosine between them (average linkage); a group is called what the one is
-    called who speaks longest. Turns of anybody else, who has too little speech for a voice, are left out.
+    Groups of voices are compared by the mean cosine between them (average linkage); a group has the name of its longest
+    speaker. Turns of other speakers, who have too little speech for a voice, are left out.
     """
     from scipy.cluster.hierarchy import cut_tree, linkage
 
@@ -128,7 +128,7 @@ class DiarisedTranscript:
     Attributes:
         segments: segments in order of time.
         nobody: utterances during which no speaker was found; not among the segments.
-        language: the spoken language, as given or as the transcriber decided.
+        language: the spoken language, given or detected by the transcriber.
     """
 
     segments: tuple[Segment, ...]
@@ -181,7 +181,7 @@ Run = tuple[int, float, float]
 
 
 def find_overlapping_turns(recording: Recording) -> tuple[SpeakerTurn, ...]:
-    """Return who speaks when, in order of time; empty if no speaker is found.
+    """Return the speakers with times, in order; empty if no speaker is found.
 
     Raises:
         ModelMissing: the diarizer or the segmentation is not installed.
@@ -241,7 +241,7 @@ def name_speakers(runs: Sequence[Run], diarised: Sequence[SpeakerTurn]) -> list[
 
 
 def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) -> str:
-    """Return another speaker than `name` whose turn is nearest to a moment; empty if there is none."""
+    """Return another speaker than `name` with a turn nearest to a moment; empty if there is none."""
     others = [turn for turn in turns if turn.speaker != name]
     if not others:
         return ""

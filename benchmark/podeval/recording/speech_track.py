@@ -1,19 +1,19 @@
-"""What metrics of words, voices and time listen to: the recording itself, or its speech stem if there is music.
+"""The input of metrics of words, voices and time: the recording itself, or its speech stem if there is music.
 
 Predictors of opinion rate the recording as it is (`podeval.recording.predicted_windows`).
 
 Music counts in spans of at least 3 s, and is relevant from a twentieth of the recording. With these thresholds no music
-is found in speech of any kind that was tried (read, synthetic, over the telephone, far from the microphone, in
-noise and hum, reverberant, distorted, faster and slower: 130 recordings, one hour), and in speech 0 to 15 dB over
-instruments it is found from 72 % of the time to all of it (20 dB: from 24 %). Bare drums are found up to 5 dB below
-speech, for 13 % to 83 % of the time. Steady tones are taken for music. Measured in November 2026 with FireRedVAD.
+is found in any tested kind of speech (read, synthetic, over the telephone, far from the microphone, in noise and hum,
+reverberant, distorted, faster and slower: 130 recordings, one hour), and in speech 0 to 15 dB over instruments it is
+found in 72 to 100 % of the time (20 dB: from 24 %). Bare drums are found up to 5 dB below speech, for 13 % to 83 % of
+the time. Steady tones count as music. Measured in November 2026 with FireRedVAD.
 
 If music is under speech, the scores of the stem are closer to those of the speech alone than the scores of the mix
-are, at every level tried (0 to 30 dB; DNSMOS, DistillMOS). The stem of clean speech keeps its DNSMOS within 0.1, that
+are, at every tested level (0 to 30 dB; DNSMOS, DistillMOS). The stem of clean speech keeps its DNSMOS within 0.1, that
 of far-field speech loses up to 0.4 DistillMOS; hence the threshold, below which a jingle does not justify a separation.
 
 A recording below the separator's rate is always upsampled for the stem: the models that measure the stem have a
-lower rate, and a band that is empty in the mix is empty in the stem. The stem's notes say so.
+lower rate, and a band that is empty in the mix is empty in the stem. The stem's notes record this.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from podeval.models import registry
 from podeval.models.interfaces import Samples, Separator, SpeakerTurn
 
 NEEDS = ("music_detector", "separator", "voice_activity")
-"""The jobs whose models decide what is scored, and produce it."""
+"""The jobs whose models choose the scored material, and produce it."""
 
 SHORTEST_MUSIC = 3.0
 """Minimum seconds for a span of music to count; half of a recording that is shorter than twice that."""
@@ -55,7 +55,7 @@ class Stems:
 
 
 class SpokenRecording(Protocol):
-    """What is used here of a recording, by name so that `Recording` can import this module."""
+    """The parts of a recording that are used here, by name so that `Recording` can import this module."""
 
     samples: Samples
     rate: int
@@ -122,17 +122,17 @@ def has_music(recording: SpokenRecording) -> bool:
 
 
 def _measure_heard(recording: SpokenRecording) -> float:
-    """Return the seconds between the zeros at the ends, so that what is appended changes nothing."""
+    """Return the seconds between the zeros at the ends, so that appended silence changes nothing."""
     samples = recording.mono()
     first, last = find_ends(samples)
     return recording.duration * (1 - (first + len(samples) - (last or len(samples))) / max(1, len(samples)))
 
 
 def separate_speech_stem(recording: R) -> R:
-    """Return a recording's speech as a separate recording, at the separator's rate, with notes that say so.
+    """Return a recording's speech as a separate recording, at the separator's rate, with notes about it.
 
     Raises:
-        CannotScore: the stem holds no speech, or the recording has more than two channels.
+        CannotScore: the stem contains no speech, or the recording has more than two channels.
         ModelMissing: the separator or the voice activity detector is not installed.
     """
     stems = recording.stems()
@@ -161,13 +161,13 @@ VOICE_WINDOW, VOICE_STRIDE = 3.0, 2.0
 """Windows over a speaker's speech, seconds."""
 
 SHORTEST_VOICE = 0.5
-"""Seconds of speech below which nothing is said of a voice."""
+"""Seconds of speech below which nothing is reported about a voice."""
 
 LONG_SEGMENT, SHORT_SEGMENT = 10.0, 3.0
-"""Seconds from which on a segment is joined to nothing more, and up to which it is left out: PodEval's public code."""
+"""Seconds from which a segment is not joined to others, and up to which it is left out: PodEval's public code."""
 
 MOST_SILENCE = 0.6
-"""Windows with a larger share of silence than this are left out (LFS-Bench's rule for reverberation)."""
+"""Windows with more silence than this share are left out (LFS-Bench's rule for reverberation)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,12 +204,13 @@ def find_voices(
 ) -> tuple[SpeakerVoice, ...]:
     """Find the speakers of some turns, in order of appearance; those with less than 0.5 s of speech are left out.
 
-    A speaker's speech is joined and looked at in windows, by default of 3 s every 2 s, or whole where it is shorter.
+    A speaker's speech is joined and divided into windows, by default of 3 s every 2 s, or used as a whole if it is
+    shorter.
 
     Args:
         turns: the turns of all speakers.
-        duration: length of the recording, seconds; what is beyond is left out.
-        embed: gives an embedding of each clip, shape (clips, dimensions).
+        duration: length of the recording, seconds; later turns are left out.
+        embed: function that returns an embedding of each clip, shape (clips, dimensions).
         window: length of a window, seconds.
         stride: seconds from the beginning of a window to that of the next.
     """
@@ -233,8 +234,8 @@ def find_voices(
 def join_segments(turns: Sequence[SpeakerTurn]) -> list[SpeakerTurn]:
     """Return the segments that PodEval's public code embeds whole.
 
-    What one speaker says without another between is one segment, up to the turn with which it is longer than 10 s;
-    segments of 3 s or less are left out.
+    Consecutive turns of one speaker form a segment, up to the turn with which it exceeds 10 s; segments of 3 s or less
+    are left out.
     """
     segments: list[SpeakerTurn] = []
     full = True
@@ -304,14 +305,14 @@ def require_speech(recording: SpokenRecording, shortest: float = 0.0) -> None:
 
 
 def find_sounding(clips: Sequence[Clip], speech: Sequence[Span]) -> NDArray[np.bool_]:
-    """Return which windows hold enough speech, shape (windows,)."""
+    """Return which windows contain enough speech, shape (windows,)."""
     lengths = np.array([sum(span.duration for span in clip) for clip in clips])
     enough: NDArray[np.bool_] = count_seconds_inside(clips, speech) >= (1 - MOST_SILENCE) * lengths - 1e-9
     return enough
 
 
 def select_spoken_voices(recording: SpokenRecording, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
-    """Return each speaker's voice with only the windows that hold enough speech; speakers without any are left out.
+    """Return each speaker's voice with only the windows that contain enough speech; speakers without any are left out.
 
     `seconds` counts the speech within the turns, `left_out` the excluded windows.
     """

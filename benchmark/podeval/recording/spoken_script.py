@@ -1,11 +1,11 @@
-"""A script next to what is heard of it in a recording, and which of their differences are the recogniser's own.
+"""A script next to its transcript, and the differences that are the recogniser's own.
 
-The recogniser is asked once more, for the stretch and a second on both sides alone, since its errors depend on what
-surrounds the words; and a second recogniser is asked for the same, if the profile has one for the language. Words
-that either hears then were not left out; words that the first does not hear again, or in whose place the second hears
-little, were an invention. So are words if nobody speaks. Words that were left out leave no time: where voice enough
-for up to three of them is between their neighbours, they count as left out only if the second recogniser hears none
-of them and everything around them.
+The recogniser transcribes only the stretch and a second on both sides once more, because its errors depend on the
+surroundings of the words; a second recogniser does the same, if the profile has one for the language. Words that either
+of them then finds were not left out; words that the first does not find again, or in whose place the second finds
+little, were invented by the recogniser. Words during which nobody speaks were also invented. Omitted words leave no
+time: if there is enough voice for up to three of them between their neighbours, they count as omitted only if the
+second recogniser finds none of them and everything around them.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ from podeval.text.tokens import Language, detect_language
 def align_recording(recording: Recording, script: Script) -> tuple[ScriptAlignment, str]:
     """Lay the script next to the recording's transcript, in the language that `sptd` and `wer` transcribe it in.
 
-    Where less than half of the words are heard in the script's language, the transcriber decides on one.
+    If less than half of the words are recognised in the script's language, the transcriber detects one.
 
     Returns:
         The alignment, and the language that was transcribed.
@@ -65,7 +65,9 @@ def hear_script(recording: Recording, script: Script) -> tuple[ScriptAlignment, 
 
 
 def time_transcript(recording: Recording, language: str | None = None) -> Transcript:
-    """Return what is heard, with the times of the profile's forced aligner, or the transcriber's if it has none."""
+    """Return the recognised words, with the times of the profile's forced aligner, or the transcriber's if it has
+    none.
+    """
     transcript = recording.transcript(language)
     if not transcript.words or not registry.list_cards(recording.profile, ("aligner",)):
         return transcript
@@ -81,10 +83,10 @@ def time_transcript(recording: Recording, language: str | None = None) -> Transc
 
 
 def require_spoken(alignment: ScriptAlignment) -> None:
-    """Refuse a recording in which another text is spoken.
+    """Refuse a recording of another text.
 
     Raises:
-        CannotScore: less than half of the script's words are heard.
+        CannotScore: less than half of the script's words are recognised.
     """
     if alignment.equal_words < TRUSTED_COVERAGE * len(alignment.written):
         raise CannotScore("less than half of the script's words are heard, so it is unknown who speaks when")
@@ -94,10 +96,12 @@ AROUND = 1.0
 """Seconds before and after a stretch that are listened to with it."""
 
 SPOKEN = 0.5
-"""Least share of the time of words that must be speech, and greatest share of that of words left out that may be."""
+"""Lowest share of the time of words that must be speech, and highest share of the time of omitted words that may be
+speech."""
 
 SHORTEST_WORD = 3
-"""Letters of a single English word below which it is the recogniser's: it skips and makes up "a" and "of" by itself."""
+"""Number of letters of a single English word below which it is the recogniser's: it skips and makes up "a" and "of" by
+itself."""
 
 SWALLOWED = frozenset(
     ("and", "but", "the", "for", "are", "was", "had", "has", "her", "him", "his", "its", "can", "you", "our", "who")
@@ -105,22 +109,24 @@ SWALLOWED = frozenset(
 """Single English words of three letters that people hardly sound, and that recognisers skip by themselves."""
 
 SKIPPED = 3
-"""Words that the recogniser may have skipped if there is voice enough for them; more it would hear again."""
+"""Number of words that the recogniser may have skipped if there is enough voice for them; it would hear a longer
+stretch again."""
 
 FEWEST_WORDS, STUCK = 0.5, 6
-"""Words a second below which a recogniser has given up; words of which one is not more than half."""
+"""Words per second below which a recogniser has given up; number of words of which a single one is at most half."""
 
 LOOP, NEAR = 4, 6
-"""Times that each word comes where a phrase goes round; stretches before and after that a loop may reach into."""
+"""Number of times that each word occurs in a repeating phrase; stretches before and after that a loop may extend
+into."""
 
 CERTAIN = 6
-"""Added words that the first recogniser hears twice and nearly alike are said, whatever the second hears."""
+"""Added words count as spoken if the first recogniser hears them twice and nearly alike, whatever the second hears."""
 
 PAUSE = 0.8
 """Seconds between stretches that are listened to again."""
 
 HEARD_AGAIN, HEARD_ALIKE, HEARD_BY_BOTH = 0.5, 0.8, 0.4
-"""Shares of a stretch's words that are heard again, that are heard alike, and that two recognisers agree on."""
+"""Shares of a stretch's words that are heard again, that are heard alike, and on which two recognisers agree."""
 
 
 def confirm_differences(
@@ -137,10 +143,10 @@ def confirm_differences(
         recording: the transcribed recording.
         alignment: its script next to the transcript.
         differences: the differences of the alignment.
-        language: the language that was transcribed.
-        loops: whether a recogniser that repeats a phrase again and again is taken to have given up there and nearby,
-            and what it added there to be its own unless the second agrees; not in `content_errors`, whose values that
-            would change.
+        language: the transcribed language.
+        loops: whether a recogniser that keeps repeating a phrase counts as having given up there and nearby, so that
+            its additions there count only if the second recogniser agrees; not in `content_errors`, because this would
+            change its values.
     """
     pace = median(
         [(word.end - word.start) / len(word.text) for word in alignment.heard if word.end > word.start] or [0.07]
@@ -179,7 +185,7 @@ def confirm_differences(
 def _hear_alone(
     recording: Recording, spans: Sequence[Span], language: str, written: Language, job: str, *, loops: bool
 ) -> list[HeardWord]:
-    """Listen to stretches alone, once more to those for which the recogniser gave up; words as the script's are."""
+    """Transcribe stretches separately, twice if the recogniser gave up; with words in the script's spelling."""
     merged = _merge(spans)
     words = list(listen_again(recording, merged, language, job=job))
     of_span = [[word for word in words if span.start <= (word.start + word.end) / 2 <= span.end] for span in merged]
@@ -200,7 +206,7 @@ def _goes_round(words: Sequence[Word] | Sequence[HeardWord]) -> bool:
 
 
 def _gave_up(words: Sequence[Word], span: Span) -> bool:
-    """Whether a recogniser wrote next to nothing, or one word again and again."""
+    """Whether a recogniser wrote almost nothing, or one word again and again."""
     texts = [word.text.lower() for word in words]
     if len(texts) < FEWEST_WORDS * span.duration:
         return True
@@ -221,7 +227,7 @@ def _inside(words: Sequence[HeardWord], span: Span) -> list[HeardWord]:
 
 
 def find_span(difference: ContentDifference, alignment: ScriptAlignment, duration: float) -> Span:
-    """Where a difference is heard; of words left out, from the end of the word before to the beginning of the next."""
+    """The time of a difference; for omitted words, from the end of the previous word to the beginning of the next."""
     heard = alignment.heard
     if difference.kind != "omitted":
         return Span(float(heard[difference.start].start), float(heard[difference.end - 1].end))
@@ -233,7 +239,7 @@ def find_span(difference: ContentDifference, alignment: ScriptAlignment, duratio
 def _judge_by_time(
     difference: ContentDifference, alignment: ScriptAlignment, speech: Sequence[Span], pace: float
 ) -> Literal["likely", "doubtful", "no"]:
-    """Say whether the time that a difference takes allows it."""
+    """Return whether the duration of a difference allows it."""
     duration = max(speech[-1].end if speech else 0.0, alignment.heard[-1].end if alignment.heard else 0.0)
     span = find_span(difference, alignment, duration)
     voiced = float(count_seconds_inside([(span,)], speech)[0])
@@ -259,7 +265,7 @@ def _merge(spans: Sequence[Span]) -> list[Span]:
 
 
 def _stands(difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[HeardWord]) -> bool:
-    """Whether a difference is there when the stretch is heard by itself."""
+    """Whether a difference persists when the stretch is transcribed separately."""
     heard_again = [word.text for word in again]
     if difference.kind == "omitted":
         words = [word.text for word in alignment.written[difference.first : difference.last]]
@@ -272,7 +278,7 @@ def _stands(difference: ContentDifference, alignment: ScriptAlignment, again: Se
 
 
 def _is_heard_as_written(difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[str]) -> bool:
-    """Whether words of the script that were replaced are heard the second time."""
+    """Whether replaced words of the script are recognised the second time."""
     words = [word.text for word in alignment.written[difference.first : difference.last]]
     around = alignment.heard[max(0, difference.start - 8) : difference.start + 8]
     left = _without(again, [word.text for word in around])
@@ -282,7 +288,9 @@ def _is_heard_as_written(difference: ContentDifference, alignment: ScriptAlignme
 def _is_certain(
     difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[HeardWord], *, loops: bool
 ) -> bool:
-    """Whether many added words are heard alike by themselves: not a phrase on which a recogniser gets stuck twice."""
+    """Whether many added words are recognised alike when transcribed separately: not a phrase on which a recogniser
+    gets stuck twice.
+    """
     added = alignment.heard[difference.start : difference.end]
     alike = _share_heard([word.text for word in added], [word.text for word in again]) >= HEARD_ALIKE
     return len(added) >= CERTAIN and alike and not (loops and _goes_round(added))
@@ -296,7 +304,7 @@ def _agrees(
     *,
     doubtful: bool,
 ) -> bool:
-    """Whether the second recogniser hears nothing of omitted words, or some of those that were added."""
+    """Whether the second recogniser finds none of the omitted words, or some of the added ones."""
     if difference.kind != "omitted":
         words = [word.text for word in alignment.heard[difference.start : difference.end]]
         enough = difference.kind == "replaced" or len(inside) >= HEARD_AGAIN * difference.words
@@ -314,7 +322,7 @@ def _agrees(
 
 
 def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
-    """The words that are not among the others, each of which takes one away."""
+    """The words that are not among the others; each of the others cancels one."""
     left = list(others)
     remaining = []
     for word in words:
@@ -326,7 +334,7 @@ def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def _share_heard(words: Sequence[str], heard: Sequence[str]) -> float:
-    """Which share of words is in the other list, in order, letters that differ a little allowed."""
+    """The share of words that are in the other list, in order, with small differences in letters allowed."""
     if not words:
         return 0.0
     equal = sum(

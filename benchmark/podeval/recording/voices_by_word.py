@@ -1,12 +1,13 @@
 """The voice that says each word of a dialogue, recognised by the voices alone.
 
-The words that are heard are taken in stretches of about 2 s that no turn of the script and no longer pause divides;
-each has an embedding. As many voices as the script has speakers are sought among them: spherical k-means from the
-script's own division and from the stretches that are least alike, whichever fits better. Voices whose centres are
-nearly equal are one, so that a system with one voice for all is not taken for two. Voices go to speakers by their
-reference recordings, if there are some, otherwise so that most words are spoken by the speaker in the script.
+The recognised words are divided into stretches of about 2 s, without turns of the script or longer pauses inside; each
+has an embedding. The search is for as many voices as the script has speakers: spherical k-means, started from the
+script's division and from the least similar stretches; the better fit counts. Voices with nearly equal centres are
+merged, so a system with one voice for all does not have two. Voices go to speakers by their reference recordings, if
+there are some, otherwise so that most words are spoken by the speaker in the script.
 
-A stretch counts for another voice only if it is nearer to it by a margin; one under 0.6 s says nothing of a voice.
+A stretch counts for another voice only if it is nearer to it by a margin; a stretch under 0.6 s is too short to
+identify a voice.
 """
 
 from collections import Counter
@@ -24,10 +25,11 @@ STRETCH = 2.0
 """Seconds of speech after which a stretch ends at the next word."""
 
 LISTENED = 1.6
-"""Seconds of the middle of a stretch that are listened to: more tells hardly more and costs as much more."""
+"""Seconds in the middle of a stretch that are analysed: more seconds add hardly any information and cost as much
+more."""
 
 PAUSE = 0.35
-"""Seconds of pause at which a stretch ends that is long enough."""
+"""Seconds of pause that end a stretch, once it is long enough."""
 
 SHORTEST, SURE = 0.6, 1.0
 """Seconds of a stretch from which it has a voice, and from which it helps to find the voices."""
@@ -36,7 +38,7 @@ MARGIN, MARGIN_OF_SHORT = 0.10, 0.20
 """Margin by which another voice must be nearer, for stretches of `SURE` seconds and for shorter ones."""
 
 SAME_VOICE = 0.75
-"""Cosine of two centres from which on they are one voice."""
+"""Cosine of two centres from which they are one voice."""
 
 Vectors = NDArray[np.float64]
 
@@ -46,13 +48,13 @@ class VoicedStretch:
     """Words in a row of one turn.
 
     Attributes:
-        first: the first of the heard words.
+        first: the first of its recognised words.
         last: the word after the last.
         start: seconds.
         end: seconds.
-        turn: turn of the script that most of the words belong to.
+        turn: turn of the script with most of the words.
         meant: speaker who should say them.
-        heard: speaker whose voice says them; None if nobody has it, or it is too short to tell.
+        heard: speaker with the voice of these words; None if nobody has it, or it is too short.
     """
 
     first: int
@@ -71,7 +73,7 @@ class VoicedWords:
 
     Attributes:
         stretches: stretches in order of time.
-        voices: number of different voices that are heard, at most one per speaker.
+        voices: number of different voices, at most one per speaker.
         likeness: cosine of a speaker's voice with its reference, by speaker with a reference.
     """
 
@@ -83,7 +85,7 @@ class VoicedWords:
 def find_voices(
     recording: Recording, alignment: ScriptAlignment, references: Mapping[str, NDArray[np.float32]]
 ) -> VoicedWords:
-    """Find who says each word.
+    """Find the speaker of each word.
 
     Args:
         recording: speech, 16 kHz.
@@ -111,7 +113,9 @@ def find_voices(
 
 
 def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
-    """Cut what is heard into stretches of a turn; words that the script lacks go with those before them."""
+    """Cut the recognised words into stretches within a turn; words that are not in the script go with those before
+    them.
+    """
     spoken, turns = alignment.heard, _turns_of_words(alignment)
     stretches: list[VoicedStretch] = []
     first = 0
@@ -129,7 +133,7 @@ def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
 
 
 def _turns_of_words(alignment: ScriptAlignment) -> list[int]:
-    """Of every heard word the turn it stands in, or that of the word before it."""
+    """Return for every recognised word its turn, or that of the previous word."""
     turns: list[int] = []
     for partner in alignment.partners:
         turns.append(alignment.written[partner].turn if partner is not None else turns[-1] if turns else 0)
@@ -176,7 +180,7 @@ def _mean_of(vectors: Vectors, weights: Vectors, among: NDArray[np.bool_]) -> Ve
 
 
 def _merge_alike(centres: Vectors) -> Vectors:
-    """Join the two most alike as long as they are one voice."""
+    """Merge the two most similar ones as long as they are one voice."""
     while len(centres) > 1:
         likeness = centres @ centres.T - 2 * np.eye(len(centres))
         one, other = np.unravel_index(int(likeness.argmax()), likeness.shape)
@@ -195,7 +199,7 @@ def _name_voices(
     speakers: Sequence[str],
     references: Mapping[str, NDArray[np.float32]],
 ) -> tuple[dict[int, str], dict[str, float]]:
-    """Give every voice the speaker it belongs to, and every speaker with a reference its likeness to it."""
+    """Assign a speaker to every voice, and its similarity to every speaker with a reference."""
     from scipy.optimize import linear_sum_assignment
 
     shared = np.zeros((len(centres), len(speakers)))
@@ -214,7 +218,7 @@ def _name_voices(
 
 
 def _decide(stretch: VoicedStretch, cosines: Vectors, names: Mapping[int, str]) -> VoicedStretch:
-    """Say in whose voice a stretch is; in that of whom the script names unless another is nearer by the margin."""
+    """Return the voice of a stretch: that of the script's speaker, unless another is nearer by the margin."""
     margin = MARGIN if stretch.end - stretch.start >= SURE else MARGIN_OF_SHORT
     own = next((voice for voice, speaker in names.items() if speaker == stretch.meant), None)
     best = int(cosines.argmax())
@@ -227,7 +231,7 @@ def _decide(stretch: VoicedStretch, cosines: Vectors, names: Mapping[int, str]) 
 
 
 def count_words_by(stretches: Sequence[VoicedStretch], alignment: ScriptAlignment) -> Counter[tuple[str, str | None]]:
-    """Count the script's words that are heard, by their intended speaker and by the voice that says them."""
+    """Count the recognised words of the script, by their intended speaker and by their voice."""
     counts: Counter[tuple[str, str | None]] = Counter()
     for stretch in stretches:
         if stretch.decided:

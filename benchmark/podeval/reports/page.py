@@ -1,6 +1,6 @@
-"""A page of reports: one self-contained HTML file that plays, reads and prints, in which nothing is fetched.
+"""A page of reports: one self-contained HTML file that plays sound, can be read and printed, and fetches nothing.
 
-Names and words of strangers are text and never markup; the page's policy runs the script of the player alone.
+Names and words of strangers are text and never markup; the page's policy runs only the player's script.
 """
 
 import base64
@@ -17,13 +17,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from podeval.errors import BadInput
-from podeval.hub_sources import locate_hub_source
+from podeval.files import locate_hub_source
 from podeval.text.message_catalogue import read_texts
 from podeval.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"
 LANGUAGES = ("en", "zh")
-"""Languages of reports, the one that the engine speaks first."""
+"""Languages of reports, with the language of the engine first."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Table:
 
 
 def make_heads(texts: Mapping[str, str], names: Sequence[str], numbers: Sequence[str] = ()) -> list[TableCell]:
-    """Make the headers of a table of the names of their texts, those of columns of numbers with that class."""
+    """Make the headers of a table from their texts, with that class for columns of numbers."""
     return [TableCell(texts[name], css="number" if name in numbers else "") for name in names]
 
 
@@ -75,7 +75,7 @@ class Text:
 class Entry:
     """A line of a list: a strong beginning, a text, code; with a `start`, a button that plays from that second.
 
-    A line with a `sound`, an address that contains an excerpt, has a player of its own.
+    A line with a `sound`, an address that contains an excerpt, has its own player.
     """
 
     text: str
@@ -175,7 +175,7 @@ def read_report_texts(language: str) -> dict[str, Any]:
     """Read the texts of reports, by page.
 
     Raises:
-        BadInput: there is no such language; says which there are.
+        BadInput: there is no such language; the message lists the existing ones.
     """
     if language not in LANGUAGES:
         raise BadInput(f"reports are not written in the language {language!r}; choose {' or '.join(LANGUAGES)}")
@@ -214,7 +214,7 @@ def render_document(reports: Sequence[Report], language: str = "en") -> str:
 
 
 def render_parts(parts: Iterable[Part]) -> str:
-    """Render parts alone, such as a table for a notebook."""
+    """Render only parts, such as a table for a notebook."""
     module: Any = _open_templates().get_template("parts.html").module
     return "".join(str(module.render(part)) for part in parts)
 
@@ -233,7 +233,7 @@ def write_page(page: str, path: Path) -> Path:
 
 
 def describe_protocol(title: str, content: Mapping[str, Any]) -> tuple[str, str, list[tuple[str, str]]]:
-    """Return the title of the metric as it is, the id of its protocol, and the protocol's content as named lines."""
+    """Return the title of the metric, the id of its protocol, and the protocol's content as named lines."""
     lines = []
     for name, value in content.items():
         if name in ("id", "metric") or value in ({}, [], None, ""):

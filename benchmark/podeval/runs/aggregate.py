@@ -1,4 +1,4 @@
-"""A run's summary is made of finished measurements: means with intervals, over all items and over each slice."""
+"""A run's summary, from finished measurements: means with intervals, over all items and over each slice."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ def summarise(
     items: Sequence[Item],
     bench: JudgeConfig = NOBODY,
 ) -> RunSummary:
-    """Summarise a run under a profile; only results of the present protocols count, those of one setting."""
+    """Summarise a run under a profile; only results of the current protocols of one setting count."""
     plan = folder.plan()
     outputs = [output for item in items if (output := folder.output(item.id)) is not None]
     current = make_protocols(benchmark, plan, profile, list_conditions(plan, outputs), bench)
@@ -122,7 +122,7 @@ def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list
 
 
 def collect_metrics(benchmark: Benchmark, track: str) -> dict[str, Metric]:
-    """Collect the declarations of all that is or can be measured on a track, figures made of others among them."""
+    """Collect the declarations of everything that is or can be measured on a track, including composite figures."""
     presets = (dimension for preset in PRESETS.values() for dimension in preset.adds)
     added = (dimension for dimension in (LIKENESS, *presets) if track in dimension.tracks)
     uses = (*benchmark.metrics(track), *(use for dimension in added for use in dimension.metrics))

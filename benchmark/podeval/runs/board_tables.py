@@ -86,7 +86,7 @@ class BoardRow(FactSheet):
 
 
 class ItemRow(FactSheet):
-    """One result on one item, with what a system page needs to show it."""
+    """One result on one item, with the facts for a system page."""
 
     benchmark: str
     split: str  # "" for a figure of the whole benchmark, as papers report them
@@ -102,7 +102,7 @@ class ItemRow(FactSheet):
 
 
 class SystemRow(FactSheet):
-    """What a submission document says of a system; empty or None for what it does not state."""
+    """A submission document's facts about a system; empty or None for missing ones."""
 
     system: str
     description: str
@@ -120,7 +120,7 @@ _ROWS: dict[str, type[BaseModel]] = {BOARD: BoardRow, ITEMS: ItemRow, SYSTEMS: S
 
 
 def write_table(rows: Sequence[BaseModel], path: Path) -> None:
-    """Write rows of the table that the path's name says as Parquet, whole or not at all."""
+    """Write rows as Parquet, in the table named by the path, completely or not at all."""
     model = _ROWS[path.name]
     frame = pd.DataFrame([row.model_dump() for row in rows], columns=list(model.model_fields))
     for name, field in model.model_fields.items():
@@ -138,7 +138,7 @@ def read_table(path: Path) -> pd.DataFrame:
     """Read what `write_table` wrote.
 
     Raises:
-        BadInput: it holds something else, or is damaged.
+        BadInput: it contains something else, or is damaged.
     """
     try:
         return pd.read_parquet(path)

@@ -1,12 +1,12 @@
-"""Two runs are compared pair by pair, a pair being one item and one seed; differences are those of the second run.
+"""Two runs are compared pair by pair, where a pair is one item and one seed; differences are those of the second run.
 
 Pairs of one cluster (the topic in Real-Pod) are averaged first, so that a cluster counts once however many items and
 seeds it has. Only figures of one protocol are compared. An item on which one of the two made nothing that could be
-scored counts as the greatest difference there is, so that silence never pays.
+scored counts as the greatest possible difference, so silence never pays.
 
-The test of the mean may be looked at after each item (`podeval.stats.sequential`). Items are tested one by one as well
-if there are enough seeds: by rearranging the seeds, corrected for the number of items (Holm). Both together fail at
-most 5 % of comparisons of equal systems, however many metrics are watched.
+The test of the mean may be checked after each item (`podeval.stats.sequential`). If there are enough seeds, items are
+also tested one by one: by rearranging the seeds, corrected for the number of items (Holm). Both together fail at most 5
+% of comparisons of equal systems, however many metrics are watched.
 """
 
 from collections import defaultdict
@@ -56,8 +56,8 @@ class QuarantinedItem:
 
     Attributes:
         item: the item's id.
-        reason: the reason as it was stated; may be empty.
-        means: means of each watched column before and after, where both runs have values.
+        reason: the stated reason; may be empty.
+        means: means of each watched column before and after, if both runs have values.
     """
 
     item: str
@@ -74,17 +74,17 @@ class ColumnComparison:
         key: its declaration.
         before, after: means of the pairs that both runs have.
         difference: difference of the means, with the clustered 95 % interval of one look.
-        anytime: the interval of the difference's centre that holds however often one looks; None for too few pairs.
-        pairs: number of pairs that both runs have a value of.
-        lost, won: pairs that only the first, only the second run has a value of, by the other system's fault.
+        anytime: the interval of the difference's centre that is valid at every look; None for too few pairs.
+        pairs: number of pairs with a value in both runs.
+        lost, won: pairs with a value in only the first or only the second run, through the other system's fault.
         margin: margin by which the mean may become worse; None if it is not watched.
         evidence: evidence that it became worse by more than the margin, or with `verdict` "no worse" that it did not.
         needed: evidence that decides.
         verdict: None if it is not watched.
-        worse_items: found by their seeds.
-        more_items, more_seeds: number that would decide in addition, as far as these tell; None if that is not known.
+        worse_items: items that are worse by their seeds.
+        more_items, more_seeds: additional number that would decide, estimated from these; None if unknown.
         size: the size of a difference of interest; None if there is none.
-        items_to_show: number of items like these that show it in four of five comparisons; None if it is not known.
+        items_to_show: number of items like these that show it in four of five comparisons; None if unknown.
     """
 
     column: str
@@ -121,8 +121,8 @@ class RunComparison:
         items: items of both runs.
         seeds: seeds of both runs.
         columns: columns in the order of the board.
-        apart: columns that were not measured by one protocol, and so are not compared.
-        tested_items: whether items were tested by themselves.
+        apart: columns without a common protocol, which are not compared.
+        tested_items: whether items were tested separately.
         seeds_for_items: number of seeds that such a test needs here.
         quarantined: items that decide nothing.
     """
@@ -145,7 +145,7 @@ class RunComparison:
 
 @dataclass
 class _Measured:
-    """All results of one run under a profile: by protocol, then by pair; and which protocol is of which metric."""
+    """All results of one run under a profile: by protocol, then by pair; and the metric of each protocol."""
 
     plan: RunPlan
     items: tuple[Item, ...]
@@ -169,14 +169,14 @@ def compare_runs(
     Args:
         first: folder of a run, RUNS/BENCHMARK/SPLIT/NAME.
         second: the same of the other.
-        watched: columns that must not become worse, and by how much each may, in its own unit.
+        watched: columns that must not become worse, with the margin of each in its own unit.
         profile: the profile of the measurements.
         quarantine: items that decide nothing, each with the reason.
         sizes: columns and the size of a difference, to count the items that would show it.
 
     Raises:
-        BadInput: there is no run, they are of different splits or tracks, have no item or seed in common, a column was
-            not measured by one protocol in both or has no better end, or neither has an item in quarantine.
+        BadInput: there is no run, the runs have different splits or tracks or no item or seed in common, a column has
+            no common protocol or no direction, or an item in quarantine is in neither.
     """
     a, b = _read(first, profile), _read(second, profile)
     _require_one_split(a, b, quarantine)
@@ -218,10 +218,10 @@ def compare_runs(
 
 
 def _require_one_split(a: _Measured, b: _Measured, quarantine: Iterable[str]) -> None:
-    """Refuse runs of different material, and a quarantine of items that neither has.
+    """Refuse runs of different material, and a quarantine of items in neither run.
 
     Raises:
-        BadInput: says what differs, or which items are unknown.
+        BadInput: the message names the differences, or the unknown items.
     """
     for name in ("benchmark", "split", "track", "dataset"):
         if getattr(a.plan, name) != getattr(b.plan, name):
@@ -230,7 +230,7 @@ def _require_one_split(a: _Measured, b: _Measured, quarantine: Iterable[str]) ->
                 "runs of one split"
             )
     if unknown := sorted({*quarantine} - {item.id for item in (*a.items, *b.items)}):
-        raise BadInput(f"the quarantine lists {', '.join(unknown)}, which neither run has; correct or remove it")
+        raise BadInput(f"the quarantine lists {', '.join(unknown)}, which neither run contains; correct or remove it")
 
 
 def _read(path: Path, profile: str) -> _Measured:
@@ -260,10 +260,10 @@ def _columns(benchmark: Benchmark, track: str) -> dict[str, Key]:
 
 
 def _resolve(name: str, keys: Mapping[str, Key], protocols: Mapping[str, str], apart: Sequence[str]) -> str:
-    """Find the column that a name means: `metric.key`, or a metric for the first of its keys.
+    """Find the column of a name: `metric.key`, or a metric for the first of its keys.
 
     Raises:
-        BadInput: there is none, or it was not measured alike in both runs.
+        BadInput: there is none, or it was measured differently in the two runs.
     """
     column = next((one for one in keys if name in (one, one.partition(".")[0])), None)
     if column is not None and column.partition(".")[0] in protocols:

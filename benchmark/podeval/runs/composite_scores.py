@@ -1,4 +1,4 @@
-"""A benchmark makes figures of others, item by item: the mean of some columns, and its spread over groups."""
+"""A benchmark computes figures from others, item by item: the mean of some columns, and its spread over groups."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -63,7 +63,7 @@ def declare(benchmark: Benchmark, composite: Composite) -> Metric:
 
 
 def make_composite_protocol(composite: Composite, parts: Mapping[str, Protocol]) -> Protocol:
-    """Say how a composite were made: by the protocols of what it is made of."""
+    """Describe how a composite was made: by the protocols of its parts."""
     metrics = {column.partition(".")[0] for column in composite.columns}
     first = parts[min(metrics)]
     return Protocol(
@@ -94,7 +94,7 @@ def compose(composite: Composite, results: Mapping[str, Result | None]) -> Resul
 
 
 def compute_spreads(benchmark: Benchmark, means: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Compute the spread over each robust breakdown from its groups' means; none where fewer than two have one."""
+    """Compute the spread over each robust breakdown from its groups' means; none if fewer than two groups have one."""
     values = {}
     for part in benchmark.breakdowns:
         groups: Sequence[float] = list(means.get(part.name, {}).values())

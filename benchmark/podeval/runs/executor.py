@@ -1,8 +1,8 @@
 """Measurements run in this process, or in worker processes that share the cores.
 
-Tasks are taken one by one while earlier ones are under way, so that a system speaks its next item while podeval
-measures the last. What a dying worker took with it is tried once more, each task in a process of its own. If a task
-does not fit into memory next to the others, one worker is left out and it is tried again.
+Tasks are taken one by one while earlier ones are in progress, so a system speaks its next item while podeval measures
+the last. Tasks lost with a dying worker are tried once more, each in a separate process. If a task does not fit
+into memory next to the others, one worker is removed and it is tried again.
 """
 
 import multiprocessing
@@ -44,8 +44,8 @@ class Executor(Protocol):
         """Yield each task with its result, in the order they finish; None if the process died twice on it.
 
         Args:
-            work: is done on each task.
-            tasks: taken one by one.
+            work: the work on each task.
+            tasks: the tasks, taken one by one.
         """
 
 
@@ -58,7 +58,7 @@ class Carried(Protocol):
         """The files it reads."""
 
     def moved(self, folders: Mapping[Path, Path]) -> Self:
-        """Return the same task with its files in other folders, given by those that they are in."""
+        """Return the same task with its files in other folders, given by their present folders."""
 
 
 class InProcess:
@@ -71,7 +71,7 @@ class InProcess:
 
 
 class Workers(AbstractContextManager["Workers"]):
-    """Worker processes, started with the first task and kept, with their models, until the block ends."""
+    """Worker processes, started with the first task and kept, together with their models, until the block ends."""
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
@@ -80,7 +80,7 @@ class Workers(AbstractContextManager["Workers"]):
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
         """Yield each task with its result, in the order they finish; None if the process died twice on it.
 
-        No more are under way than there are processes, as everything under way falls with one that dies.
+        No more tasks are in progress than there are processes, because all of them fail with a process that dies.
         """
         running: dict[Future[R], tuple[T, ProcessPoolExecutor]] = {}
         fallen: list[T] = []
@@ -124,13 +124,13 @@ class Workers(AbstractContextManager["Workers"]):
                     self._leave_one_out(pool)
 
     def _leave_one_out(self, pool: ProcessPoolExecutor) -> None:
-        """Go on with one process fewer, once those that are at work have finished; the next pool starts empty."""
+        """Continue with one process fewer, once those at work have finished; the next pool starts empty."""
         self.processes = max(1, self.processes - 1)
         self._pool = None
         pool.shutdown()
 
     def _submit(self, running: dict[Future[R], tuple[T, ProcessPoolExecutor]], work: Callable[[T], R], task: T) -> None:
-        """Hand a task to the pool: to a new one where a process of the present one has died."""
+        """Hand a task to the pool, or to a new one if a process of the present one has died."""
         self._pool = pool = self._pool or _pool(self.processes)
         try:
             running[pool.submit(work, task)] = task, pool
@@ -139,9 +139,9 @@ class Workers(AbstractContextManager["Workers"]):
             self._submit(running, work, task)
 
     def _stop(self, pool: ProcessPoolExecutor) -> None:
-        """Stop a pool without waiting for what has not begun.
+        """Stop a pool without waiting for tasks that have not begun.
 
-        A death told late of an earlier pool does not end the present one.
+        A late report of a death in an earlier pool does not end the present one.
         """
         pool.shutdown(cancel_futures=True)
         if self._pool is pool:
@@ -149,7 +149,7 @@ class Workers(AbstractContextManager["Workers"]):
 
 
 def _run_alone(work: Callable[[T], R], task: T) -> R | None:
-    """Run a task whose process died in a process of its own, so that it can take no other with it."""
+    """Run a task whose process died in a separate process, so that it cannot take others with it."""
     try:
         with _pool(1) as pool:
             return pool.submit(work, task).result()
@@ -178,7 +178,7 @@ def _pool(processes: int) -> ProcessPoolExecutor:
 
 
 def limit_threads(threads: int) -> None:
-    """Let this process use so many threads; before its numerical libraries are loaded."""
+    """Let this process use this many threads, before its numerical libraries are loaded."""
     for variable in ("PODEVAL_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = str(threads)
 

@@ -1,8 +1,8 @@
-"""The executor `hf-jobs` lets a submitted model generate in a container of its own on Hugging Face Jobs.
+"""The executor `hf-jobs` lets a submitted model generate in a separate container on Hugging Face Jobs.
 
 The container is the sandbox: an image pinned by digest, the model mounted read-only at its commit, the items from a
-private dataset at its commit, no secrets, a time limit, one start, results into a bucket. What it will cost at most is
-known before it starts. Measuring stays here, on copies that are decoded here.
+private dataset at its commit, no secrets, a time limit, one start, results into a bucket. The highest cost is known
+before it starts. Measuring stays here, on copies that are decoded here.
 """
 
 import re
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PINNED_IMAGE = re.compile(r"^[\w.-]+(:\d+)?(/[\w.-]+)+@sha256:[0-9a-f]{64}$", re.ASCII)
 RUNNING = ("SCHEDULING", "RUNNING")
-"""Stages of a job that is under way, as the Hub names them."""
+"""Stages of a job in progress, in the Hub's terms."""
 
 MODEL, BASE, ASKED, RESULTS = "/model", "/base", "/asked", "/results"
 """Paths of the model, the base, the job and the results inside the container."""
@@ -31,7 +31,7 @@ _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([mh]?)")
 
 
 class JobGone(PodevalError):
-    """The Hub does not know a job any more, or not under this namespace."""
+    """The Hub no longer knows a job, or not in this namespace."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class JobPlan:
     Attributes:
         submission: its id.
         run: name of the run among those of the submission, such as `real_pod/demo`.
-        round: number of the round, from 1; a job of the same round is found again, and no second one is started.
+        round: number of the round, from 1; a job of the same round is found again, so no second one starts.
         model, revision: the repo, and its commit.
         items_revision, items_folder: commit of the dataset of items, and the folder in it with `job.json` and items.
-        results: folder of the bucket that receives outputs.
+        results: folder of the bucket for outputs.
         base, base_revision: the repo that the model adapts, and its commit.
     """
 
@@ -79,7 +79,7 @@ def make_labels(submission: str, run: str, round: int) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class HfJobs:
-    """Where and how generation is run on Hugging Face Jobs.
+    """The place and settings of generation on Hugging Face Jobs.
 
     Attributes:
         image: image with its digest; contains podeval and the libraries of the adapters.
@@ -130,7 +130,7 @@ class HfJobs:
         offer = offers[self.flavour]
         minutes = {"minute": 1.0, "hour": 1 / 60, "second": 60.0}.get(offer.unit_label)
         if minutes is None:
-            raise BadInput(f"{self.flavour} is paid by the {offer.unit_label}, so its cost is not known in advance")
+            raise BadInput(f"{self.flavour} is billed by the {offer.unit_label}, so its cost is not known in advance")
         return float(offer.unit_cost_usd) * minutes
 
     def at_most(self, per_minute: float) -> float:
@@ -162,14 +162,14 @@ class HfJobs:
         """Look how a job stands.
 
         Raises:
-            JobGone: the Hub does not know it any more.
+            JobGone: the Hub no longer knows it.
             BadInput: the Hub refuses.
             HubUnavailable: the Hub does not answer.
         """
         return _ask(lambda: self.client.inspect_job(job_id=job, namespace=self.namespace))
 
     def stop(self, job: str) -> None:
-        """End a job; nothing happens to one that has ended."""
+        """End a job; a job that has ended is not affected."""
         with suppress(JobGone, BadInput):
             _ask(lambda: self.client.cancel_job(job_id=job, namespace=self.namespace))
 
@@ -225,7 +225,7 @@ def _ask(call: Callable[[], Found]) -> Found:
 
 
 def parse_minutes(text: str) -> int:
-    """Read a time limit as it is written: `90m`, `2h`, or minutes.
+    """Read a time limit in the forms `90m`, `2h`, or minutes.
 
     Raises:
         BadInput: it is no time.

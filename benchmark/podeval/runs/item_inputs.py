@@ -1,4 +1,4 @@
-"""What an item asks of a system, and the inputs that metrics take of it: what was asked and what the system made."""
+"""An item's request to a system, and the inputs of metrics: the request and the system's output."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -23,7 +23,7 @@ GIVEN: Mapping[str, tuple[str, ...]] = {
 
 
 def ask_of(track: str, item: Item) -> Ask:
-    """Ask for an item as systems in our own processes are asked: recordings by their paths on this machine."""
+    """Request an item in the form for systems in our own processes: recordings by their paths on this machine."""
     match track:
         case "voice" if item.script is not None:
             voices = {
@@ -93,14 +93,14 @@ def gather_inputs(
 
 
 def read_dialogues(run: RunFolder, items: Iterable[Item]) -> Iterator[SpokenDialogue]:
-    """Read the dialogues that a run's system had, each with the system's name; items without answers have none.
+    """Read the dialogues of a run's system, each with the system's name; items without answers have none.
 
     Args:
         run: the folder of the run.
         items: the items of its split.
 
     Raises:
-        BadInput: the system was asked for something else than answers.
+        BadInput: the request to the system was not for answers.
     """
     plan = run.plan()
     if plan.track != "respond":
@@ -119,7 +119,9 @@ def _read_script(output: Output) -> Script:
 
 
 def _read_log(output: Output, wall_seconds: float, audio_seconds: float) -> dict[str, Any]:
-    """The generation log of an item: what was measured of its making, with speech where its turns' times are known."""
+    """The generation log of an item: the measurements of its making, with speech if the times of its turns are
+    known.
+    """
     log: dict[str, Any] = {"wall_seconds": wall_seconds, "audio_seconds": audio_seconds}
     if output.turns:
         log["speech_seconds"] = sum(turn.end - turn.start for turn in output.turns)
@@ -131,7 +133,9 @@ def _read_log(output: Output, wall_seconds: float, audio_seconds: float) -> dict
 
 
 def _dialogue(item: Item, output: Output, outputs: Path) -> dict[str, Any]:
-    """The dialogue with its rubric: that of the last turn is for the whole, those before for it cut off there."""
+    """The dialogue with its rubric: that of the last turn is for the whole, earlier ones for the dialogue cut off
+    there.
+    """
     turns = [
         {
             "user": user_turn.words,

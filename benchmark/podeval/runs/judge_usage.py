@@ -1,9 +1,9 @@
-"""What judges used for a run: a line for each call, kept in the run's folder.
+"""Judges' usage for a run: one line per call, stored in the run's folder.
 
 `<profile>/judge_usage.jsonl` has the metric, the id of its protocol, the judge's id, the parameters that the judge
-refuses and what the call used, as `podeval.judges.budget.Account` has it. It is synced as the call ends, so that a run
-that is killed and resumed counts every call once. What another protocol used, such as a pilot before another judge or
-with other prompts, is not added to it. Lines without a protocol are of an earlier version, and count.
+refuses and the usage of the call, as in `podeval.judges.budget.Account`. It is synced as the call ends, so that a run
+that is killed and resumed counts every call once. The usage of another protocol, such as a pilot with another judge or
+other prompts, is not added to it. Lines without a protocol are of an earlier version, and count.
 """
 
 import threading
@@ -24,7 +24,9 @@ FILE = "judge_usage.jsonl"
 
 @contextmanager
 def log_usage(folder: RunFolder, profile: str, protocol: Protocol, client: "JudgeClient") -> Iterator[None]:
-    """Keep what a client uses under a metric's protocol inside the block, and how many answers the records saved."""
+    """Record a client's usage under a metric's protocol inside the block, and the number of answers from the
+    records.
+    """
     path, lock, saved = folder.path / profile / FILE, threading.Lock(), client.account.from_records
 
     def append(used: Account) -> None:
@@ -41,7 +43,7 @@ def log_usage(folder: RunFolder, profile: str, protocol: Protocol, client: "Judg
 
 
 def sum_usage(folder: RunFolder, profile: str, protocols: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Return what was used for each metric under these protocols since the run began, with the judge asked last."""
+    """Return the usage for each metric under these protocols since the run began, with the last judge."""
     accounts: dict[str, Account] = {}
     last: dict[str, Mapping[str, Any]] = {}
     for line in read_lines(folder.path / profile / FILE):

@@ -1,7 +1,7 @@
-"""How fast a server answered the requests of a run, by the number of requests that were kept in flight.
+"""How fast a server answered the requests of a run, by the number of requests in flight.
 
-Every answer was timed by this machine's clock as it arrived (`podeval.systems.servers.streaming`). Runs that differ in
-nothing but that number are one system under different loads, and are shown together.
+Every answer was timed by this machine's clock as it arrived (`podeval.systems.servers.streaming`). Runs that differ
+only in that number are one system under different loads, and are shown together.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ AT_ONCE = "at_once"
 """Key in the generation of a run's plan: the number of requests in flight, if it is not 1."""
 
 LEFT = "left.jsonl"
-"""File in the folder of a run: a line for each time that an item was left for a later run by a busy server."""
+"""File in the folder of a run: one line for each time that a busy server made podeval leave an item for a later run."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Latency:
 
     Attributes:
         system: name of the run.
-        at_once: number of requests that were kept in flight.
-        answers: number of answers that were timed.
+        at_once: number of requests in flight.
+        answers: number of timed answers.
         errors: number of requests without a usable answer: those that were repeated, and the last one of each item that
             failed or was left for a later run.
         first_audio: median seconds from a request to its first audio.
@@ -38,7 +38,7 @@ class Latency:
         undisturbed: share of the answers whose playback would not have stalled, 0..1.
         underrun: the longest stall in seconds.
         continuous: share of the time of playback in which something played, 0..1.
-        cost: price of the requests, as the server says; None if it does not.
+        cost: price of the requests as stated by the server; None if not stated.
     """
 
     system: str
@@ -55,7 +55,7 @@ class Latency:
 
 
 def read_latency(run: RunFolder) -> Latency | None:
-    """Compute how fast the requests of a run were answered; None if nothing was timed."""
+    """Compute how fast the requests of a run were answered; None without timings."""
     outputs = [output for item in run.items() or () if (output := run.output(item.id))]
     logs = [output.details for output in outputs if (output.details.get("playback") or {}).get("pieces")]
     if not logs:
@@ -81,9 +81,10 @@ def read_latency(run: RunFolder) -> Latency | None:
 
 
 def list_latencies(run: RunFolder) -> list[Latency]:
-    """List how fast the system of a run answered under each load, the smallest first; none if nothing was timed.
+    """List how fast the system of a run answered under each load, the smallest first; none without timings.
 
-    Of several runs under one load it is the run itself, else the one with the most answers: another is a check.
+    Among several runs under one load, the run itself is used, else the one with the most answers, because another may
+    be a check.
     """
     if read_latency(run) is None:
         return []

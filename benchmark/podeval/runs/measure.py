@@ -1,7 +1,7 @@
-"""Measure what a system made: every metric of the benchmark on every item, each once.
+"""Measure a system's outputs: every metric of the benchmark on every item, each once.
 
-An item's recording is opened once and shared by all its metrics. The work may be done in other processes; this one
-alone writes, a line for each finished measurement. Judges are asked here, about many items at a time.
+An item's recording is opened once and shared by all its metrics. The work may be done in other processes; only this one
+writes, a line for each finished measurement. This process asks the judges, about many items at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,14 +43,14 @@ _ORDER = ("turns", "chunks", "given", "supplied", "whole", "own")
 
 
 def list_task_conditions(split: Split) -> dict[str, str]:
-    """Return what the task asks: systems are offered the reference voices of a split that has some."""
+    """Return the conditions of the task: systems are offered the reference voices of a split that has some."""
     return CONDITIONS | ({"voices": "given"} if split.voices else {})
 
 
 def list_conditions(plan: RunPlan, outputs: Iterable[Output] = ()) -> dict[str, Any]:
-    """Return how these outputs of a run were made; without outputs, as far as the plan says.
+    """Return how these outputs of a run were made; without outputs, only the facts in the plan.
 
-    `cuts` is the number of places at which podeval cut scripts that were too long for a request, if there are some.
+    `cuts` is the number of places at which podeval cut scripts that were too long for a request, if there are any.
     """
     details: list[Mapping[str, Any]] = [output.details for output in outputs] or [{}]
     strategies = {_find_strategy(plan, one) for one in details}
@@ -64,7 +64,7 @@ def list_conditions(plan: RunPlan, outputs: Iterable[Output] = ()) -> dict[str, 
 
 
 def mark_joined_timing(plan: RunPlan, output: Output, results: Mapping[str, Result]) -> dict[str, Result]:
-    """Note in the results of an output, by metric, that what depends on pauses is not ranked if podeval set them."""
+    """Note in the results of an output, by metric, that values of pauses are not ranked if podeval set the pauses."""
     noted = dict(results)
     if plan.provenance == "run by us" and list_conditions(plan, [output])["strategy"] in ("turns", "chunks"):
         for name, result in results.items():
@@ -106,7 +106,7 @@ _NOTHING = "the system produced no "
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker measures of one item."""
+    """A worker's measurements of one item."""
 
     item: Item
     output: Output
@@ -116,11 +116,11 @@ class Task:
     uses: tuple[MetricUse, ...]
     allow_upsampling: bool = False
     original_folders: Mapping[str, str] = field(default_factory=dict)
-    """Folders by which the files' folders are called in results, where the files were moved."""
+    """Names of the files' folders in results, if the files were moved."""
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What is read of it from a disk."""
+        """The parts of it that are read from disk."""
         outputs = [self.output.audio, *(answer.audio for answer in self.output.answers)]
         recordings = [turn.audio for turn in self.item.user]
         return (
@@ -129,7 +129,7 @@ class Task:
         )
 
     def moved(self, folders: Mapping[Path, Path]) -> "Task":
-        """Return the same task with its files in other folders, given by those that they are in."""
+        """Return the same task with its files in other folders, given by their present folders."""
         user = tuple(
             turn.model_copy(update={"audio": str(folders[Path(turn.audio).parent] / Path(turn.audio).name)})
             if turn.audio
@@ -147,7 +147,7 @@ class Task:
 def make_protocols(
     benchmark: Benchmark, plan: RunPlan, profile: str, conditions: Mapping[str, Any], bench: JudgeConfig = NOBODY
 ) -> dict[str, Protocol]:
-    """Return the protocol of each metric of a plan's track, and of each figure made of them, by name.
+    """Return the protocol of each metric of a plan's track, and of each composite figure, by name.
 
     Args:
         benchmark: the benchmark to measure.
@@ -180,7 +180,7 @@ def make_protocols(
 
 def _describe_log(metric: Metric, plan: RunPlan) -> dict[str, Any]:
     """Mark the values computed from a log that the supplier of the outputs wrote, and of one of several requests in
-    flight: neither ranks next to what we measured of one request after the other.
+    flight: neither is ranked with our measurements of one request after the other.
     """
     if "generation_log" not in metric.inputs:
         return {}
@@ -199,15 +199,15 @@ def measure(
     *,
     allow_upsampling: bool = False,
 ) -> None:
-    """Measure what has no result yet under the present protocols.
+    """Measure everything without a result under the current protocols.
 
     Args:
         folder: the folder of the run.
         profile: the profile of the models.
         benchmark: the benchmark to measure.
-        items: the items with outputs in the folder, as they come.
-        executor: the processes that do the work; this process alone writes.
-        done: is told how many items are finished.
+        items: the items with outputs in the folder, as they arrive.
+        executor: the processes that do the work; only this process writes.
+        done: function that gets the number of finished items.
         bench: the judges.
         allow_upsampling: whether recordings below a model's sampling rate are measured anyway.
     """
@@ -273,7 +273,7 @@ def measure(
 
 
 def measure_item(task: Task) -> dict[str, Result]:
-    """Measure every metric asked for on one item; the recording is decoded once."""
+    """Measure every requested metric on one item; the recording is decoded once."""
     inputs = _read_inputs(task)
     if isinstance(inputs, Unscored):
         results: dict[str, Result] = dict.fromkeys((use.name for use in task.uses), inputs)
@@ -283,7 +283,7 @@ def measure_item(task: Task) -> dict[str, Result]:
 
 
 def _read_inputs(task: Task) -> MetricInputs | Unscored:
-    """Read what metrics take of an item, or say why there is nothing to measure."""
+    """Read the inputs of metrics from an item, or give the reason why there is nothing to measure."""
     if reason := _explain_nothing(task):
         return reason
     try:
@@ -293,7 +293,7 @@ def _read_inputs(task: Task) -> MetricInputs | Unscored:
 
 
 def _restore_paths(result: Result, original_folders: Mapping[str, str]) -> Result:
-    """Name files in a result as the caller knows them."""
+    """Name files in a result by the caller's names."""
     if isinstance(result, Unscored):
         reason = result.reason
         for here, original in original_folders.items():
@@ -307,8 +307,8 @@ def _explain_nothing(task: Task) -> Unscored | None:
     output = task.output
     if output.audio_removed and task.track != "write":
         return Unscored(
-            f"audio removed on {output.audio_removed} to free the disk; delete outputs/{output.item}.json to have it "
-            "made again",
+            f"audio removed on {output.audio_removed} to free the disk; delete outputs/{output.item}.json to make it "
+            f"again",
             "ours",
         )
     content, name = {
@@ -318,7 +318,7 @@ def _explain_nothing(task: Task) -> Unscored | None:
         "podcast": (output.audio, "audio"),
     }[task.track]
     if not content and output.failed_by == "ours":
-        return Unscored(f"the system was not asked as it can be: {output.failed}", "ours")
+        return Unscored(f"the request does not suit the system: {output.failed}", "ours")
     return None if content else Unscored(f"{_NOTHING}{name}: {output.failed}", "system")
 
 
@@ -334,7 +334,7 @@ def _describe_failure(error: Exception) -> Unscored:
     """Describe an error of ours.
 
     Raises:
-        MemoryRanOut: it says that memory was too small, so that anyone who spreads the work may make room.
+        MemoryRanOut: the error reports insufficient memory, so that the caller that spreads the work can make room.
     """
     if is_out_of_memory(error):
         raise MemoryRanOut(str(error).partition("\n")[0])
@@ -376,10 +376,10 @@ def _describe_judge_failure(error: Exception) -> Unscored:
 
 
 def _is_final(result: Result | None, output: Output, allow_upsampling: bool) -> bool:
-    """Tell whether a result stands.
+    """Return whether a result is final.
 
-    What failed through our fault is tried again on the next run; that there was nothing to measure stands until there
-    is, and that the sampling rate is too low until upsampling is allowed.
+    Failures through our fault are tried again on the next run. "Nothing to measure" is final until there is an output,
+    and a sampling rate that is too low until upsampling is allowed.
     """
     if not isinstance(result, Unscored):
         return result is not None

@@ -1,8 +1,8 @@
 """`accelerate launch` spreads one run over several processes, one for each GPU: each speaks its share of the items.
 
-The first process owns the run's folder, measures and sums up. The others put outputs into it and end. They meet once,
-when the plan is written; after that the files say how far everybody is, so that no process waits in a call that could
-time out, and a group that was killed continues where it was.
+The first process owns the run's folder, measures and sums up. The others put outputs into it and end. They synchronise
+once, when the plan is written; after that the files show everybody's progress, so no process waits in a call that could
+time out, and a killed group resumes.
 """
 
 import os
@@ -17,14 +17,14 @@ from podeval.runs.run_folder import RunFolder
 from podeval.systems.speech import SpeakingSystem
 
 TICK = 0.5
-"""Seconds between two looks at what the others have made."""
+"""Seconds between two checks of the others' outputs."""
 
 _PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 @dataclass(frozen=True)
 class ProcessGroup:
-    """This process among those that were started together; the one of rank 0 measures."""
+    """This process among those that were started together; the process of rank 0 measures."""
 
     rank: int
     count: int
@@ -37,9 +37,9 @@ class ProcessGroup:
 
 
 def group() -> ProcessGroup | None:
-    """Return the group that this process was started in; None if it is alone.
+    """Return the group of this process; None if it was started alone.
 
-    Takes what says so out of the environment, so that programs started from here do not think they belong to it.
+    Remove the group's variables from the environment, so that programs started from here do not join it.
 
     Raises:
         ModelMissing: accelerate is not installed.
@@ -57,7 +57,9 @@ def group() -> ProcessGroup | None:
         os.environ.pop(variable, None)
 
     def meet() -> None:
-        """Meet on the processor; accelerate's own way takes a GPU of each process's number, which there may not be."""
+        """Synchronise on the processor; accelerate's own way needs a GPU with each process's number, which may not
+        exist.
+        """
         from torch import distributed
 
         distributed.monitored_barrier()
@@ -66,20 +68,16 @@ def group() -> ProcessGroup | None:
     return ProcessGroup(state.process_index, state.num_processes, meet)
 
 
-@dataclass(frozen=True)
-class Shares:
-    """How the first process has the system speak: its own share here, the others' where they are."""
+@dataclass(frozen=True, kw_only=True)
+class Shares(Voicing):
+    """Speaking in the first process: its own share here, the other shares in their processes."""
 
     group: ProcessGroup
-
-    def require(self, system: SpeakingSystem, seed: int) -> None:
-        """Refuse to start where the system cannot speak: see `SpeakingSystem.require`."""
-        Voicing().require(system, seed)
 
     def speak(
         self, system: SpeakingSystem, items: tuple[Item, ...], folder: RunFolder, seed: int, done: Callable[[int], None]
     ) -> Iterator[Item]:
-        """Speak the first share, and hand on every item as soon as its output is in the folder, whoever spoke it."""
+        """Speak the first share, and pass on every item as soon as its output is in the folder, from any process."""
         self.group.meet()
         share = self.group.share(items)
         mine = {item.id for item in share}

@@ -1,13 +1,13 @@
-"""Run a system of the user's own: any `OutputMaker`, in this process, without a queue, a document or a sandbox.
+"""Run a system of the user's own: any `OwnMaker`, in this process, without a queue, a document or a sandbox.
 
-It is for one's own machine: whoever runs it trusts it. What was made is kept as for every other run, so that the same
-call again continues where the last one stopped.
+It is for the user's own machine: anyone who runs it trusts it. Outputs are stored as in every other run, so the same
+call resumes where the last one stopped.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from podeval.systems.servers.connection import RequestRefused, ServerBusy, Serve
 from podeval.systems.servers.streaming import RequestPace
 from podeval.systems.speech import (
     Ask,
-    OutputMaker,
+    OwnMaker,
     Product,
     Speech,
     SpeechFailed,
@@ -34,15 +34,7 @@ from podeval.systems.speech import (
 from podeval.text.script_format import read_any_script
 
 FINGERPRINT = "sha256"
-"""Key in an output's details: of the files that it was read from."""
-
-
-class OwnMaker(OutputMaker, Protocol):
-    """An `OutputMaker` that can say what it is."""
-
-    @property
-    def generation(self) -> dict[str, Any]:
-        """Everything that changes what it makes, as plain JSON data."""
+"""Key in an output's details: the files from which it was read."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +42,14 @@ class OwnSystem:
     """A system of the user's own.
 
     Attributes:
-        maker: makes its outputs.
+        maker: the maker of its outputs.
         name: name of its folder and its row.
         title: name for people.
         supplied: whether its outputs were made elsewhere.
-        say: is told, in a sentence, of what is left for a later run.
+        say: function that gets a sentence about items left for a later run.
     """
 
-    maker: OwnMaker
+    maker: OwnMaker[Product]
     name: str
     title: str
     supplied: bool = False
@@ -65,33 +57,32 @@ class OwnSystem:
 
     @property
     def pace(self) -> RequestPace:
-        """The pace of its requests; one after the other, unless it is a server that is asked for several."""
+        """The pace of its requests: one after the other, except for a server with several at once."""
         return self.maker.connection.pace if isinstance(self.maker, ServerSystem) else RequestPace(0)
 
     @property
     def generation(self) -> dict[str, Any]:
-        """Everything that changes what it makes and how fast, as plain JSON data."""
+        """Everything that changes its outputs and their speed, as plain JSON data."""
         return {**self.maker.generation, **({AT_ONCE: self.pace.at_once} if self.pace.at_once > 1 else {})}
 
 
 def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress = tell_nobody) -> RunSummary:
-    """Make what is missing, measure what is missing, aggregate.
+    """Make missing outputs, measure missing results, and aggregate.
 
     Raises:
-        BadInput: the folder contains a run made otherwise, there is no such track, profile or seed, the folder of
-            outputs contains nothing of the benchmark, a file changed since it was measured, or a server takes no
-            request.
-        DiskFull: nothing more can be written; what is finished is kept.
+        BadInput: the folder contains a run with different settings, there is no such track, profile or seed, the folder
+            of outputs contains nothing of the benchmark, a file changed since it was measured, or a server refuses all
+            requests.
+        DiskFull: nothing more can be written; finished work is kept.
     """
     if not 0 <= request.seed < 2**31:
         raise BadInput(f"the seed {request.seed} is out of range; give a whole number from 0 to {2**31 - 1}")
     items = read_items(request).items
-    if (require_some := getattr(system.maker, "require_some", None)) is not None:
-        try:
-            require_some([ask_of(request.track, item) for item in items], request.seed)
-        except BadInput as refusal:
-            command = f"podeval data items {request.benchmark.name} --split {request.split} --track {request.track}"
-            raise BadInput(f"{refusal}; `{command}` prints what they must contain") from None
+    try:
+        system.maker.require_some([ask_of(request.track, item) for item in items], request.seed)
+    except BadInput as refusal:
+        command = f"podeval data items {request.benchmark.name} --split {request.split} --track {request.track}"
+        raise BadInput(f"{refusal}; `{command}` prints what they must contain") from None
 
     def make(folder: RunFolder, items: tuple[Item, ...]) -> Iterable[Item]:
         return _make_missing(system, request, folder, items, lambda done: progress("making", done, len(items)))
@@ -114,9 +105,9 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
 def _make_missing(
     system: OwnSystem, request: RunRequest, folder: RunFolder, items: tuple[Item, ...], done: Callable[[int], None]
 ) -> Iterator[Item]:
-    """Make each item's output that is not in the folder, and hand on each item whose output is there.
+    """Make each item's missing output, and pass on each item whose output exists.
 
-    With several requests in flight, all are made before any is handed on, so that measuring takes no time from them.
+    With several requests in flight, all outputs are made before any is passed on, so measuring does not slow them down.
     """
 
     def make(item: Item) -> ServerBusy | None:
@@ -143,7 +134,7 @@ def _make_missing(
 def _make_in_turn(
     items: Sequence[Item], make: Callable[[Item], ServerBusy | None], done: Callable[[int], None]
 ) -> Iterator[tuple[Item, ServerBusy | None]]:
-    """Make one item after the other, as they are asked for."""
+    """Make one item after the other, on demand."""
     for number, item in enumerate(items):
         done(number)
         yield item, make(item)
@@ -152,9 +143,9 @@ def _make_in_turn(
 def _make_together(
     system: OwnSystem, make: Callable[[Item], ServerBusy | None], items: Sequence[Item], done: Callable[[int], None]
 ) -> list[tuple[Item, ServerBusy | None]]:
-    """Make all items, as many at a time as requests are in flight; returns each with why it was left, if it was.
+    """Make all items, as many at a time as requests are in flight; return each with the reason if it was left out.
 
-    What stops the run lets requests in flight finish, and keeps their outputs.
+    An error that stops the run lets requests in flight finish, and keeps their outputs.
     """
     with ThreadPoolExecutor(system.pace.at_once, "podeval-item") as pool:
         futures = {pool.submit(make, item): item for item in items}
@@ -171,7 +162,7 @@ def _make_together(
 
 
 def _make_one(system: OwnSystem, request: RunRequest, folder: RunFolder, item: Item) -> ServerBusy | None:
-    """Make an item's output and keep it, or that it failed; returns why it is left for a later run, if it is.
+    """Make an item's output and store it, or its failure; return the reason if it is left for a later run.
 
     Raises:
         ServerRefused: no item can be made.
@@ -180,7 +171,7 @@ def _make_one(system: OwnSystem, request: RunRequest, folder: RunFolder, item: I
     ask = ask_of(request.track, item)
     try:
         (product,) = system.maker.make([ask], request.seed)
-        keep_product(folder, item, product, _fingerprint(system.maker, ask, request.seed))
+        keep_product(folder, item, product, system.maker.fingerprint(ask, request.seed))
     except ServerBusy as busy:
         return busy
     except ServerRefused:
@@ -197,8 +188,8 @@ def _make_one(system: OwnSystem, request: RunRequest, folder: RunFolder, item: I
     return None
 
 
-def _is_made(maker: OutputMaker, folder: RunFolder, ask: Ask, seed: int) -> bool:
-    """Tell whether an item's output stands.
+def _is_made(maker: OwnMaker[Product], folder: RunFolder, ask: Ask, seed: int) -> bool:
+    """Return whether an item's output is final.
 
     Raises:
         BadInput: the file it was read from has changed since.
@@ -206,9 +197,7 @@ def _is_made(maker: OutputMaker, folder: RunFolder, ask: Ask, seed: int) -> bool
     output = folder.output(ask.id)
     if output is None or output.failed_by == "ours":
         return False
-    if not hasattr(maker, "fingerprint"):
-        return True
-    before, now = output.details.get(FINGERPRINT), _fingerprint(maker, ask, seed)
+    before, now = output.details.get(FINGERPRINT), maker.fingerprint(ask, seed)
     if before is not None and now is not None and before != now:
         raise BadInput(
             f"the file of {ask.id} has changed since it was measured; choose another --name for the new outputs, or "
@@ -217,13 +206,8 @@ def _is_made(maker: OutputMaker, folder: RunFolder, ask: Ask, seed: int) -> bool
     return before is not None or now is None
 
 
-def _fingerprint(maker: OutputMaker, ask: Ask, seed: int) -> str | None:
-    compute = getattr(maker, "fingerprint", None)
-    return compute(ask, seed) if compute is not None else None
-
-
 def describe_streaming(folder: RunFolder) -> str | None:
-    """Say in a sentence how a server's stream would have played; None if nothing was timed."""
+    """Describe in a sentence how a server's stream would have played; None without timings."""
     latency = read_latency(folder)
     if latency is None:
         return None
@@ -238,7 +222,7 @@ def describe_streaming(folder: RunFolder) -> str | None:
 
 
 def describe_turn_taking(folder: RunFolder) -> str | None:
-    """Say in a sentence how a system took its turns in live conversations; None if nothing was timed."""
+    """Describe in a sentence how a system took its turns in live conversations; None without timings."""
     outputs = [folder.output(item.id) for item in folder.items() or ()]
     logs = [output.details["turn_taking"] for output in outputs if output and "turn_taking" in output.details]
     if not logs:
@@ -269,13 +253,13 @@ def list_notes(folder: RunFolder) -> list[str]:
 
 
 def keep_failure(folder: RunFolder, item: Item, reason: str, cause: Cause | None = None) -> None:
-    """Keep that nothing was made of an item, why, and by whose fault if it is not the system's."""
+    """Record that an item has no output, with the reason, and with the party at fault if it is not the system."""
     script = tuple(item.script.to_json()) if item.script is not None else ()
     folder.write_output(Output(item=item.id, failed=reason[:2_000], failed_by=cause, script=script))
 
 
 def keep_product(folder: RunFolder, item: Item, product: Product, fingerprint: str | None = None) -> None:
-    """Keep what a system made of an item; samples that are no numbers are its failure.
+    """Store a system's output for an item; samples that are not numbers count as its failure.
 
     Raises:
         SpeechFailed: they are.

@@ -1,4 +1,6 @@
-"""Values of one key in two runs, pair by pair, a pair being one item and one seed; what of them became worse."""
+"""Values of one key in two runs, pair by pair, where a pair is one item and one seed; and the ones that became
+worse.
+"""
 
 import math
 from collections import defaultdict
@@ -21,7 +23,9 @@ Pair = tuple[str, int]
 
 @dataclass(frozen=True)
 class PairedValues:
-    """Values of one key in two runs: by pair where both have one; and pairs that one of them lost by its own fault."""
+    """Values of one key in two runs: by pair if both have one; and pairs that one of them lost through its own
+    fault.
+    """
 
     before: dict[Pair, float]
     after: dict[Pair, float]
@@ -75,7 +79,9 @@ class WorseItem:
 
 
 def list_increases(paired: PairedValues, worse: float) -> list[float]:
-    """How much worse the second run is in each cluster, in order; a pair that one of them lost is beyond all."""
+    """How much worse the second run is in each cluster, in order; a pair that one of them lost counts as more than any
+    other.
+    """
     by_cluster: dict[str, list[float]] = defaultdict(list)
     for pair, cluster in paired.clusters.items():
         if pair in paired.before:
@@ -86,7 +92,7 @@ def list_increases(paired: PairedValues, worse: float) -> list[float]:
 
 
 def _mean_of_cluster(values: Sequence[float]) -> float:
-    """Their mean; where pairs were lost on both sides, the side that lost more counts."""
+    """Their mean; if pairs were lost on both sides, the side with more losses counts."""
     lost = sum(math.copysign(1, value) for value in values if math.isinf(value))
     if lost:
         return math.copysign(math.inf, lost)
@@ -116,7 +122,7 @@ def find_worse_items(paired: PairedValues, worse: float, margin: float, share: f
 
 
 def count_seeds(paired: PairedValues, worse: float, side: tuple[Sequence[float], float], needed: float) -> int | None:
-    """How many more seeds would decide, if they do no more than average out what differs between seeds."""
+    """Number of additional seeds that would decide, if they only average out the differences between seeds."""
     by_cluster: dict[str, list[float]] = defaultdict(list)
     for pair in paired.before:
         by_cluster[paired.clusters[pair]].append(worse * (paired.after[pair] - paired.before[pair]))

@@ -1,7 +1,7 @@
 """A worker of a Ray cluster: the process on a node that does pieces of work one at a time, and keeps its models.
 
-It shares no disk with anyone who asks. Files arrive by their content, are in a folder of the hand's own while they are
-read, and are gone afterwards; what a hand that was killed left there is cleared away by the next one on that machine.
+It shares no disk with anyone who asks. Files arrive by their content, are in the worker's own folder while they are
+read, and are deleted afterwards; the next worker on that machine removes the files of a killed one.
 """
 
 import contextlib
@@ -25,19 +25,19 @@ from podeval.runs.executor import Carried, limit_threads, try_twice
 Content = NDArray[np.uint8]
 
 _KEPT = 2
-"""Works that a hand keeps ready: a system that speaks, and the measuring of what was said before."""
+"""Number of tasks that a worker has ready: one that speaks, and the measuring of earlier outputs."""
 
 
 @dataclass(frozen=True)
 class FileRef:
-    """A file on its way: where it was, and the SHA-256 of its content."""
+    """A file in transfer: its original place, and the SHA-256 of its content."""
 
     path: Path
     sha256: str
 
 
 class RayWorker:
-    """A worker process. As a Ray actor, it is started on a node that has room for it."""
+    """A worker process. As a Ray actor, it starts on a node that has room for it."""
 
     def __init__(self, threads: int) -> None:
         limit_threads(threads)
@@ -46,13 +46,13 @@ class RayWorker:
         self._folder = self._make_own_folder()
 
     def meet(self) -> tuple[str, str]:
-        """Return podeval's version here and the machine's name; it is the first thing that is asked."""
+        """Return podeval's version here and the machine's name; this is the first call."""
         from podeval.version import __version__
 
         return __version__, platform.node()
 
     def do(self, name: str, work: Sequence[Any], task: Any, parcels: Sequence[FileRef], *contents: Content) -> Any:
-        """Do one piece of work; `work` is taken over once, so that the models it loads stay.
+        """Do one piece of work; `work` is transferred once, so that its loaded models stay.
 
         Args:
             name: the name of the work.
@@ -92,7 +92,7 @@ class RayWorker:
 
 
 def pack(task: Any) -> tuple[list[FileRef], list[Content]]:
-    """Read the files of a task; one that is not there does not travel, and is missed where it is read."""
+    """Read the files of a task; a missing one is not transferred, and causes an error when it is read."""
     if not isinstance(task, Carried):
         return [], []
     paths = [path for path in task.files if path.is_file()]
@@ -101,10 +101,10 @@ def pack(task: Any) -> tuple[list[FileRef], list[Content]]:
 
 
 def unpack(parcels: Sequence[FileRef], contents: Sequence[Content], parent: Path) -> dict[Path, Path]:
-    """Write files into folders below one, under their names; returns which folder stands for which.
+    """Write files into folders below one, under their names; return the new folder of each original one.
 
     Raises:
-        OSError: a content is not what was sent.
+        OSError: a content differs from the one sent.
     """
     folders: dict[Path, Path] = {}
     for parcel, content in zip(parcels, contents, strict=True):

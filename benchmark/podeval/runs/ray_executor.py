@@ -1,9 +1,9 @@
 """The executor `ray` spreads work over the processes of a Ray cluster, on as many machines as it has.
 
-Ray starts the processes if there is room for them, starts those again that died, and moves files and results. Which
-item is done next, and how often it is tried, is decided here: Ray tries a task again only on its own process, which
-may wait for room for ever, and `ActorPool` does not say which task an error belongs to. Nothing is acknowledged before
-its result is at home: a node that goes takes with it only what its processes were at, and that is done again elsewhere.
+Ray starts the processes if there is room for them, starts those again that died, and moves files and results. This
+module decides the next item and the number of attempts: Ray tries a task again only on its own process, which may wait
+for room forever, and `ActorPool` does not link an error to its task. Nothing is acknowledged before its result has
+arrived: a lost node loses only the current tasks of its processes, which are done again elsewhere.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 TRIES = 3
-"""Times that an item may lose its process before it is given up; a node that went is seldom the item's fault."""
+"""Number of times that an item may lose its process before it is given up; a lost node is seldom the item's fault."""
 
 _ROOM_SECONDS = 900.0
 """Seconds to wait while no process runs: a cluster may be fetching machines."""
@@ -36,7 +36,7 @@ LOCAL = "local"
 _ANSWER_SECONDS = 5.0
 
 _LOCAL_STARTS = 2
-"""Times that a cluster of one's own is started: Ray gives its parts half a minute, whatever else the machine does."""
+"""Number of attempts to start a local cluster: Ray gives its parts half a minute, whatever else the machine does."""
 
 _OWN_NODE = (
     "Ray's node on this machine is gone; start it again with `ray start`, then run the same command again; it resumes "
@@ -69,19 +69,19 @@ class _Job:
 
 
 class Ray(AbstractContextManager["Ray"]):
-    """Processes on a Ray cluster, started with the block and kept, with their models, until it ends.
+    """Processes on a Ray cluster, started with the block and kept, together with their models, until it ends.
 
-    Several `map`s may be under way at once, one feeding another; they share the processes.
+    Several `map`s may run at the same time, one feeding another; they share the processes.
     """
 
     def __init__(self, address: str = "", *, workers: int = 0, cpus: float = 1.0, gpus: float = 0.0) -> None:
-        """Say what to use; nothing is reached yet.
+        """Store the settings; nothing is contacted yet.
 
         Args:
             address: the address of the cluster, see `connect`.
-            workers: processes; 0 for as many as there is room for at the start. More wait for nodes to be added.
-            cpus: processors that each takes, and threads it computes with.
-            gpus: GPUs that each takes; parts of one share it, such as 0.5.
+            workers: number of processes; 0 for as many as fit at the start. Additional ones wait for new nodes.
+            cpus: processors of each, which is also its number of threads.
+            gpus: GPUs that each takes; fractions such as 0.5 share one.
         """
         if workers < 0 or cpus <= 0 or gpus < 0:
             raise BadInput("give a Ray worker more than 0 CPUs and at least 0 GPUs")
@@ -123,10 +123,10 @@ class Ray(AbstractContextManager["Ray"]):
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
         """Yield each task with its result, in the order they finish; None if processes died on it again and again.
 
-        No more tasks are taken than there are processes to do them, and one.
+        No more tasks are taken than the number of processes plus one.
 
         Raises:
-            ClusterFailed: no process can be started, or none is left and no room comes.
+            ClusterFailed: no process can be started, or none is left and there is no room.
             Anything that the work raises, with its own type.
         """
         line = _Line(next(self._names), self._ray.put(work))
@@ -230,16 +230,16 @@ class Ray(AbstractContextManager["Ray"]):
 
 
 class ClusterFailed(PodevalError):
-    """A Ray cluster cannot do the work any more, or never could; what was finished is kept."""
+    """A Ray cluster can no longer do the work, or never could; finished work is kept."""
 
 
 @contextlib.contextmanager
 def connect(address: str = "") -> Iterator[Any]:
-    """Connect to Ray for as long as the block runs; a connection that already exists is used, and left.
+    """Connect to Ray for the duration of the block; an existing connection is used, and stays open.
 
     Args:
-        address: `host:port` of the head; `auto` for the cluster that this machine belongs to; `local` for one that is
-            started here, on loopback only. By default RAY_ADDRESS, or else `local`.
+        address: `host:port` of the head; `auto` for the cluster of this machine; `local` for a new one here, on
+            loopback only. By default RAY_ADDRESS, or else `local`.
 
     Raises:
         ModelMissing: Ray is not installed.
@@ -303,7 +303,7 @@ def _require_answer(address: str) -> None:
     """Look whether anything listens, as Ray itself would try for a minute and then end the process.
 
     Raises:
-        BadInput: nothing does, or it is no address.
+        BadInput: nothing answers, or it is not an address.
     """
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65_535:
@@ -315,7 +315,7 @@ def _require_answer(address: str) -> None:
 
 
 def _require_outer_answer(address: str) -> None:
-    """Look whether the head listens on this machine's outer address too, which Ray dials in place of a loopback one.
+    """Check whether the head also listens on this machine's outer address, which Ray uses in place of a loopback one.
 
     Raises:
         BadInput: it does not, so that Ray would dial it for minutes.

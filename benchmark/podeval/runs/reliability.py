@@ -1,9 +1,10 @@
-"""How far a system can be relied on: what its seeds have in common, the worst of them, and what fell through.
+"""The reliability of a system: its mean over seeds, the worst seed, and its failures.
 
-Of each item: the mean over the seeds, the worst of them, and their standard deviation (the spread), for the main column
-of each dimension. Of the system: the same over items, with 95 % intervals that resample clusters, so that they cover
-items and seeds; the share of catastrophic outputs (WER, in Chinese CER, above 30 %; nothing made or nothing heard;
-another number of speakers than the script has); and the worst window of what is measured in windows of voices.
+For each item: the mean over the seeds, the worst of them, and their standard deviation (the spread), for the main
+column of each dimension. For the system: the same over items, with 95 % intervals that resample clusters, so that they
+cover items and seeds; the share of catastrophic outputs (WER, in Chinese CER, above 30 %; no output or no speech; a
+number of speakers that differs from the script's); and the worst window of values that are measured in windows of
+voices.
 
 It is next to the summary as `reliability.json`, and is on the board as a group of columns. Other seeds or other
 protocols make another column: the worst of five is not the worst of ten.
@@ -38,7 +39,7 @@ DIMENSION = "reliability.seeds"
 FILE = "reliability.json"
 CATASTROPHIC = "catastrophic"
 CATASTROPHIC_ERRORS = 0.3
-"""Share of words, in Chinese of characters, above which what is heard is another text."""
+"""Share of wrong words, or characters in Chinese, above which the recognised text counts as another text."""
 
 ALWAYS = ("wer.wer", "wer.cer")
 """Columns that are next to the main ones, if they were measured."""
@@ -55,7 +56,9 @@ Pair = tuple[str, int]
 
 
 class SeedFigures(FactSheet):
-    """One column of one item over its seeds: mean, worst, standard deviation (None of one seed), and how many seeds."""
+    """One column of one item over its seeds: mean, worst, standard deviation (None for one seed), and number of
+    seeds.
+    """
 
     mean: float
     worst: float
@@ -89,7 +92,7 @@ def write_reliability(request: RunRequest, system: str) -> Reliability:
 
 
 def read_reliability(run: RunFolder, profile: str) -> Reliability | None:
-    """Read the figures of a run; None if none were kept, or by another version."""
+    """Read the figures of a run; None if there are none, or if another version wrote them."""
     try:
         return Reliability.model_validate_json((run.locate_measured(profile) / FILE).read_bytes())
     except (OSError, ValidationError):
@@ -142,7 +145,7 @@ def compute_reliability(run: RunFolder, benchmark: Benchmark, profile: str) -> R
 
 @cache
 def declare(figure: str, language: str = FIRST) -> Key | None:
-    """Declare the column of a figure by what it is a figure of; None for no figure of ours.
+    """Declare the column of a figure by its base figure; None for figures that are not ours.
 
     Args:
         figure: the name of the figure.
@@ -214,7 +217,7 @@ def _aggregate(
     results: Mapping[str, Mapping[Pair, Result]],
     clusters: Mapping[str, str],
 ) -> dict[str, KeyAggregate]:
-    """Aggregate over items, with intervals over clusters; what no item has is left out."""
+    """Aggregate over items, with intervals over clusters; values that no item has are left out."""
     figures: dict[str, KeyAggregate] = {}
 
     def add(name: str, values: Mapping[Any, tuple[float, str]], bounds: tuple[float | None, float | None]) -> None:
@@ -252,7 +255,7 @@ def _find_worst_window(result: Result, key: str) -> float | None:
 def _explain_catastrophe(
     item: Item, seed: int, folder: RunFolder, results: Mapping[str, Mapping[Pair, Result]]
 ) -> str | None:
-    """Say why an output is useless; None if it is not, or where we could not tell."""
+    """Return why an output is useless; None if it is not, or if we could not tell."""
     output = folder.output(item.id)
     if output is not None and output.failed:
         return f"no output ({output.failed[:200]})"

@@ -1,6 +1,6 @@
 """Run a system on a benchmark: plan, generate, measure, aggregate.
 
-Every step is on disk when it is done, so the same call again continues where the last one stopped, whatever stopped it.
+Every step is on disk when it is done, so the same call resumes where the last one stopped, whatever the cause.
 """
 
 from collections import Counter
@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.datasets.items import Items, load_items
@@ -24,21 +23,8 @@ from podeval.runs.run_folder import Output, RunFolder, RunPlan, RunSummary
 from podeval.stats.sequential import select_items
 from podeval.systems.speech import Ask, Samples, SpeakingSystem, SpeechFailed
 
-
-class Speaking(Protocol):
-    """Makes a system speak."""
-
-    def require(self, system: SpeakingSystem, seed: int) -> None:
-        """Refuse to start where the system cannot speak: see `SpeakingSystem.require`."""
-
-    def speak(
-        self, system: SpeakingSystem, items: tuple[Item, ...], folder: RunFolder, seed: int, done: Callable[[int], None]
-    ) -> Iterator[Item]:
-        """Put what is missing into the folder, and hand on each item whose output is there."""
-
-
 Spoken = tuple[Output, Samples | None, int]
-"""One item's output on its way into the folder, with its samples and their rate; none where the system failed on it."""
+"""One item's output on its way into the folder, with its samples and their rate; none if the system failed on it."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +34,11 @@ class Voicing:
     executor: Executor = field(default_factory=InProcess)
 
     def require(self, system: SpeakingSystem, seed: int) -> None:
-        """Refuse to start where the system cannot speak.
+        """Refuse to start if the system cannot speak.
 
         Raises:
             BadInput: the seed is out of range.
-            ModelMissing: something must be installed where it would speak.
+            ModelMissing: something must be installed in the place where it speaks.
         """
         for _ in self.executor.map(partial(_require, seed=seed), (system,)):
             pass
@@ -60,9 +46,9 @@ class Voicing:
     def speak(
         self, system: SpeakingSystem, items: tuple[Item, ...], folder: RunFolder, seed: int, done: Callable[[int], None]
     ) -> Iterator[Item]:
-        """Make the system speak every item it has not spoken yet, and hand on each item whose output is there.
+        """Make the system speak every item that it has not spoken yet, and pass on each item whose output exists.
 
-        A failure of the system is kept as its output. An item whose process died twice is left out; the next run
+        A failure of the system is stored as its output. An item whose process died twice is left out; the next run
         tries it again.
         """
         missing = [item for item in items if folder.output(item.id) is None]
@@ -119,7 +105,7 @@ _NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech", "podcast": "w
 """Outputs of tracks that no system that reads scripts aloud can give."""
 
 Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
-"""Puts outputs of items into a run's folder, and hands on each item whose output is there."""
+"""Function that puts outputs of items into a run's folder, and passes on each item whose output is there."""
 
 
 RunProgress = Callable[[str, int, int], None]
@@ -141,7 +127,7 @@ class RunRequest:
     profile: str = "embedded"
     seed: int = 0
     executor: Executor = field(default_factory=InProcess)
-    speaking: Speaking = field(default_factory=Voicing)
+    speaking: Voicing = field(default_factory=Voicing)
     """Place where built-in systems speak."""
     data: Path | None = None
     """The folder of the dataset whose rows are the items; where `podeval data build` puts it by default."""
@@ -152,13 +138,13 @@ class RunRequest:
     repeats: bool = False
     """Whether the run is of one more seed of a system that has a run; it then is in that one's folder."""
     only: tuple[str, ...] = ()
-    """Ids of the items that are run; all if there are none."""
+    """Ids of the items to run; all if there are none."""
     retry: bool = False
-    """Whether what failed before is spoken and measured again, whatever its cause."""
+    """Whether failed items are spoken and measured again, whatever the cause."""
     allow_upsampling: bool = False
     """Whether recordings below a model's sampling rate are measured anyway."""
     limit: int | None = None
-    """Number of items that are run, and the others left for later; None for all."""
+    """Number of items to run; the others are left for later; None for all."""
     pilot: bool = False
     """Whether they are a stratified sample, instead of the first."""
 
@@ -166,13 +152,13 @@ class RunRequest:
 def run_system(
     system: SpeakingSystem, title: str, request: RunRequest, progress: RunProgress = tell_nobody
 ) -> RunSummary:
-    """Generate what is missing, measure what is missing, aggregate.
+    """Generate missing outputs, measure missing results, and aggregate.
 
     Raises:
-        BadInput: the folder contains a run made otherwise, there is no such track, profile or seed, or the track asks
-            for something else than speech.
-        ModelMissing: the system cannot speak here; says the command that helps.
-        DiskFull: nothing more can be written; what is finished is kept.
+        BadInput: the folder contains a run with different settings, there is no such track, profile or seed, or the
+            track does not ask for speech.
+        ModelMissing: the system cannot speak here; the message names the command that helps.
+        DiskFull: nothing more can be written; finished work is kept.
     """
     data = read_items(request)
     if (content := _NOT_SPOKEN.get(request.track)) is not None:
@@ -215,9 +201,9 @@ def measure_run(
 
     Args:
         plan: the plan of the run; its dataset is taken from the request's items.
-        request: the request, which says what to measure; its seed is not looked at.
-        progress: tells a person.
-        making: puts outputs into the folder and hands on each item whose output is there; by default all are there.
+        request: the request, with the metrics to measure; its seed is ignored.
+        progress: reports to a person.
+        making: puts outputs into the folder and passes on each item whose output exists; by default all exist.
 
     Raises:
         BadInput: the run cannot be made; see `run_system`.
@@ -233,13 +219,13 @@ def _run(
     making: Making,
     require: Callable[[RunFolder], None] = lambda folder: None,
 ) -> RunSummary:
-    """Run a plan, whoever makes the outputs: put them into the folder, measure them as they come, then aggregate.
+    """Run a plan with any maker of outputs: put them into the folder, measure them as they arrive, then aggregate.
 
     Args:
         plan: the plan of the run; its dataset is that of the items.
-        request: the request, which says what to measure.
+        request: the request, with the metrics to measure.
         data: the items.
-        progress: tells a person.
+        progress: reports to a person.
         making: puts outputs into the folder.
         require: refuses before anything is written.
     """
@@ -288,8 +274,8 @@ def choose_items(request: RunRequest, items: tuple[Item, ...]) -> tuple[Item, ..
 
 
 def find_failed(folder: RunFolder, profile: str) -> set[str]:
-    """Find the items of which nothing was made, or that no more metrics score than are unscored through the system's
-    fault, as with silence.
+    """Find the items without output, or with more metrics unscored through the system's fault than scored, as with
+    silence.
     """
     results = folder.results(profile)
     scored = Counter(item for (item, _), one in results.items() if isinstance(one, Score))
@@ -302,9 +288,9 @@ def find_failed(folder: RunFolder, profile: str) -> set[str]:
 
 
 def reopen_failed(folder: RunFolder, profile: str) -> None:
-    """Make unfinished what failed in a run, so that it is spoken and measured again, whatever the cause was.
+    """Mark the failures of a run as unfinished, so that they are spoken and measured again, whatever the cause.
 
-    Of items that did not fail, what is unscored is measured again.
+    For items that did not fail, unscored metrics are measured again.
     """
     again = find_failed(folder, profile)
     # The results first: a run that is killed in between measures again, instead of keeping what an old output had.

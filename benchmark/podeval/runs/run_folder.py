@@ -1,4 +1,4 @@
-"""A run on disk: what was planned, what the system said, what was measured.
+"""A run on disk: the plan, the system's outputs, and the measurements.
 
 <runs>/<benchmark>/<split>/<system>/
     run.json                    the plan; a run that would differ is refused
@@ -40,11 +40,11 @@ SUPERSEDED = ".superseded"
 SEEDS = "seeds"
 """Folder in a run's own with its repeats by seed."""
 UPLOADS = ".uploads"
-"""Folder next to the runs for recordings that people uploaded; only backups and who takes submissions look into it."""
+"""Folder next to the runs for recordings that people uploaded; only backups and the submission service read it."""
 REPLACED = ".before-restore-"
-"""Begins the name of a folder next to the runs, in which a restore keeps what was there before."""
+"""Prefix of a folder next to the runs in which a restore keeps the replaced files."""
 REOPENED = Unscored("it failed before and is tried again; run the same command", "ours")
-"""Result of what must be measured again."""
+"""Result of an item that must be measured again."""
 SHARDS = "shards.jsonl"
 """File in a run's folder with the addresses of the tars into which its recordings were moved."""
 BACKUPS = ".backups.jsonl"
@@ -56,7 +56,7 @@ class _Document(FactSheet):
 
 
 class RunPlan(_Document):
-    """What is run: it must stay the same for a run to be resumed."""
+    """The plan of a run, which must stay the same for a resumed run."""
 
     benchmark: str
     split: str
@@ -84,13 +84,16 @@ class OutputAnswer(FactSheet):
 
 
 class Output(_Document):
-    """What a system made for one item: a script, audio, or answers turn by turn; `failed` says why there is nothing."""
+    """A system's output for one item: a script, audio, or answers turn by turn; `failed` gives the reason if there is
+    none.
+    """
 
     item: str
     audio: str | None = None
     failed: str | None = None
     failed_by: Cause | None = None
-    """Party at fault for the missing output, if it is not the system; what failed by ours is tried again."""
+    """Party at fault for the missing output, if it is not the system; items that failed through our fault are tried
+    again."""
     duration: float | None = None
     wall_seconds: float | None = None
     load_seconds: float | None = None
@@ -99,7 +102,7 @@ class Output(_Document):
     answers: tuple[OutputAnswer, ...] = ()
     details: dict[str, Any] = Field(default_factory=dict)
     audio_removed: str | None = None
-    """The day on which its audio was removed to free the disk; what was measured of it stands."""
+    """The day on which its audio was removed to free the disk; its measurements remain."""
 
 
 class KeyAggregate(FactSheet):
@@ -125,7 +128,7 @@ class MetricSummary(FactSheet):
 
 
 class RunSummary(_Document):
-    """All aggregates of one run under one profile, of each setting that it was measured with."""
+    """All aggregates of one run under one profile, for each of its settings."""
 
     plan: RunPlan
     profile: str
@@ -134,10 +137,10 @@ class RunSummary(_Document):
     protocols: dict[str, dict[str, Any]]
     metrics: tuple[MetricSummary, ...]
     settings: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """Protocols by what was set (`podeval.runs.settings`); under "" those of the benchmark as it is."""
+    """Protocols by their settings (`podeval.runs.settings`); "" stands for the benchmark's own protocol."""
 
     def add_to(self, earlier: "RunSummary") -> "RunSummary":
-        """Return these aggregates with those of the earlier summary that are of other settings."""
+        """Return these aggregates with the earlier summary's aggregates of other settings."""
         others = earlier.settings or {"": tuple(earlier.protocols)}
         others = {name: protocols for name, protocols in others.items() if name not in self.settings}
         kept = {one for protocols in others.values() for one in protocols} - self.protocols.keys()
@@ -150,7 +153,7 @@ class RunSummary(_Document):
         )
 
     def choose_protocols(self) -> dict[str, str]:
-        """Return one protocol of each metric: of the benchmark as it is, else of the setting measured last."""
+        """Return one protocol of each metric: the benchmark's own, else that of the latest setting."""
         ids = (*self.settings.get("", ()), *self.protocols)
         return {str(self.protocols[one]["metric"]): one for one in reversed(ids)}
 
@@ -162,7 +165,7 @@ class RunFolder:
         self.runs = runs
         self.path = runs / benchmark / split / system
         self._written: dict[str, set[str]] = {}
-        """Protocols that this object knows to be in the file, by profile."""
+        """Protocols that this object has found in the file, by profile."""
 
     def repeat(self, seed: int) -> "RunFolder":
         """Return the folder of the same system with another seed, which is in this one."""
@@ -179,10 +182,10 @@ class RunFolder:
         return {folder.plan().seed: folder for folder in (self, *self.repeats())}
 
     def begin(self, plan: RunPlan, *, replace: bool = False) -> None:
-        """Write the plan, or check that the one there is the same unless replaced; clear away half-written files.
+        """Write the plan, or check that the existing one is equal unless replaced; remove half-written files.
 
         Raises:
-            BadInput: the folder contains a run that was made otherwise.
+            BadInput: the folder contains a run with different settings.
         """
         path = self.path / "run.json"
         for leftover in self.path.rglob(".*.partial"):
@@ -204,7 +207,7 @@ class RunFolder:
         return _read(self.path / "run.json", RunPlan)
 
     def output(self, item: str) -> Output | None:
-        """Read what the system made of an item; None if that, or its audio, is not there and nobody removed it."""
+        """Read the system's output for an item; None if the output or its audio is missing and nobody removed it."""
         path = self.output_path(item)
         if not path.exists():
             return None
@@ -222,7 +225,7 @@ class RunFolder:
 
     @property
     def outputs(self) -> Path:
-        """The folder of what the system made."""
+        """The folder of the system's outputs."""
         return self.path / "outputs"
 
     def output_path(self, item: str) -> Path:
@@ -249,13 +252,13 @@ class RunFolder:
         return write_audio(self.outputs, name, samples, rate)
 
     def write_items(self, items: Sequence[Item]) -> None:
-        """Keep what the board needs of the items: ids, topics and groups, none of their texts."""
+        """Store the board's facts about items: ids, topics and groups, without texts."""
         fields = {"id", "topic", "category", "language", "voices", "properties"}
         kept = [item.model_dump(include=fields) for item in items]
         write_json(self.path / "items.json", {"schema": SCHEMA, "items": kept})
 
     def items(self) -> tuple[Item, ...] | None:
-        """Read the items of the run as `write_items` kept them; None in a folder of an earlier version."""
+        """Read the items of the run from `write_items`; None in a folder of an earlier version."""
         path = self.path / "items.json"
         if not path.exists():
             return None
@@ -266,11 +269,11 @@ class RunFolder:
             raise BadInput(sentence) from None
 
     def write_document(self, document: Mapping[str, Any]) -> None:
-        """Keep the submission document that the run is of, which says what the system is."""
+        """Store the submission document of the run, which describes the system."""
         write_json(self.path / "submission.json", dict(document))
 
     def document(self) -> dict[str, Any] | None:
-        """Read the submission document that the run is of, as plain data; None if none was kept."""
+        """Read the submission document of the run, as plain data; None if there is none."""
         try:
             document = json.loads((self.path / "submission.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -302,7 +305,7 @@ class RunFolder:
         self._append(profile, item, {protocol.id: result for protocol, result in results})
 
     def reopen_results(self, profile: str, item: str, protocols: Iterable[str]) -> None:
-        """Note that an item's results under these protocols do no longer stand."""
+        """Mark an item's results under these protocols as no longer valid."""
         self._append(profile, item, dict.fromkeys(protocols, REOPENED))
 
     def _append(self, profile: str, item: str, results: Mapping[str, Result]) -> None:
@@ -326,16 +329,16 @@ class RunFolder:
         return contents
 
     def spot_check(self) -> SpotCheckReport | None:
-        """Read what the spot check of the run found; None if there was none."""
+        """Read the result of the run's spot check; None if there was none."""
         path = self.path / SPOT_CHECK_FILE
         return _read(path, SpotCheckReport) if path.is_file() else None
 
     def write_summary(self, summary: RunSummary, *, afresh: bool = False) -> None:
-        """Keep the aggregates, and how the outputs were made now that all are known.
+        """Store the aggregates, and how the outputs were made, now that all are known.
 
         Args:
             summary: the aggregates of one setting.
-            afresh: whether those of other settings are dropped, because outputs are not what they were.
+            afresh: whether those of other settings are dropped, because outputs have changed.
         """
         contents, path = self.protocols(summary.profile), self.locate_measured(summary.profile) / "summary.json"
         if (final := contents | json.loads(json.dumps(summary.protocols))) != contents:
@@ -354,7 +357,7 @@ def open_run(path: Path) -> RunFolder:
     """Open the run in a folder.
 
     Raises:
-        BadInput: there is none, or the folder is not where its plan says.
+        BadInput: there is none, or the folder is not at the place given in its plan.
     """
     place = path.resolve()
     if not (place / "run.json").is_file():
@@ -363,7 +366,7 @@ def open_run(path: Path) -> RunFolder:
     plan = run.plan()
     where = "/".join((plan.benchmark, plan.split, plan.system))
     if where != "/".join(place.parts[-3:]):
-        raise BadInput(f"the run in {place} belongs in a folder {where} of a folder of runs; put it there")
+        raise BadInput(f"the run in {place} belongs in a folder {where} of a folder of runs; move it there")
     return run
 
 

@@ -1,7 +1,7 @@
 """The settings of a run that differ from its benchmark, and the models that they need here.
 
-Every setting is a protocol of its own. A run's results are by protocol, so that one folder contains several settings,
-and what two of them have in common is measured once.
+Every setting has its own protocol. A run's results are by protocol, so one folder contains several settings, and their
+common parts are measured once.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ def apply_choices(
         benchmark: the benchmark's record.
         track: the track of the run.
         metrics: the only metrics, separated by commas; empty for all.
-        settings: parameters as `METRIC.PARAMETER=VALUE`, which count before those of the preset.
+        settings: parameters as `METRIC.PARAMETER=VALUE`, which override those of the preset.
         preset: the name of a preset; empty for none.
         profile: the models; empty for those of the preset, else the embedded ones.
 
     Raises:
-        BadInput: a choice does not exist, or has nothing to do with this track.
+        BadInput: a choice does not exist, or does not apply to this track.
     """
     if preset:
         benchmark = get_preset(preset).apply(benchmark, track)
@@ -48,7 +48,7 @@ def apply_settings(benchmark: Benchmark, track: str, settings: Sequence[str]) ->
     """Return the benchmark with parameters set as `METRIC.PARAMETER=VALUE`.
 
     Raises:
-        BadInput: one has another form, is given twice, or names what does not exist; lists what does.
+        BadInput: one has another form, is given twice, or names something unknown; the message lists the known names.
     """
     measured = {use.name: use.parameters for use in benchmark.metrics(track)}
     chosen: dict[str, dict[str, Any]] = {}
@@ -70,7 +70,7 @@ def apply_settings(benchmark: Benchmark, track: str, settings: Sequence[str]) ->
 
 
 def describe_settings(benchmark: Benchmark, track: str, profile: str) -> str:
-    """Return what is set otherwise than the benchmark's record and the profile have it; empty for nothing."""
+    """Return the settings that differ from the benchmark's record and the profile; empty if none do."""
     record = benchmarks.find_all().get(benchmark.name, benchmark)
     defaults = {use.name: use.parameters for use in record.metrics(track)}
     changes = profile.split(",")[1:]
@@ -83,7 +83,7 @@ def describe_settings(benchmark: Benchmark, track: str, profile: str) -> str:
 
 
 def list_missing_models(benchmark: Benchmark, track: str, split: str, profile: str) -> list[str]:
-    """List what lacks here of the models that a run needs, a sentence each with the metrics that need it."""
+    """List the models that a run lacks here, a sentence each with the metrics that need it."""
     metrics: dict[str, list[str]] = {}
     for use in benchmark.metrics(track, split, profile):
         for reason in registry.explain_missing(catalogue.get(use.name).jobs(use.parameters), profile):

@@ -1,4 +1,4 @@
-"""What a spot check of supplied outputs found, as it is in a run's folder."""
+"""The result of a spot check of supplied outputs, as stored in a run's folder."""
 
 from typing import Literal
 
@@ -10,13 +10,13 @@ SPOT_CHECK_FILE = "spot_check.json"
 """File in the folder of a run with the findings of a spot check of supplied outputs."""
 
 DIFFERS_BELOW = 0.01
-"""Adjusted p below which what a model makes is something else than what was supplied."""
+"""Adjusted p below which the model's outputs differ from the supplied ones."""
 
 
 class KeyComparison(FactSheet):
-    """One key of a metric: what was supplied, what the model makes, and whether that is the same.
+    """One key of a metric: the supplied outputs, the model's outputs, and whether they agree.
 
-    `difference` is the mean over items of supplied less generated; `spread` the standard deviation between seeds.
+    `difference` is the mean over items of supplied minus generated; `spread` the standard deviation between seeds.
     """
 
     metric: str
@@ -36,7 +36,7 @@ class KeyComparison(FactSheet):
 
 
 class SpotCheckReport(FactSheet):
-    """What a spot check of one run found; kept in the run's folder."""
+    """The result of a spot check of one run, stored in the run's folder."""
 
     schema_version: Literal[1] = 1
     submission: str
@@ -47,7 +47,7 @@ class SpotCheckReport(FactSheet):
     drawn_with: int
     at: str
     failed: dict[str, str] = Field(default_factory=dict)
-    """Why an item could not be made again, by item and seed."""
+    """Reason why an item could not be made again, by item and seed."""
     comparisons: tuple[KeyComparison, ...] = ()
 
     @property

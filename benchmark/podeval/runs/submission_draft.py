@@ -43,7 +43,7 @@ podeval takes outputs that are submitted. How they were made, by the plan of the
 
 @dataclass(frozen=True)
 class SubmissionDraft:
-    """What was written: the document's path, how many outputs are next to it, and what must be known of it."""
+    """The written draft: the document's path, the number of outputs next to it, and necessary remarks."""
 
     document: Path
     outputs: int
@@ -64,16 +64,16 @@ def draft_submission(
 
     Args:
         run_path: the run's folder, RUNS/BENCHMARK/SPLIT/NAME.
-        folder: folder for the document and its outputs; made here.
+        folder: folder for the document and its outputs; created here.
         id: the id of the system: lower-case letters, digits and underscores.
         title: name for people; the run's by default.
         description: a few sentences on the system.
         licence: SPDX id of its licence, `proprietary` or `unknown`.
-        push: dataset repo for the outputs, `owner/name`; they are only in the folder without it.
+        push: dataset repo for the outputs, `owner/name`; without it they are only in the folder.
 
     Raises:
-        BadInput: there is no run, it made nothing, the folder is in use, the id is none, or the Hub refuses
-                the outputs.
+        BadInput: there is no run, it has no outputs, the folder is in use, the id is invalid, or the Hub refuses the
+            outputs.
     """
     run = open_run(run_path)
     if (folder / FILE_NAME).exists():
@@ -81,7 +81,7 @@ def draft_submission(
     plan, items = run.plan(), run.items() or ()
     outputs = {item.id: output for item in items if (output := run.output(item.id)) and not output.failed}
     if not outputs:
-        raise BadInput(f"{run_path} holds no output that could be submitted; run it again first")
+        raise BadInput(f"{run_path} contains no output that could be submitted; run it again first")
     title = title or plan.system_title
     document = {
         "schema_version": 1,
@@ -122,7 +122,7 @@ def _push_outputs(plan: RunPlan, outputs: Path, repo: str, title: str, licence: 
 
 
 def _copy_output(run: RunFolder, output: Output, target: Path) -> None:
-    """Copy an item's output under the name by which a submission's reader finds it."""
+    """Copy an item's output under the name that a submission's reader expects."""
     target.mkdir(parents=True, exist_ok=True)
     if output.answers:
         (target / output.item).mkdir(exist_ok=True)
@@ -139,7 +139,7 @@ def _copy_output(run: RunFolder, output: Output, target: Path) -> None:
 
 
 def _list_obstacles(plan: RunPlan, missing: int, total: int) -> Iterator[str]:
-    """List what keeps these outputs from being a whole entry."""
+    """List the reasons why these outputs are not a complete entry."""
     benchmark = benchmarks.get(plan.benchmark)
     split = benchmark.split(plan.split)
     if split.trial or split.sample or not split.open_to_entries:

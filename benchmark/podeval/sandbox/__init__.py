@@ -1,7 +1,7 @@
 """The sandbox for untrusted programs: no network, no secrets, one writable folder, limits on all resources.
 
-Isolation is by bubblewrap (new namespaces, a bare file system, no privileges, a user of its own) and by a filter of
-system calls; limits of a process are prlimit's, memory is limited by a cgroup where one can be made. What none of them
+Isolation is by bubblewrap (new namespaces, a bare file system, no privileges, a separate user) and by a filter of
+system calls; prlimit limits each process, and a cgroup limits memory if one can be made. Everything that none of them
 limits (memory without a cgroup, output of all processes together, time, the host's disk) is watched from outside. The
 sandbox dies with the thread that opened it, however that ends.
 """
@@ -50,7 +50,7 @@ __all__ = [
 ADVICE = "install bubblewrap (apt-get install bubblewrap util-linux) on a Linux host that allows namespaces"
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-"""Variables of a program that decodes: it gains nothing by more threads."""
+"""Variables of a program that decodes, for which more threads bring no gain."""
 
 TICK = 0.1
 """Seconds between two checks of the resources in use."""
@@ -59,16 +59,16 @@ _LOG_BYTES = 16_384
 _FREE_DISK = 512 * 2**20
 """Bytes of the host's disk that must stay free."""
 _FREE_MEMORY = 512 * 2**20
-"""Bytes of the host's memory that must stay free; a sixteenth, where the host has less than 8 GiB."""
+"""Bytes of the host's memory that must stay free; a sixteenth if the host has less than 8 GiB."""
 _KILL_SECONDS = 10.0
 """Seconds to wait for killed processes to be gone."""
 _SPARED = 4
-"""Pause between two costly looks, as a multiple of the time that one takes."""
+"""Pause between two costly checks, as a multiple of the duration of one."""
 
 
 @cache
 def explain_missing_isolation() -> str | None:
-    """Return why nothing can be isolated here, found by one trial; None if it can."""
+    """Return the reason why nothing can be isolated here, from one trial; None if isolation works."""
     absent = [tool for tool in command.PROGRAMS if shutil.which(tool) is None]
     if absent:
         return f"{', '.join(absent)} not found; {ADVICE}"
@@ -80,13 +80,14 @@ def explain_missing_isolation() -> str | None:
 
 
 def explain_missing_gpu(*, trusted: bool) -> str | None:
-    """Return why no program in a box can use a GPU here, found by one trial, which takes seconds; None if it can.
+    """Return the reason why no program in a box can use a GPU here, from one trial, which takes seconds; None if one
+    can.
 
     Args:
         trusted: whether programs run without isolation.
 
     Raises:
-        NoIsolation: they do not, and nothing can be isolated here.
+        NoIsolation: they are not trusted, and nothing can be isolated here.
     """
     if not command.list_gpu_devices():
         return "there is none, or its driver is not loaded (no /dev/nvidia*, /dev/kfd or /dev/dri)"
@@ -104,23 +105,23 @@ def require() -> None:
     """Refuse if nothing can be isolated here.
 
     Raises:
-        NoIsolation: the message says what is missing.
+        NoIsolation: the message names the missing part.
     """
     if (why := explain_missing_isolation()) is not None:
         raise NoIsolation(
-            f"untrusted models are not run without isolation: {why}; or, for models you trust, say --trust-models"
+            f"untrusted models are not run without isolation: {why}; or, for models that you trust, add --trust-models"
         )
 
 
 def describe_memory_bound() -> str:
-    """Describe what bounds the memory of a box here, as a clause."""
+    """Describe the limit on the memory of a box here, as a clause."""
     if (tree := cgroup.find_tree()) is not None:
         return f"by a memory cgroup of its own (version {tree.interface.version}, below {tree.group})"
-    return "by looking at it ten times a second, as no memory cgroup can be made here (docs/operating.md: how one can)"
+    return "by checks ten times per second, because no memory cgroup can be made here (see docs/operating.md)"
 
 
 def describe_system_calls() -> str:
-    """Describe the filter of system calls that is around what strangers send, as a clause."""
+    """Describe the filter of system calls around strangers' content, as a clause."""
     isolated = explain_missing_isolation() is None
     if not isolated and (why := explain_missing_second_wall()) is not None:
         return f"none is refused ({why})"
@@ -129,7 +130,7 @@ def describe_system_calls() -> str:
 
 @cache
 def explain_missing_second_wall() -> str | None:
-    """Return why no program can enclose itself here, found by one trial; None if it can."""
+    """Return the reason why no program can isolate itself here, from one trial; None if one can."""
     if not sys.platform.startswith("linux"):
         return f"{sys.platform} has neither Landlock nor a filter of system calls"
     if unknown := seccomp.explain_missing_filter():
@@ -139,14 +140,14 @@ def explain_missing_second_wall() -> str | None:
 
 
 def describe_decoding() -> str:
-    """Describe the wall around what decodes and measures recordings of strangers here, as a clause."""
+    """Describe the protection around the decoding and measuring of strangers' recordings here, as a clause."""
     if explain_missing_isolation() is None:
         return "in the sandbox"
     if (why := explain_missing_second_wall()) is not None:
-        return f"without a wall, in a process with limits of its own ({why})"
+        return f"without isolation, in a process with its own limits ({why})"
     if version := second_wall.find_version():
         return f"behind Landlock (version {version}) and a filter of system calls, without namespaces"
-    return "behind a filter of system calls alone, as this kernel has no Landlock: such a program may read files"
+    return "behind only a filter of system calls, because this kernel has no Landlock: such a program may read files"
 
 
 def build_python_command(module: str, *arguments: str) -> list[str]:
@@ -220,7 +221,7 @@ class Running:
             )
 
     def _watch(self) -> None:
-        """Watch the sandbox until its end; if watching fails, it is stopped at once."""
+        """Watch the sandbox until its end; if watching fails, stop it at once."""
         reader = threading.Thread(target=self._read, daemon=True)
         reader.start()
         try:
@@ -256,14 +257,14 @@ class Running:
                 time.sleep(TICK / 10)
 
     def _overuse(self) -> str | None:
-        """Return which limit is exceeded, as a clause."""
+        """Return the exceeded limit, as a clause."""
         limits = self._limits
         if time.monotonic() - self._began > limits.wall_seconds:
             return f"it took longer than {limits.wall_seconds:g} s"
         return self._too_much_memory() or self._left_too_much()
 
     def _too_much_memory(self) -> str | None:
-        """Return why it uses too much memory, as its group counts it, or by adding up if there is no group."""
+        """Return why it uses too much memory, by its group's count, or by adding up if there is no group."""
         machine, began = usage.read_machine(cgroup.read_memory_room()), time.monotonic()
         if began >= self._next_held:
             self._held = usage.find_held(usage.list_views(self._process.pid)[self._before :], self._folder)
@@ -303,7 +304,7 @@ class Running:
         return None
 
     def _kill(self) -> None:
-        """Kill whatever is left of it, and wait until it is gone."""
+        """Kill all its remaining processes, and wait until they are gone."""
         left = list(usage.list_descendants(self._process.pid))
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -328,7 +329,7 @@ def open_sandbox(box: SandboxSpec) -> Iterator[Running]:
     """Start a sandbox; when the block ends, every process in it is dead.
 
     Raises:
-        NoIsolation: it is neither trusted nor podeval's own, and nothing can be isolated here.
+        NoIsolation: the program is neither trusted nor podeval's own, and nothing can be isolated here.
     """
     if box.own and explain_missing_isolation() is not None:
         box = replace(box, trusted=True)

@@ -1,6 +1,6 @@
-"""Memory cgroups: each sandbox gets its own group, and the kernel limits its memory, whatever holds it.
+"""Memory cgroups: each sandbox gets its own group, and the kernel limits its memory of every kind.
 
-A group can be made where this process may write to the tree of groups: as root in a container or a virtual machine, or
+A group can be made if this process may write to the tree of groups: as root in a container or a virtual machine, or
 in a service or scope that systemd delegates (`Delegate=yes`). A group of somebody else's is never changed. Both
 versions of the interface are supported, as machines with the first are still in use.
 """
@@ -107,7 +107,7 @@ class ControlGroup:
                 (self.folder / "pids.max").write_text(str(processes + 4))
 
     def close(self) -> None:
-        """Kill whatever is left in the group, and remove it."""
+        """Kill all remaining processes in the group, and remove it."""
         end = time.monotonic() + 10
         while self.folder.exists() and time.monotonic() < end:
             self._kill()
@@ -132,9 +132,9 @@ def open_group(memory_bytes: int, processes: int) -> ControlGroup | None:
 
 @cache
 def find_tree() -> Tree | None:
-    """Return the tree with the group below which this process can make groups that limit memory; None if there is none.
+    """Return the tree with the group in which this process can make groups that limit memory; None if there is none.
 
-    It is found by trial. If no other process is in its group, this process moves into a group below, as version 2
+    It is found by a trial. If no other process is in its group, this process moves into a group below, as version 2
     requires.
     """
     if (tree := _read_own_tree()) is None:
@@ -148,7 +148,9 @@ def find_tree() -> Tree | None:
 
 
 def read_memory_room() -> tuple[int, int] | None:
-    """Return the bytes of memory that the groups above this process allow, and how many are left; None if unlimited."""
+    """Return the bytes of memory that the groups above this process allow, and the number of remaining ones; None if
+    unlimited.
+    """
     if (tree := _read_own_tree()) is None:
         return None
     rooms = []
@@ -186,9 +188,9 @@ def _sweep(parent: Path) -> None:
 
 
 def list_candidates(tree: Tree) -> list[Path]:
-    """List groups below which one may be made, the nearest first; with the strict version 2, also the one above.
+    """List groups in which one may be made, the nearest first; with the strict version 2, also the group above.
 
-    With version 2 a group that limits the groups below it holds no processes, except for the top one.
+    With version 2, a group that limits the groups below it contains no processes, except for the top one.
     """
     if tree.interface is V1 or "memory" in _words(tree.group / "cgroup.subtree_control"):
         return [tree.group]
@@ -201,7 +203,7 @@ def list_candidates(tree: Tree) -> list[Path]:
 
 
 def is_delegated(tree: Tree, folder: Path) -> bool:
-    """Tell whether this process may divide a group: by systemd, as the user's own, or as the top of a container."""
+    """Return whether this process may divide a group: by systemd, as the user's own, or as the top of a container."""
     if folder == tree.top:
         return folder == tree.group
     with contextlib.suppress(OSError):
@@ -212,7 +214,7 @@ def is_delegated(tree: Tree, folder: Path) -> bool:
 
 
 def _move_out(group: Path) -> bool:
-    """Move this process out of a group in which it is alone, so that the group can limit what is below it."""
+    """Move this process out of a group in which it is alone, so that the group can limit the groups below it."""
     inside, controllers = group / _OPENER, _words(group / "cgroup.controllers")
     if _words(group / "cgroup.procs") != {str(os.getpid())} or "memory" not in controllers:
         return False
@@ -240,7 +242,7 @@ def _read_own_tree() -> Tree | None:
 
 
 def parse_tree(mounts: str, groups: str) -> Tree | None:
-    """Parse the place of this process from what /proc says of its mounts and its groups."""
+    """Parse the place of this process from its mounts and groups in /proc."""
     paths = {}
     for line in groups.splitlines():
         _, controllers, path = line.split(":", 2)
@@ -281,12 +283,12 @@ def read_numbers(path: Path) -> dict[str, int]:
 
 
 def count_memory_kills() -> int:
-    """Count the processes that the kernel has killed because memory ran out; 0 if the kernel does not tell."""
+    """Count the processes that the kernel has killed because memory ran out; 0 if the kernel does not report it."""
     return read_numbers(Path("/proc/vmstat")).get("oom_kill", 0)
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether a process runs; one that has ended and not been waited for does not."""
+    """Return whether a process runs; one that has ended without being waited for does not."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     return False

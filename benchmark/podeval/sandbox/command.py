@@ -21,7 +21,7 @@ from podeval.sandbox import second_wall
 
 
 class NoIsolation(PodevalError):
-    """Untrusted programs cannot be isolated here; the message says what is missing."""
+    """Untrusted programs cannot be isolated here; the message names the missing part."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class SandboxLimits:
 
     Attributes:
         wall_seconds: time from start to end.
-        memory_bytes: memory of all processes together, whatever holds it: their own, shared, or files in memory; also
+        memory_bytes: memory of all processes together, of every kind: their own, shared, or files in memory; also
             the address space of each process, unless it has a GPU.
         processes: number of processes and threads.
         output_bytes: all files in the writable folder together, also deleted ones that are still open.
@@ -52,14 +52,14 @@ class SandboxSpec:
 
     Attributes:
         command: program and arguments.
-        writable: the one folder it may change; must exist and hold nothing of value.
+        writable: the one folder it may change; must exist and contain nothing of value.
         readable: files and folders it may read besides the system, this Python and podeval.
-        environment: all its variables; none are inherited but, with a GPU, those that say which one.
-        gpu: whether it gets the GPU's devices, and what the kernel says of them (`/sys`, read-only); the address space
+        environment: all its variables; none are inherited except, with a GPU, those that select it.
+        gpu: whether it gets the GPU's devices, and the kernel's facts about them (`/sys`, read-only); the address space
             of a process is then not limited.
         trusted: whether it runs without isolation; only for programs the operator vouches for.
-        own: whether the program is podeval's own, and only what it reads is a stranger's: where it is not isolated, by
-            whatever reason, the second wall is around it if there can be one.
+        own: whether the program is podeval's own, and only its input comes from a stranger: if it is not isolated, for
+            any reason, the second wall protects it if possible.
     """
 
     command: Sequence[str]
@@ -74,7 +74,7 @@ class SandboxSpec:
 
 @dataclass(frozen=True)
 class ExitInfo:
-    """The end of a sandbox: `stopped` says why it was stopped from outside; `log` is the end of what it printed."""
+    """The end of a sandbox: `stopped` is the reason for a stop from outside; `log` is the end of its output."""
 
     code: int
     stopped: str | None
@@ -83,7 +83,7 @@ class ExitInfo:
 
     @property
     def failure(self) -> str | None:
-        """The failure, as a clause; None if it ended by itself and successfully."""
+        """The failure, as a clause; None if it ended successfully by itself."""
         if self.stopped:
             return self.stopped
         number = -self.code if self.code < 0 else self.code - 128
@@ -94,7 +94,7 @@ class ExitInfo:
 
 PROGRAMS = ("bwrap", "prlimit", "setpriv")
 OWN_PROCESSES = 2
-"""Processes of bubblewrap itself, above those of the program."""
+"""Number of processes of bubblewrap itself, in addition to those of the program."""
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 - inside the box, where nobody else is
 """File systems of the box that are in memory and can be written to, each of a fixed size."""
 
@@ -102,18 +102,19 @@ _SYSTEM = ("/usr", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _GPU = ("nvidia*", "dri", "kfd")
 _GPU_FACTS = "/sys"
-"""The folder in which CUDA reads which GPUs there are, or fails with error 304. Read-only, and in no other box."""
+"""The folder from which CUDA reads the list of GPUs, without which it fails with error 304. Read-only, and in no other
+box."""
 _GPU_SETTINGS = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
-"""Variables that say which GPU a worker may use; the drivers' libraries read them."""
+"""Variables that select the GPU of a worker; the drivers' libraries read them."""
 _SEAL = ("--remount-ro", "/dev", "--remount-ro", "/")
-"""Make read-only what bubblewrap had to write to; it is in memory and has no fixed size."""
+"""Make the parts read-only that bubblewrap had to write; they are in memory and have no fixed size."""
 _ENGINE = Path(__file__).parents[2]
 _OWN_USERS = 2_000_000_000
-"""First user id for sandboxes opened by root; no files of others belong to these users."""
+"""First user id for sandboxes opened by root; these users own no files of others."""
 
 
 def open_trial(system_calls: int) -> str | None:
-    """Open a sandbox that does nothing; return what bubblewrap says if it cannot."""
+    """Open a sandbox that does nothing; return bubblewrap's message if it fails."""
     options = [*list_namespace_options(SandboxLimits(), system_calls), *_SEAL]
     return _refusal([*options, "--", "/usr/bin/env", "true"], system_calls)
 
@@ -139,7 +140,7 @@ def build_isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
 def build_trusted_command(box: SandboxSpec, system_calls: int | None = None) -> list[str]:
     """Return the command that runs a program without isolation; it dies with the thread that starts it.
 
-    With a filter of system calls, as an open file, the second wall is around it.
+    With a filter of system calls, as an open file, the second wall surrounds the program.
     """
     tied = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
     enclosed = []
@@ -152,7 +153,7 @@ def build_trusted_command(box: SandboxSpec, system_calls: int | None = None) -> 
 
 
 def try_second_wall(system_calls: int) -> str | None:
-    """Enclose a program that does nothing; return what it says if that fails."""
+    """Isolate a program that does nothing; return its message if that fails."""
     with tempfile.TemporaryDirectory(prefix="podeval-wall-") as folder:
         box = SandboxSpec(["/usr/bin/env", "true"], Path(folder), trusted=True, own=True)
         return _refusal(build_trusted_command(box, system_calls), system_calls)
@@ -196,7 +197,7 @@ def _can_disable_namespaces() -> bool:
 
 
 def _refusal(command: list[str], *descriptors: int) -> str | None:
-    """Return what a command says if it fails."""
+    """Return a command's message if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, pass_fds=descriptors)
     return (done.stderr.strip()[:200] or f"exit code {done.returncode}") if done.returncode else None
 
@@ -208,7 +209,9 @@ def _mount_as_it_is(path: Path) -> list[str]:
 
 
 def _visible_paths(box: SandboxSpec) -> list[str]:
-    """List what a sandbox sees: this Python, podeval, and its readable paths; a folder comes before its content."""
+    """List the visible parts of a sandbox: this Python, podeval, and its readable paths; a folder comes before its
+    content.
+    """
     prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1]]
     paths = {os.path.realpath(path) for path in (*prefixes, *box.readable)} | {
         os.path.abspath(path) for path in prefixes

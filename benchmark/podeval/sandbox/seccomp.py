@@ -1,11 +1,11 @@
 """The filter of system calls that a sandbox runs under: a classic BPF program, which bubblewrap hands to the kernel, or
 the program itself if there is no bubblewrap (`second_wall`); that one refuses more.
 
-It refuses what no model needs and what the namespaces of a sandbox do not cover: sockets that lead past the network
-namespace (vsock, netlink, raw packets), new namespaces, memory that no process's resident size shows (memfd, System V
-segments), large and young parts of the kernel (io_uring, bpf, keys, userfaultfd), and everything that is an operator's
-business. A refused call fails with the error of a kernel that lacks it, so that libraries fall back; a call of another
-architecture than the sandbox's own kills its process.
+It refuses calls that no model needs and that the namespaces of a sandbox do not cover: sockets that lead past the
+network namespace (vsock, netlink, raw packets), new namespaces, memory that no process's resident size shows (memfd,
+System V segments), large and young parts of the kernel (io_uring, bpf, keys, userfaultfd), and everything that belongs
+to an operator. A refused call fails with the error of a kernel that lacks it, so that libraries fall back; a call of
+another architecture than the sandbox's own kills its process.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _X32 = 0x4000_0000
 
 _FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10}
 _NAMESPACES = 0x7E02_0000
-"""The flags of clone() that ask for a namespace; CLONE_NEWTIME is none of clone's."""
+"""The flags of clone() that request a namespace; CLONE_NEWTIME is not among clone's flags."""
 _THREAD, _SHARED_FILES = 0x0001_0000, 0x0000_0400
 
 
@@ -167,12 +167,12 @@ _CLONE, _SOCKET, _SOCKETPAIR, _PRLIMIT = (56, 220), (41, 198), (53, 199), (302, 
 
 
 def explain_missing_filter() -> str | None:
-    """Return why system calls cannot be filtered here, as a clause; None if they can."""
+    """Return why system calls cannot be filtered here, as a clause; None if they can be filtered."""
     machine = platform.machine()
     if machine in ARCHITECTURES:
         return None
     known = ", ".join(ARCHITECTURES)
-    return f"the system calls of {machine or 'this processor'} are not among those it can filter ({known})"
+    return f"it cannot filter the system calls of {machine or 'this processor'}, only those of {known}"
 
 
 def build_filter(machine: str | None = None, *, namespaces: bool = True) -> bytes:
@@ -181,7 +181,7 @@ def build_filter(machine: str | None = None, *, namespaces: bool = True) -> byte
     Without namespaces around the program it also refuses processes, sockets, and all that reaches other processes.
 
     Raises:
-        KeyError: its numbers are not known here; `explain_missing_filter` says so beforehand.
+        KeyError: its numbers are unknown here; `explain_missing_filter` reports this beforehand.
     """
     architecture = ARCHITECTURES[platform.machine() if machine is None else machine]
     column = architecture.column
@@ -205,7 +205,7 @@ def build_filter(machine: str | None = None, *, namespaces: bool = True) -> byte
 
 @contextlib.contextmanager
 def open_filter(*, namespaces: bool = True) -> Iterator[int]:
-    """Open a file that contains the filter, as bubblewrap takes it."""
+    """Open a file that contains the filter, in the form for bubblewrap."""
     reading, writing = os.pipe()
     try:
         with open(writing, "wb") as pipe:
@@ -236,7 +236,9 @@ def _only_values(values: list[int], error: int) -> list[bytes]:
 
 
 def _clone(namespaces: bool) -> list[bytes]:
-    """Allow threads, and processes where a namespace holds them; no namespaces, and no open files of a thread's own."""
+    """Allow threads, and processes if a namespace contains them; no namespaces, and no separate open files of a
+    thread.
+    """
     with_processes = _step(_EQUAL, _THREAD, otherwise=1)
     threads_alone = _step(_EQUAL, _THREAD | _SHARED_FILES, then=1)
     return [
@@ -254,5 +256,7 @@ def _only_for(number: int, steps: list[bytes]) -> list[bytes]:
 
 
 def _step(opcode: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
-    """Encode one instruction; the jumps say how many of the next ones are skipped if the test holds, and if not."""
+    """Encode one instruction; the jumps are the numbers of next instructions to skip if the test succeeds, and if it
+    fails.
+    """
     return struct.pack("=HBBI", opcode, then, otherwise, value)

@@ -1,10 +1,9 @@
 """The wall where bubblewrap does not work: a process encloses itself, and then becomes the program.
 
-`python second_wall.py JOB -- COMMAND` gives up all privileges, leaves itself the files of the job by Landlock, and the
-system calls that a filter lets through; none of it needs a namespace or a privilege. It imports nothing of podeval, as
-it starts before each program. Landlock hides what may not be read, the environment of other processes too; a kernel
-without it has the filter alone.
-Source: https://docs.kernel.org/userspace-api/landlock.html
+`python second_wall.py JOB -- COMMAND` gives up all privileges, keeps only the files of the job (by Landlock) and the
+system calls that a filter allows; none of this needs a namespace or a privilege. It imports nothing from podeval,
+because it starts before each program. Landlock hides everything that may not be read, including the environment of
+other processes; a kernel without it has only the filter. Source: https://docs.kernel.org/userspace-api/landlock.html
 """
 
 import ctypes
@@ -33,7 +32,7 @@ _FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/self", "/sys/devices/system/c
 
 
 def find_version() -> int:
-    """Find which version of Landlock this kernel has; 0 if it has none."""
+    """Find this kernel's version of Landlock; 0 if it has none."""
     try:
         return max(0, int(_load_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)))
     except (OSError, AttributeError):

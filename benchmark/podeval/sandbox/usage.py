@@ -1,4 +1,4 @@
-"""The resources that a sandbox uses: its folder, deleted files that it holds, memory, and what the machine has left.
+"""The resources of a sandbox: its folder, open deleted files, memory, and the machine's remaining resources.
 
 Resident sizes do not show all memory: shared memory stays when no process has it in its tables any more. While a
 process maps some, the growth of the machine's shared memory since the sandbox began is counted. Deleted files are found
@@ -17,11 +17,11 @@ from pathlib import Path
 
 @dataclass
 class Held:
-    """Files without a name and shared memory that the processes of a sandbox hold.
+    """Files without a name and shared memory in the processes of a sandbox.
 
     Attributes:
         files: bytes of deleted files on the disk of its folder that are open or mapped, by inode.
-        unseen_files: whether some hold files whose size cannot be seen.
+        unseen_files: whether some processes have files of unknown size.
         shared: whether some map shared memory, or hide their mappings.
     """
 
@@ -43,7 +43,7 @@ def read_machine(allowed: tuple[int, int] | None) -> Machine:
     """Return the memory that is available now.
 
     Args:
-        allowed: bytes that a container or a service may use, and how many are left; they count as its machine's.
+        allowed: bytes that a container or a service may use, and the remaining ones; they count as its machine's.
     """
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
@@ -83,9 +83,9 @@ def weigh_folder(folder: Path, most_files: int) -> tuple[int, int]:
 
 
 def find_held(processes: Sequence[Path], folder: Path) -> Held:
-    """Find what processes, by their folders of /proc, hold of a folder's disk and of shared memory.
+    """Find the processes' use of a folder's disk and of shared memory, from their folders of /proc.
 
-    They may have made themselves unreadable, and then hide both.
+    They may have made themselves unreadable, which hides both.
     """
     holding, disk = Held(), folder.stat().st_dev
     for process in processes:
@@ -107,7 +107,7 @@ def find_held(processes: Sequence[Path], folder: Path) -> Held:
 
 
 def measure_memory(processes: Sequence[Path], holding: Held, grown: int) -> int:
-    """Return the bytes of memory that processes use, by their folders of /proc and what they hold.
+    """Return the bytes of memory that processes use, from their folders of /proc and their files.
 
     The machine's shared memory has grown by some bytes since the sandbox began.
     """
@@ -171,7 +171,7 @@ def list_descendants(pid: int) -> Iterator[int]:
 def list_views(pid: int) -> list[Path]:
     """List the /proc folders of a process and all its descendants, one for each.
 
-    A process whose first thread has ended shows nothing under its own number; another thread's folder is used then.
+    A process whose first thread has ended shows nothing under its own number, so another thread's folder is used.
     """
     folders = (find_view(each) for each in (pid, *list_descendants(pid)))
     return [folder for folder in folders if folder is not None]

@@ -26,7 +26,8 @@ FEWEST_THINGS = 10
 FEWEST_CLUSTERS = 5
 """Clusters below which a correlation has no interval."""
 MOST_LEFT_OUT = 200
-"""Clusters beyond which they are drawn, as leaving out each in turn takes long and gains nothing."""
+"""Number of clusters above which they are drawn at random, because leaving out each in turn takes long and gains
+nothing."""
 _BLOCK = 2_000_000
 
 
@@ -104,7 +105,7 @@ def pairwise_accuracy(
 ) -> Estimate:
     """Return the share of pairs ordered by the truth that the judged values order alike; judged ties count half.
 
-    The interval is Wilson's for the number of independent pairs that would vary as much: A (1 - A) / SE², with SE from
+    The interval is Wilson's for the number of independent pairs with the same variation: A (1 - A) / SE², with SE from
     each item's influence on the ratio of the two U-statistics (its Hájek projection), and never fewer than the
     disjoint pairs. `count` is the number of items.
 
@@ -142,8 +143,8 @@ def pairwise_accuracy(
 def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
     """Return Cohen's kappa with quadratic weights, for scores: 1 - Σ(x - y)² / n over its expectation by chance.
 
-    The weights are the squared distances of the scores themselves, so categories need not be listed, and scores that
-    nobody gave change nothing. Interval: jackknife over items (or clusters) with Student's t, from `FEWEST_THINGS` on.
+    The weights are the squared distances of the scores themselves, so categories need not be listed, and unused scores
+    change nothing. Interval: jackknife over items (or clusters) with Student's t, from `FEWEST_THINGS` on.
 
     Raises:
         BadInput: the lists have unequal length, or values are not finite.
@@ -189,7 +190,7 @@ def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence
 
 
 def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level = "ordinal") -> Estimate:
-    """Return Krippendorff's alpha of any number of raters, each of whom may have skipped items.
+    """Return Krippendorff's alpha of any number of raters, who may skip items.
 
     Computed by evalica; the interval is that of the jackknife over items with Student's t, from `FEWEST_THINGS` on.
 
@@ -209,7 +210,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
     if level not in get_args(Level):
         raise BadInput(f"the level of measurement is nominal, ordinal, interval or ratio, not {level!r}")
     if len({len(row) for row in ratings}) > 1:
-        raise BadInput("every rater needs one entry for each thing, None where there is no rating")
+        raise BadInput("every rater needs one entry for each thing, or None if there is no rating")
     table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
     table = table[:, (~np.isnan(table)).sum(axis=0) >= 2] if table.size else np.zeros((0, 0))
     things = table.shape[1]
@@ -235,7 +236,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
 
 
 def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[dict[str, Estimate]]:
-    """Return each rater's agreement with the mean of the others, over the items both have, as LFS-Bench's Table 6 does.
+    """Return each rater's agreement with the mean of the others, over their common items, as LFS-Bench's Table 6 does.
 
     The measures are SRCC, PLCC, KRCC, QWK and MAE, by name.
     """
@@ -287,8 +288,7 @@ def _resample_clusters(
         return math.nan if constant else function(one, two)
 
     if count <= MOST_LEFT_OUT:
-        without = np.array([correlate(codes != code) for code in range(count)])
-        return _jackknife_correlation(function(a, b), without)
+        return _jackknife_correlation(function(a, b), np.array([correlate(codes != code) for code in range(count)]))
     # The correlation in each draw of clusters.
     members = [np.flatnonzero(codes == code) for code in range(count)]
     draws = np.random.default_rng(0).integers(0, count, size=(ROUNDS, count))
@@ -352,5 +352,5 @@ def _validate_pair(x: Sequence[float], y: Sequence[float]) -> tuple[Array, Array
     if a.ndim != 1 or a.shape != b.shape:
         raise BadInput(f"agreement needs two judgements of each thing; there are {len(x)} and {len(y)}")
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise BadInput("the judgements contain NaN or infinity; leave out what was not judged by both")
+        raise BadInput("the judgements contain NaN or infinity; leave out things that were not judged by both")
     return a, b

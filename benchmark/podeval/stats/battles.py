@@ -1,11 +1,11 @@
-"""Battles as data: which systems met, in which order, who judged, and the outcome.
+"""Battles as data: the systems, their order, the judge, and the outcome.
 
 The columns are stored as integer codes, so that a million votes are a few arrays. Skipped battles are left out.
 
 Elo is what the papers print: R_A + K (S_A - E_A) with E_A = 1 / (1 + 10^((R_B - R_A) / 400)), from 1000 with K = 4, in
 recorded order (MTalk-Bench section 5.1 and App. C.1; computed by evalica). It is easy to follow battle by battle, but
-it depends on the order of the votes and has no interval: `order_spread` shows how much the order alone changes it.
-Ranks are by Bradley and Terry (`podeval.stats.bradley_terry`).
+it depends on the order of the votes and has no interval. Ranks are by Bradley and Terry
+(`podeval.stats.bradley_terry`).
 """
 
 import math
@@ -37,11 +37,11 @@ _PRIOR = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Battles:
-    """The judged battles (n of them) in the order in which they were recorded.
+    """The judged battles (n of them) in the order of recording.
 
     `first`, `second` and `voter` are codes into `systems` and `voters`; `outcome` is a code into `OUTCOMES`;
-    `covariates` holds, by name, the first side's value minus the second's (seconds, LU). `slight` says which outcomes
-    the voter called a slight preference; None if nobody was asked.
+    `covariates` contains, by name, the first side's value minus the second's (seconds, LU). `slight` marks outcomes
+    that the voter called a slight preference; None if nobody was asked.
     """
 
     systems: tuple[str, ...]
@@ -66,7 +66,7 @@ class Battles:
         covariates: Mapping[str, Sequence[float]] | None = None,
         slight: Sequence[bool] | None = None,
     ) -> "Battles":
-        """Create battles from columns; `skip` is left out, and without voters each vote counts as a different voter's.
+        """Create battles from columns; `skip` is left out; without voters, each vote counts as a different voter's.
 
         Raises:
             BadInput: the columns have unequal length, an outcome is unknown, a system meets itself, or a covariate is
@@ -117,7 +117,7 @@ class Battles:
         return battles
 
     def only(self, kept: NDArray[np.bool_]) -> "Battles":
-        """Return the battles where `kept` is true, with the same systems and voters."""
+        """Return the battles with `kept` true, with the same systems and voters."""
         return Battles(
             self.systems,
             self.voters,
@@ -148,8 +148,7 @@ class Tally:
     @property
     def shares(self) -> NDArray[np.float64]:
         """Win rate of i against j, with a tie counting half; NaN if they never met."""
-        met = self.battles
-        won = self.wins + (self.ties + self.both_bad) / 2
+        met, won = self.battles, self.wins + (self.ties + self.both_bad) / 2
         shares: NDArray[np.float64] = np.divide(won, met, out=np.full(met.shape, np.nan), where=met > 0)
         return shares
 
@@ -178,7 +177,7 @@ def tally(battles: Battles) -> Tally:
 
 
 def count_outcomes(battles: Battles) -> NDArray[np.int64]:
-    """Count for each system how many battles it won, lost, tied, and had judged both bad; shape (systems, 4)."""
+    """Count for each system the battles that it won, lost, tied, and that were judged both bad; shape (systems, 4)."""
     table = np.zeros((len(battles.systems), len(OUTCOMES)), dtype=np.int64)
     for side, order in ((battles.first, (0, 1, 2, 3)), (battles.second, (1, 0, 2, 3))):
         cells = side * len(OUTCOMES) + np.asarray(order)[battles.outcome]
@@ -188,7 +187,7 @@ def count_outcomes(battles: Battles) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Elo:
-    """A system's rating after its last battle, and its outcomes; `both_bad` is counted neither in wins nor in ties."""
+    """A system's rating after its last battle, and its outcomes; `both_bad` counts neither as a win nor as a tie."""
 
     rating: float
     wins: int
@@ -201,42 +200,31 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
     """Compute the Elo rating of every system that was in a battle, best first.
 
     Args:
-        battles: battles in the order in which they count.
-        variant: `default` gives both sides ½ for a tie and for both bad; `mtalk` leaves those out, as the paper's code.
+        battles: battles in the order of counting.
+        variant: `default` gives both sides ½ for a tie and for both bad; `mtalk` leaves those out, like the paper's
+            code.
     """
-    ratings = _ratings(battles, variant, None)
+    ratings = _ratings(battles, variant)
     outcomes = zip(battles.systems, count_outcomes(battles), strict=True)
     elos = {name: Elo(ratings.get(name, INITIAL), *map(int, row)) for name, row in outcomes if row.any()}
     return dict(sorted(elos.items(), key=lambda entry: (-entry[1].rating, entry[0])))
 
 
-def order_spread(
-    battles: Battles, variant: Variant = "default", shuffles: int = 100, seed: int = 0
-) -> dict[str, tuple[float, float]]:
-    """Return the 2.5 and 97.5 % points of each system's Elo over shuffles of the same votes: what order alone does."""
-    random = np.random.default_rng(seed)
-    runs = [_ratings(battles, variant, random) for _ in range(shuffles)]
-    spread = {}
-    for system in runs[0] if runs else ():
-        low, high = np.quantile([run[system] for run in runs], (0.025, 0.975))
-        spread[system] = (float(low), float(high))
-    return spread
-
-
-def _ratings(battles: Battles, variant: Variant, random: np.random.Generator | None) -> dict[str, float]:
-    """Rate the battles that the variant counts, in their order, or in a random one."""
+def _ratings(battles: Battles, variant: Variant) -> dict[str, float]:
+    """Rate the battles that the variant counts, in their order."""
     import evalica
+    import pandas
 
     if variant == "mtalk":
         battles = battles.only(battles.outcome < 2)
     if not len(battles):
         return {}
-    order = np.arange(len(battles)) if random is None else random.permutation(len(battles))
     ending = (evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw, evalica.Winner.Draw)
     result = evalica.elo(
-        battles.first[order].tolist(),
-        battles.second[order].tolist(),
-        [ending[code] for code in battles.outcome[order].tolist()],
+        battles.first,
+        battles.second,
+        [ending[code] for code in battles.outcome.tolist()],
+        pandas.RangeIndex(len(battles.systems)),
         initial=INITIAL,
         base=10.0,
         scale=SCALE,
@@ -244,7 +232,8 @@ def _ratings(battles: Battles, variant: Variant, random: np.random.Generator | N
         win_weight=1.0,
         tie_weight=0.5,
     )
-    return {battles.systems[code]: float(result.scores[code]) for code in result.scores.index.tolist()}
+    scores, (present, _) = result.scores.to_dict(), number_present(np.concatenate([battles.first, battles.second]))
+    return {battles.systems[code]: scores[code] for code in present.tolist()}
 
 
 def rate_quickly(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int]]) -> dict[str, float]:

@@ -25,8 +25,8 @@ class Bias:
     """A judge's preference, and the probability that chance produces one as strong.
 
     `share` is the share of decided battles with the preference (0.5 = none); `difference` is the share with it minus
-    the share without, -1..1, as MTalk-Bench prints it; `p` is two-sided, None if nothing was decided, or everything by
-    one voter.
+    the share without, -1..1, as MTalk-Bench prints it; `p` is two-sided, None if nothing was decided, or if one voter
+    decided everything.
     """
 
     share: Estimate
@@ -36,7 +36,8 @@ class Bias:
 
 @dataclass(frozen=True)
 class LengthBias:
-    """Preference for the longer answer: how often it wins, and how much longer winners are, both clustered by voter.
+    """Preference for the longer answer: the share of its wins, and the surplus length of winners, both clustered by
+    voter.
 
     `longer` covers the battles whose answers differ in length; `excess` is the mean length of winners minus that of
     losers, in the unit given, and `p_excess` the share of 10,000 exchanges of sides with an excess at least as large.
@@ -64,14 +65,13 @@ def position_bias(first_wins: int, n: int) -> Bias:
     """Test the preference for the side shown first, from `n` decided battles whose sides were assigned at random.
 
     Uses Wilson's interval and the exact two-sided binomial test against one half. Ties must be left out beforehand.
-    Every battle counts as judged by a different voter; `preference` takes voters into account.
+    Every battle counts as judged by a different voter; `preference` considers voters.
 
     Raises:
         BadInput: there are more wins than battles.
     """
     share = wilson(first_wins, n)
-    p = float(stats.binomtest(first_wins, n, 0.5).pvalue) if n else None
-    return Bias(share, _difference(share), p)
+    return Bias(share, _difference(share), float(stats.binomtest(first_wins, n, 0.5).pvalue) if n else None)
 
 
 def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = None, seed: int = 0) -> Bias:
@@ -82,7 +82,7 @@ def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = No
 
     Args:
         preferred: whether the side in question won, for each decided battle.
-        voters: the people who judged it, or what else makes battles depend on each other, such as a pair shown twice.
+        voters: the people who judged it, or another cause of dependence between battles, such as a pair shown twice.
         seed: seed of the random signs.
 
     Raises:

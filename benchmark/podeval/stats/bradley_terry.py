@@ -4,14 +4,14 @@ The model, its likelihood and its information matrix are in `podeval.stats.david
 scale: 400 points are odds of ten to one, and the mean of the systems is 1000. The order of the votes does not matter.
 
 A voter's votes depend on each other, so the voter is the cluster. Intervals come from the cluster-robust covariance
-(sandwich), in which every voter's influence on the estimate is what leaving that voter out would change (CR3), with
+(sandwich), in which every voter's influence on the estimate is the change without that voter (CR3), with
 Student's t by the voters who judged the system: fewer degrees of freedom if few of them gave most of the votes. Ranks
 are corrected for the number of pairs by Holm's procedure: among equal systems the probability of any false order is at
 most 5 %. Systems without a chain of battles between them are not ordered: only the prior connects their ratings.
 
-A system is provisional until it has the battles, opponents and voters of `NEEDED`: it has neither rank nor interval,
-it is not compared, and the mean of 1000 is that of the others. Its votes are part of the fit, where they say of its
-opponents what any vote says.
+A system is provisional until it has the battles, opponents and voters of `NEEDED`: it has neither rank nor interval, it
+is not compared, and the mean of 1000 excludes it. Its votes are part of the fit, where they inform about its opponents
+like any other votes.
 """
 
 import math
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from podeval.errors import BadInput
-from podeval.stats.battles import Battles, count_outcomes, number_present
+from podeval.stats.battles import Battles, count_outcomes
 from podeval.stats.davidson import (
     PRIOR,
     Rows,
@@ -55,8 +55,8 @@ class SystemRating:
     """One system's rating with its 95 % interval in Elo points, and the range of ranks that the votes leave open.
 
     `low`, `high`, `best` and `worst` are None while the system is `provisional`. `wins` does not include ties;
-    `opponents` and `voters` are the numbers of systems that it met and of people who judged it, and `provisional` is
-    what it lacks.
+    `opponents` and `voters` are the numbers of systems that it met and of people who judged it, and `provisional`
+    states what it lacks.
     """
 
     system: str
@@ -204,7 +204,7 @@ def rate(
 def _fit(
     battles: Battles, position: bool, prior: float, strength: bool, robust: bool
 ) -> tuple[Rows, Array, tuple[LoweredVotes, ...]]:
-    """Return the grouped votes with their weights, the parameters that fit them, and what is lowered."""
+    """Return the grouped votes with their weights, the fitted parameters, and the lowered groups."""
     rows = group_into_rows(battles, position, strength)
     fitted = fit(rows, prior)
     if not robust:
@@ -216,15 +216,16 @@ def _fit(
 
 
 def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
-    """Return how many more votes between two systems would separate them, if their difference is what it seems now.
+    """Return the number of additional votes between two systems that would separate them, if their difference is as it
+    seems now.
 
-    Counts votes from as many voters as now, for an interval of the difference that excludes zero with a power of 80 %:
-    the information the difference lacks, divided by what a vote between the two adds, times the ratio of the
-    voter-robust variance to that of independent votes in the present votes. The interval is the one that the next pair
-    has to pass in Holm's procedure: 95 % if one pair is left undecided, wider if several are.
+    The count assumes as many voters as now, and an interval of the difference that excludes zero with a power of 80 %:
+    the information that the difference lacks, divided by the information of a vote between the two, times the ratio of
+    the voter-robust variance to that of independent votes in the present votes. The interval is the one that the next
+    pair must pass in Holm's procedure: 95 % if one pair is left undecided, wider if several are.
 
     Returns:
-        0 if the two are separated already; None if nothing can be said: one of them is provisional, there is no
+        0 if the two are already separated; None if unknown: one of them is provisional, there is no
         difference, or no chain of battles between them.
 
     Raises:
@@ -269,15 +270,15 @@ def _name_islands(member: NDArray[np.intp], names: list[str]) -> tuple[tuple[str
 def _count_company(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
     """Return each system's numbers of opponents and voters, and the degrees of freedom of its strength.
 
-    These are one less than the voters who would tell as much if all had judged it equally often.
+    These are one less than the equivalent number of voters who all judged it equally often.
     """
     size, voters = len(rows.systems), rows.voters
     met = np.zeros((size, size))
     met[rows.a, rows.b] = met[rows.b, rows.a] = 1
-    cells, of_rows = number_present(np.concatenate([rows.a, rows.b]) * voters + np.tile(rows.voter, 2))
-    judged, system = np.bincount(of_rows, np.tile(rows.weight, 2)), cells // voters
-    people, total, squares = (np.bincount(system, part, size) for part in (judged > 0, judged, judged**2))
-    return np.count_nonzero(met, axis=0), people.astype(np.int64), np.maximum(1.0, total**2 / squares - 1)
+    cells = np.concatenate([rows.a, rows.b]) * voters + np.tile(rows.voter, 2)
+    judged = np.bincount(cells, np.tile(rows.weight, 2), size * voters).reshape(size, voters)
+    shares = judged.sum(axis=1) ** 2 / np.einsum("ij,ij->i", judged, judged)
+    return np.count_nonzero(met, axis=0), np.count_nonzero(judged, axis=1), np.maximum(1.0, shares - 1)
 
 
 def _find_missing(has: NDArray[np.int64], needed: NDArray[np.int64]) -> Missing | None:

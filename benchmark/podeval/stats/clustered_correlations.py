@@ -2,7 +2,7 @@
 
 The interval is the middle 95 % of `ROUNDS` draws of clusters with all their values, its tails widened for few clusters
 (`pair_comparisons.expand_tail`). A cluster that is drawn k times counts k times; ranks are those of the drawn values,
-ties at their mean. There is no interval below `FEWEST_DRAWN` clusters, and none if the draws have no spread.
+with ties at their mean. There is no interval below `FEWEST_DRAWN` clusters, and none if the draws have no spread.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -18,7 +18,7 @@ ROUNDS = 1000
 FEWEST_DRAWN = 5
 """Clusters below which there is no interval: fewer have too few different draws."""
 _AT_ONCE = 1_000_000
-"""Numbers that are in memory at once."""
+"""Number of values in memory."""
 
 Array = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ def correlate_partially(
     """Return the partial rank correlation of two variables, without the linear influence of the ranks of others.
 
     From the inverse P of the matrix of Spearman's correlations: −P₁₂ / √(P₁₁ P₂₂). It is not defined if the controls
-    determine one of the two, or if there are fewer values than variables and two more.
+    determine one of the two, or if there are fewer values than the number of variables plus two.
 
     Args:
         x: one variable.
@@ -88,7 +88,7 @@ def _draw_clusters(count: int, size: int) -> Iterator[Array]:
 
 
 def _rank(table: Array, weights: Array) -> Array:
-    """Return the mean ranks of values that occur as often as their weights say, `(variables, rounds, values)`."""
+    """Return the mean ranks of values that occur as often as their weights, `(variables, rounds, values)`."""
     ranks = np.empty((len(table), *weights.shape))
     for row, values in zip(ranks, table, strict=True):
         order = values.argsort(kind="stable")
@@ -114,7 +114,7 @@ def _correlate(values: Array, weights: Array) -> Array:
 
 
 def _estimate(figures: Array, count: int, size: int) -> Estimate:
-    """Return a statistic, the first figure, with its interval by the others; none if it is not defined in half."""
+    """Return a statistic, the first figure, with its interval from the others; none if half of them are undefined."""
     value, drawn = figures[0], figures[1:][np.isfinite(figures[1:])]
     if not np.isfinite(value) or size < 3:
         return Estimate(None, None, None, size)

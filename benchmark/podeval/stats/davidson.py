@@ -1,11 +1,11 @@
 """Davidson's (1970) model of a comparison with ties: its fit, its information, its voter-robust covariance.
 
-With h = (strength of A - strength of B + effects of covariates) / 2, the outcomes A, B and tie have odds e^h :
-e^-h : v, where v sets how likely ties are. Without ties it is Bradley and Terry's model. The likelihood is concave, so
-that Newton's method finds its maximum, with covariates too, which no library supports.
+With h = (strength of A - strength of B + effects of covariates) / 2, the outcomes A, B and tie have odds e^h : e^-h :
+v, where v sets the probability of ties. Without ties it is Bradley and Terry's model. The likelihood is concave, so
+Newton's method finds its maximum, also with covariates, which no library supports.
 
 As Newman advises (2023, Efficient Computation of Rankings from Pairwise Comparisons), every system also meets one of
-average strength: one half win and one half loss by default, so that a system that never lost has a finite rating.
+average strength: one half win and one half loss by default, so a system that never lost has a finite rating.
 Intervals do not count these as votes.
 
 Parameters are one vector: strengths in natural logarithms of odds, with the average opponent at 0; effects; log v.
@@ -32,10 +32,10 @@ _NO_TIES = -math.inf
 
 @dataclass(frozen=True)
 class Rows:
-    """Votes with equal properties, counted together.
+    """Votes of one voter on one pair, counted together.
 
-    `a`, `b` and `voter` are codes, `outcome` is 0 for A, 1 for B, 2 for a tie; `x` (rows, k) holds the covariates as A
-    minus B, `weight` how many votes a row represents. `systems` are the codes of the systems in the battles.
+    `a`, `b` and `voter` are codes; `x` (rows, k) holds the covariates as A minus B; `counts` (3, rows) how many votes
+    are for A, for B and ties. `systems` are the codes of the systems in the battles.
     """
 
     systems: Codes
@@ -43,19 +43,23 @@ class Rows:
     covariates: tuple[str, ...]
     a: Codes
     b: Codes
-    outcome: Codes
     voter: Codes
     x: Array
-    weight: Array
+    counts: Array
+
+    @property
+    def weight(self) -> Array:
+        """How many votes a row represents, shape (rows,)."""
+        return np.asarray(self.counts.sum(axis=0), dtype=np.float64)
 
     @property
     def ties(self) -> bool:
         """Whether there are ties: without them, v is zero and not a parameter."""
-        return bool(self.weight[self.outcome == 2].any())
+        return bool(self.counts[2].any())
 
 
 def group_into_rows(battles: Battles, position: bool, strength: bool = False) -> Rows:
-    """Group the votes by voter, pair and outcome; votes with their own covariates stay separate.
+    """Group the votes by voter and pair; votes with their own covariates stay separate.
 
     Args:
         battles: the votes.
@@ -63,48 +67,47 @@ def group_into_rows(battles: Battles, position: bool, strength: bool = False) ->
         strength: whether a slight preference counts as half a preference and half a tie.
     """
     systems, sides = number_present(np.concatenate([battles.first, battles.second]))
-    first, second = sides[: len(battles)], sides[len(battles) :]
+    first, second = np.split(sides, 2)
     people, voter = number_present(battles.voter)
-    outcome, weight = np.minimum(battles.outcome, 2), np.ones(len(battles))
-    rows = np.arange(len(battles))
+    counts = np.eye(3)[:, np.minimum(battles.outcome, 2)]
     if strength and battles.slight is not None:
-        # The half that is a tie is one more row of the same voter.
-        halved = np.flatnonzero(battles.slight & (outcome < 2))
-        weight[halved] = 0.5
-        rows = np.concatenate([rows, halved])
-        outcome = np.concatenate([outcome, np.full(len(halved), 2, dtype=outcome.dtype)])
-        weight = np.concatenate([weight, np.full(len(halved), 0.5)])
-        first, second, voter = first[rows], second[rows], voter[rows]
+        halved = battles.slight & (battles.outcome < 2)
+        counts[:, halved] += np.array([[0.0], [0.0], [1.0]])
+        counts[:, halved] /= 2
     size, voters = len(systems), len(people)
     names = (*(("position",) if position else ()), *battles.covariates)
-    # Battles with covariates stay separate.
     if battles.covariates:
         first_side = [np.ones(len(battles))] if position else []
-        x = np.stack([*first_side, *battles.covariates.values()], axis=1)[rows]
-        return Rows(systems, voters, names, first, second, outcome, voter, x, weight)
+        x = np.stack([*first_side, *battles.covariates.values()], axis=1)
+        return Rows(systems, voters, names, first, second, voter, x, counts)
     # If the position has no effect, each pair is counted in one order.
     if not position:
         turned = first > second
         first, second = np.where(turned, second, first), np.where(turned, first, second)
-        outcome = np.where(turned & (outcome < 2), 1 - outcome, outcome)
-    # Count equal votes: each is one number, which is taken apart again afterwards.
-    cells, cell = np.unique(((voter * size + first) * size + second) * 3 + outcome, return_inverse=True)
-    counts = np.bincount(cell, weights=weight, minlength=len(cells))
-    rest, outcome = np.divmod(cells, 3)
-    rest, b = np.divmod(rest, size)
-    voter, a = np.divmod(rest, size)
-    x = np.ones((len(cells), len(names)))
-    return Rows(systems, voters, names, a, b, outcome, voter, x, counts.astype(np.float64))
+        counts[:2, turned] = counts[1::-1, turned]
+    # Counting is quick if there are fewer possible rows than votes, and hardly any votes are alike if there are more.
+    if voters * size * size <= len(battles):
+        cells, counts = _count_together((voter * size + first) * size + second, counts)
+        rest, second = np.divmod(cells, size)
+        voter, first = np.divmod(rest, size)
+    return Rows(systems, voters, names, first, second, voter, np.ones((len(voter), len(names))), counts)
+
+
+def _count_together(cell: Codes, counts: Array) -> tuple[Codes, Array]:
+    """Return the cells that occur, and the counts of the votes in each, shape (3, cells)."""
+    table: Array = np.stack([np.bincount(cell, outcome) for outcome in counts])
+    cells = np.flatnonzero(table.any(axis=0))
+    return cells, table[:, cells]
 
 
 def fit(rows: Rows, prior: float = PRIOR) -> Array:
     """Fit the most likely parameters by Newton's method: strengths, effects, log v.
 
     Raises:
-        PodevalError: it did not converge, which happens if covariates alone identify the systems.
+        PodevalError: it did not converge, for example because covariates alone identify the systems.
     """
     if not rows.covariates:
-        rows = group_by_cell(rows)
+        rows = _group_by_pair(rows)
     size, effects = len(rows.systems), len(rows.covariates)
     # From equal strengths.
     at = np.append(np.zeros(size + effects), math.log(0.5) if rows.ties else _NO_TIES)
@@ -114,7 +117,7 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
     solve = _solve_singular if rows.covariates or not prior else np.linalg.solve
     for _ in range(_MOST_STEPS):
         # The full Newton step.
-        uphill, information = gradient(rows, at, prior)[free], information_matrix(rows, at, prior)[np.ix_(free, free)]
+        uphill, information = gradient(rows, at, prior)[free], information_matrix(rows, at, prior)[free, free]
         step = solve(information, uphill)
         if float(uphill @ step) < _TOLERANCE:
             return at
@@ -138,10 +141,12 @@ def _solve_singular(matrix: Array, right: Array) -> Array:
 
 def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     """Return the parameters' covariance if every vote came from a different voter: the inverse of the information."""
+    if not rows.covariates:
+        rows = _group_by_pair(rows)
     free = _find_free_parameters(rows, fitted)
     full = np.zeros((fitted.size, fitted.size))
     try:
-        full[np.ix_(free, free)] = np.linalg.inv(information_matrix(rows, fitted, prior)[np.ix_(free, free)])
+        full[free, free] = np.linalg.inv(information_matrix(rows, fitted, prior)[free, free])
     except np.linalg.LinAlgError:
         raise BadInput(f"the effects of {' and '.join(rows.covariates)} cannot be separated; rate with fewer") from None
     return full
@@ -150,29 +155,42 @@ def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
 def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     """Return the parameters' covariance, robust to any dependence between the votes of one voter.
 
-    A voter's influence is what leaving that voter out changes, to first order: H^-1 (I - H_g H^-1)^-1 u_g, with H the
+    A voter's influence is the first-order change without that voter: H^-1 (I - H_g H^-1)^-1 u_g, with H the
     information of all votes, H_g and u_g that voter's information and score. The leverage of a voter who is nearly
     the only one on something is capped at 0.95; the leverage of a voter with little weight is neglected.
     """
-    # Each voter's influence to first order, in coordinates where the naive covariance is the identity.
     free = _find_free_parameters(rows, fitted)
-    inverse = naive_covariance(rows, fitted, prior)[np.ix_(free, free)]
+    inverse = naive_covariance(rows, fitted, prior)[free, free]
     scores = _scores(rows, fitted)[:, free]
-    half = np.linalg.cholesky(inverse)
-    pulls = scores @ half
-    for voter in np.flatnonzero(_leverage(rows, fitted, inverse, free) > _HEAVY).tolist():
-        # For voters with much leverage: exactly, with the leverage capped, in the space of what they judged.
-        theirs, parameters = _select_voter(rows, fitted, voter)
-        judged = parameters[: np.count_nonzero(parameters < len(free))]
+    heavy = np.flatnonzero(_leverage(rows, fitted, inverse) > _HEAVY)
+    of_voters = np.split(np.argsort(rows.voter), np.cumsum(np.bincount(rows.voter))[:-1]) if len(heavy) else []
+    for voter in heavy.tolist():
+        theirs, parameters = _select_rows(rows, fitted, of_voters[voter])
+        judged = parameters[parameters < len(inverse)]
         information = information_matrix(theirs, fitted[parameters], 0.0)[: len(judged), : len(judged)]
-        space, inner = np.linalg.qr(half[judged].T)
-        values, vectors = np.linalg.eigh(inner @ information @ inner.T)
-        axes = space @ vectors
-        stretch = 1 / (1 - np.minimum(values, _MOST_LEVERAGE)) - 1
-        pulls[voter] += axes @ (stretch * (axes.T @ pulls[voter]))
+        scores[voter, judged] = _stretch(scores[voter, judged], information, inverse[np.ix_(judged, judged)])
+    influence = scores @ inverse
     full = np.zeros((fitted.size, fitted.size))
-    full[np.ix_(free, free)] = half @ (pulls.T @ pulls) @ half.T
+    full[free, free] = influence.T @ influence
     return full
+
+
+def _stretch(score: Array, information: Array, inverse: Array) -> Array:
+    """Return (I - H_g H^-1)^-1 u_g of one voter, in the parameters of what they judged.
+
+    Args:
+        score: u_g.
+        information: H_g.
+        inverse: H^-1.
+    """
+    if float(np.vdot(information, inverse)) < _MOST_LEVERAGE:
+        return np.linalg.solve(np.eye(len(score)) - information @ inverse, score)
+    # In coordinates where H is the identity, the leverage along each axis can be capped.
+    inner = np.linalg.cholesky(inverse).T
+    values, axes = np.linalg.eigh(inner @ information @ inner.T)
+    share = 1 / (1 - np.minimum(values, _MOST_LEVERAGE)) - 1
+    added: Array = np.linalg.solve(inner, axes @ (share * (axes.T @ (inner @ score))))
+    return score + added
 
 
 def information_of_a_battle(apart: float, tie_odds: float) -> float:
@@ -182,50 +200,53 @@ def information_of_a_battle(apart: float, tie_odds: float) -> float:
     return ((up + down) / total - ((up - down) / total) ** 2) / 4
 
 
-def group_by_cell(rows: Rows) -> Rows:
-    """Combine the votes of all voters by pair and outcome."""
+def _group_by_pair(rows: Rows) -> Rows:
+    """Combine the votes of all voters by pair."""
     size = len(rows.systems)
-    cell = (rows.a * size + rows.b) * 3 + rows.outcome
-    counts: Array = np.bincount(cell, weights=rows.weight, minlength=3 * size * size).astype(np.float64)
-    cells = np.flatnonzero(counts)
-    pair, outcome = np.divmod(cells, 3)
-    a, b = np.divmod(pair, size)
-    x = np.zeros((len(cells), 0))
-    return replace(rows, voters=1, a=a, b=b, outcome=outcome, voter=np.zeros_like(a), x=x, weight=counts[cells])
+    cells, counts = _count_together(rows.a * size + rows.b, rows.counts)
+    a, b = np.divmod(cells, size)
+    return replace(rows, voters=1, a=a, b=b, voter=np.zeros_like(a), x=np.zeros((len(a), 0)), counts=counts)
 
 
-def _find_free_parameters(rows: Rows, fitted: Array) -> NDArray[np.intp]:
-    return np.arange(fitted.size if rows.ties else fitted.size - 1)
+def _find_free_parameters(rows: Rows, fitted: Array) -> slice:
+    return slice(fitted.size if rows.ties else fitted.size - 1)
 
 
 def _chances(rows: Rows, fitted: Array) -> Array:
-    """Return the probabilities of A, B and tie, shape (rows, 3)."""
+    """Return the probabilities of A, B and tie, shape (3, rows)."""
     size = len(rows.systems)
-    half = (fitted[rows.a] - fitted[rows.b] + rows.x @ fitted[size:-1]) / 2
-    logits = np.stack([half, -half, np.full_like(half, fitted[-1])], axis=1)
-    odds = np.exp(logits - np.abs(half)[:, None])
-    chances: Array = odds / odds.sum(axis=1, keepdims=True)
+    if not rows.covariates and len(rows.a) > size * size:
+        # Equal for all votes on a pair.
+        table = _chances_at((fitted[:size, None] - fitted[:size]).ravel(), fitted[-1])
+        return table[:, rows.a * size + rows.b]
+    return _chances_at(fitted[rows.a] - fitted[rows.b] + rows.x @ fitted[size:-1], fitted[-1])
+
+
+def _chances_at(apart: Array, tie: float) -> Array:
+    """Return the probabilities of A, B and tie by the difference of two strengths and log v, shape (3, differences)."""
+    half = apart / 2
+    odds = np.exp(np.stack([half, -half, np.full_like(half, tie)]) - np.abs(half))
+    chances: Array = odds / odds.sum(axis=0)
     return chances
 
 
 def _likelihood(rows: Rows, fitted: Array, prior: float) -> float:
-    chance = _chances(rows, fitted)[np.arange(len(rows.a)), rows.outcome]
+    of_votes = np.vdot(rows.counts, np.log(np.maximum(_chances(rows, fitted), 1e-300)))
     strengths, v = fitted[: len(rows.systems)], math.exp(fitted[-1])
     against_average = -2 * np.log(np.exp(strengths / 2) + np.exp(-strengths / 2) + v)
-    return float(rows.weight @ np.log(np.maximum(chance, 1e-300)) + prior * against_average.sum())
+    return float(of_votes + prior * against_average.sum())
 
 
 def _pull(rows: Rows, chances: Array) -> tuple[Array, Array]:
     """Return the derivatives of each row's log likelihood with respect to the difference of strengths and to log v."""
-    came = np.eye(3)[rows.outcome]
-    off = rows.weight[:, None] * (came - chances)
-    return (off[:, 0] - off[:, 1]) / 2, off[:, 2]
+    off = rows.counts - rows.weight * chances
+    return (off[0] - off[1]) / 2, off[2]
 
 
 def score_rows(rows: Rows, fitted: Array) -> tuple[Array, Array, Array]:
     """Return the score and the information of each row about the difference of its two strengths, and its chances.
 
-    The chances are those of A, B and a tie, shape (rows, 3).
+    The chances are those of A, B and a tie, shape (3, rows).
     """
     chances = _chances(rows, fitted)
     return _pull(rows, chances)[0], rows.weight * _curvature(chances)[0], chances
@@ -253,9 +274,9 @@ def gradient(rows: Rows, fitted: Array, prior: float) -> Array:
     return uphill
 
 
-def _curvature(chances: Array) -> tuple[Array, Array, Array]:
+def _curvature(chances: Array | tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
     """Return the second derivatives of -log likelihood: by difference twice, by both, by log v twice."""
-    won, lost, tied = chances[:, 0], chances[:, 1], chances[:, 2]
+    won, lost, tied = chances
     return ((won + lost) - (won - lost) ** 2) / 4, -(won - lost) * tied / 2, tied * (1 - tied)
 
 
@@ -280,7 +301,7 @@ def information_matrix(rows: Rows, fitted: Array, prior: float) -> Array:
     information[-1, -1] += tie.sum()
     # The half win and half loss against the average opponent.
     if prior:
-        twice, mixed, tie = (2 * prior * part for part in _curvature(np.stack(_against_average(fitted, size), axis=1)))
+        twice, mixed, tie = (2 * prior * part for part in _curvature(_against_average(fitted, size)))
         information[np.arange(size), np.arange(size)] += twice
         information[:size, -1] += mixed
         information[-1, :size] += mixed
@@ -295,7 +316,7 @@ def _against_average(fitted: Array, size: int) -> tuple[Array, Array, Array]:
     return up / total, down / total, math.exp(fitted[-1]) / total
 
 
-def _leverage(rows: Rows, fitted: Array, inverse: Array, free: NDArray[np.intp]) -> Array:
+def _leverage(rows: Rows, fitted: Array, inverse: Array) -> Array:
     """Return a lower bound of trace(H_g H^-1) per voter, from the strengths and effects of each row and from v."""
     size = len(rows.systems)
     twice, _, tie = (rows.weight * part for part in _curvature(_chances(rows, fitted)))
@@ -304,22 +325,22 @@ def _leverage(rows: Rows, fitted: Array, inverse: Array, free: NDArray[np.intp])
     for k in range(rows.x.shape[1]):
         column = inverse[size + k]
         reach = reach + rows.x[:, k] * (2 * (column[rows.a] - column[rows.b]) + rows.x[:, k] * column[size + k])
-    by_tie = tie * variances[-1] if len(free) == fitted.size else 0.0
+    by_tie = tie * variances[-1] if len(inverse) == fitted.size else 0.0
     by_voter: Array = np.bincount(rows.voter, weights=twice * reach + by_tie, minlength=rows.voters).astype(np.float64)
     return by_voter
 
 
-def _select_voter(rows: Rows, fitted: Array, voter: int) -> tuple[Rows, NDArray[np.intp]]:
-    """Return the rows of one voter as if there were no other systems, and the places of the parameters that are left.
+def _select_rows(rows: Rows, fitted: Array, chosen: NDArray[np.intp]) -> tuple[Rows, NDArray[np.intp]]:
+    """Return the rows of one voter as if there were no other systems, and the places of the remaining parameters.
 
     Args:
         rows: the rows.
         fitted: all parameters.
-        voter: the voter.
+        chosen: the places of the voter's rows.
     """
-    kept = rows.voter == voter
-    fields = {name: getattr(rows, name)[kept] for name in ("outcome", "x", "weight")}
-    systems, sides = number_present(np.concatenate([rows.a[kept], rows.b[kept]]))
+    systems, sides = number_present(np.concatenate([rows.a[chosen], rows.b[chosen]]))
     a, b = np.split(sides, 2)
-    theirs = replace(rows, **fields, a=a, b=b, systems=rows.systems[systems], voter=np.zeros_like(a), voters=1)
+    theirs = Rows(
+        rows.systems[systems], 1, rows.covariates, a, b, np.zeros_like(a), rows.x[chosen], rows.counts[:, chosen]
+    )
     return theirs, np.append(systems, np.arange(len(rows.systems), fitted.size))

@@ -1,4 +1,4 @@
-"""Drift: how a windowed value changes over the course of a recording, as a slope with its interval."""
+"""Drift: the change of a windowed value over the course of a recording, as a slope with its interval."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,17 +26,17 @@ class Drift:
 def drift(starts: Sequence[float], values: Sequence[float | None], window: float) -> Drift | None:
     """Estimate the least-squares slope over means of blocks that share no window.
 
-    Neighbouring windows overlap and resemble each other, so windows are not independent evidence of a trend. They
-    are averaged in at most 20 blocks of equal length, none shorter than a window. Blocks remember too (a topic lasts
-    minutes), and a few of them do not show how much: the interval is of the slope's variance over all correlations of
-    neighbours from 0 to 0.97, each as probable as the residuals make it (restricted likelihood of a first-order
-    autoregression), and at least as wide as that of independent blocks. Before anything is measured, all lengths of the
-    memory, 1 / (1 - correlation), are as probable on a logarithmic scale. It is then widened by the share that the
-    root of a mean of so few squares lacks on average (Gurland and Tripathi, 1971), because few blocks need more: up to
-    0.8, at most 4.5 % of steady series seem to drift, from three blocks on (20,000 series each). Of 20 blocks 0 % do
-    where neighbours correlate by 0.6, 3 % by 0.8 and 8 % by 0.9; of ten 1, 4 and 7 %; of five 3, 4 and 6 %. Its price:
-    ten independent blocks have an interval three times as wide as if they were known to be; one that held at 0.8 by a
-    larger critical value alone would be 2.6 times as wide.
+    Neighbouring windows overlap and resemble each other, so windows are not independent evidence of a trend. They are
+    averaged in at most 20 blocks of equal length, none shorter than a window. Blocks are also correlated (a topic lasts
+    minutes), and a few blocks do not show how strongly. The interval therefore averages the slope's variance over all
+    correlations of neighbours from 0 to 0.97, weighted by their probability given the residuals (restricted likelihood
+    of a first-order autoregression), and is at least as wide as that of independent blocks. Before anything is
+    measured, all lengths of the memory, 1 / (1 - correlation), are as probable on a logarithmic scale. The interval is
+    then widened by the share that the root of a mean of so few squares lacks on average (Gurland and Tripathi, 1971),
+    because few blocks need more. Of 20,000 series of three blocks or more without a trend, at most 4.5 % seem to drift
+    if neighbours correlate by up to 0.8; at 0.9, 8 % of 20 blocks do, 7 % of ten and 6 % of five. Its price: ten
+    independent blocks have an interval three times as wide as if their independence were known; an interval that is
+    valid at 0.8 through a larger critical value alone would be 2.6 times as wide.
 
     Args:
         starts: start of each window, in order.
@@ -78,24 +78,25 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
 
 
 SPREADS = 5.0
-"""Spreads from one minute to the next from which on a value is outside of the range that its own variation allows."""
+"""Number of spreads between two minutes from which a value is outside the range of its own variation."""
 
 
 def find_departure(
     values: Sequence[float | None], tolerance: float, side: Literal[-1, 0, 1], reference: int
 ) -> int | None:
-    """Return where a value leaves its usual range, or None: the first of two in a row that are outside on one side.
+    """Return the place where a value leaves its usual range, or None: the first of two consecutive ones outside on one
+    side.
 
-    The range is the mean of the first `reference` values, give or take the tolerance or `SPREADS` spreads, if those are
-    more. The spread is the standard deviation of independent values whose neighbours differ as much: 1.4826 times the
-    median distance of the differences from their median, divided by the square root of 2. Neither a trend nor a leap
-    widens it.
+    The range is the mean of the first `reference` values, plus or minus the tolerance, or `SPREADS` spreads if those
+    are larger. The spread is the standard deviation of independent values with the same differences between neighbours:
+    1.4826 times the median distance of the differences from their median, divided by the square root of 2. Neither a
+    trend nor a jump widens it.
 
     Args:
         values: one value per minute; None if a minute has no value.
         tolerance: distance from the mean that is usual in any case.
-        side: the side on which the range is left: -1 below, 1 above, 0 either.
-        reference: number of values at the beginning that the rest is compared with.
+        side: the side of the exit: -1 below, 1 above, 0 either.
+        reference: number of values at the beginning with which the rest is compared.
     """
     pairs = [(place, value) for place, value in enumerate(values) if value is not None]
     if len(pairs) < reference + 2:
@@ -121,7 +122,7 @@ def _find_error(
         blocks: number of each block; those without a value are left out.
         offset: time of each block from their mean.
         residuals: distances from the least-squares line.
-        memories: the correlations of neighbours that are possible, the first of them 0.
+        memories: the possible correlations of neighbours, the first of them 0.
     """
     line, free = np.stack([np.ones(len(offset)), offset], axis=1), len(offset) - 2
     covariance = memories[:, None, None] ** np.abs(np.subtract.outer(blocks, blocks))

@@ -1,8 +1,8 @@
-"""Intervals of means, and ranges of ranks that claim no difference beyond what the data shows.
+"""Intervals of means, and ranges of ranks that claim no difference beyond the evidence in the data.
 
-Student's interval is symmetric, so it suits values that are. Values near a bound that they cannot pass are
-skewed, and the interval of their mean has to reach further on the side of the tail; values that are always one bound
-or the other are yes and no, and their mean is a share.
+Student's interval is symmetric, so it suits values that are. Values near a bound that they cannot pass are skewed, and
+the interval of their mean must be wider on the side of the tail; values that always equal one of the bounds are
+yes-or-no values, and their mean is a share.
 
 `mean_ci` is analytic and clustered; `paired_bootstrap_ranks` and `paired_difference` compare systems on the items they
 share. The unit that is resampled (episode, dialogue, voter) is the cluster: values inside one may depend on each other
@@ -26,7 +26,7 @@ _CROWDED = 3.0
 """Distance from a bound, in standard deviations, within which a mean's values count as skewed by it."""
 
 _LONG_TAIL = 3.0
-"""The number of values that a long tail is assumed to be worth; `long_tail_reach` says how it was chosen."""
+"""The number of values that a long tail is assumed to be worth; `long_tail_reach` explains the choice."""
 
 _LONGEST_TAIL = 3.0
 """Log of the largest ratio of a long tail's limit to the mean: one outlier is no proof of a longer tail."""
@@ -74,7 +74,7 @@ def share_interval(share: float, error: float, sizes: Array, values: int, level:
 
 
 def skewed_reach(pulls: Array, quantile: float) -> tuple[float, float]:
-    """Return how far below and above the mean its interval reaches: on each side the wider of Student's and Hall's.
+    """Return the reach of a mean's interval below and above it: on each side the wider of Student's and Hall's.
 
     Hall (1992, On the Removal of Skewness by Transformation) makes the studentised mean symmetric by a cubic whose
     inverse exists everywhere; here with Student's quantile and the bias-corrected sample skewness.
@@ -109,8 +109,8 @@ def long_tail_reach(distances: Array, quantile: float) -> float:
     A few values rarely include one from the end of a long tail, so their own spread and skewness are too small. The
     upper limit of a lognormal mean (Olsson 2005, Confidence Intervals for the Mean of a Log-Normal Distribution)
     accounts for that end, but is too wide for shorter tails. It therefore gets the weight 3 / n: one half with six
-    values, and practically none with so many that they show their skewness themselves. The factor is the smallest that
-    covers the true mean in 93 of 100 cases for six lognormal values with sigma 1.
+    values, and practically none with enough values to show their skewness. The factor is the smallest that covers the
+    true mean in 93 of 100 cases for six lognormal values with sigma 1.
 
     Args:
         distances: distance of each value from the bound on the other side; the result is 0 if one is not positive.
@@ -134,11 +134,12 @@ def find_step(values: Array) -> float:
 
 
 def alike_reach(sizes: Array, values: int, step: float, level: float) -> float:
-    """Return how far the interval of a mean reaches if all clusters agree, so that no error can be estimated.
+    """Return the reach of a mean's interval if all clusters agree, so that no error can be estimated.
 
-    That n draws are equal excludes neither that others differ nor that the measurement is too coarse to show it. As for
-    shares, Wilson's interval of 0 of n says how many may differ (39 % for six, 7 % for 51), and the least by which they
-    can is one step of the measurement. Of yes and no, where a step is the whole scale, it is the share's own interval.
+    Even if n draws are equal, others may differ, or the measurement may be too coarse to show it. As for shares,
+    Wilson's interval of 0 of n gives the number that may differ (39 % for six, 7 % for 51), and the smallest possible
+    difference is one step of the measurement. For yes-or-no values, where a step is the whole scale, it is the share's
+    own interval.
 
     Args:
         sizes: weight of each cluster.
@@ -173,16 +174,16 @@ def mean_ci(
 ) -> Interval:
     """Return the confidence interval of a mean, robust to dependence inside clusters.
 
-    A cluster's influence on the mean is what leaving it out changes: u_g / (W - w_g), with u_g the sum over cluster g
+    A cluster's influence on the mean is the change without it: u_g / (W - w_g), with u_g the sum over cluster g
     of w (y - mean), w_g its weight and W that of all. The variance is (G - 1) / G times the sum of the squared
     influences: the jackknife over clusters, CR3 in Cameron and Miller (2015, A Practitioner's Guide to Cluster-Robust
     Inference). The interval uses Student's t with G - 1 degrees of freedom. When every value is its own cluster it is
     the textbook t interval with standard error s / sqrt(n).
 
-    Bounds have three consequences. Values that are all one bound or the other are yes and no: the interval is
-    Wilson's, with the effective number of draws. If a bound is within three standard deviations of the mean, the
-    values are skewed: each side reaches as far as the wider of Student's and Hall's interval, and further towards a
-    tail without a bound if there are few values. No interval exceeds a bound.
+    Bounds have three consequences. Values that all equal one of the bounds are yes-or-no values: the interval is
+    Wilson's, with the effective number of draws. If a bound is within three standard deviations of the mean, the values
+    are skewed: each side has the wider reach of Student's and Hall's interval, and more towards a tail without a bound
+    if there are few values. No interval exceeds a bound.
 
     If all clusters agree, the interval follows from the resolution of the values instead (`alike_reach`).
 
@@ -202,7 +203,7 @@ def mean_ci(
 
     y = np.asarray(values, dtype=np.float64)
     if y.ndim != 1 or y.size == 0:
-        raise BadInput("a mean needs at least one value; leave the figure out where nothing was scored")
+        raise BadInput("a mean needs at least one value; leave the figure out if nothing was scored")
     if not np.isfinite(y).all():
         raise BadInput("the values to average contain NaN or infinity; leave unscored items out first")
     if not 0 < level < 1:
@@ -210,7 +211,7 @@ def mean_ci(
     codes, count = number_clusters(clusters, y.size)
     w = np.ones_like(y) if weights is None else np.asarray(weights, dtype=np.float64)
     if w.shape != y.shape or not (np.isfinite(w) & (w > 0)).all():
-        raise BadInput(f"{y.size} values need as many weights, all of them positive")
+        raise BadInput(f"{y.size} values need {y.size} positive weights")
     mean = float(y.mean() if weights is None else (w @ y) / w.sum())
     if count < 2:
         return Interval(mean, None, None, y.size, count)
@@ -264,12 +265,12 @@ def paired_bootstrap_ranks(
     equal systems differ by any one amount is at most a quarter, so the p-value is then 4 ** (1 - G).
 
     Gaps cost the system that has them: if it lacks items of another, it beats that one only if both intervals exclude
-    zero also with each missing item counted as one on which it is behind by a standard deviation of their differences.
-    If a pair shares less than nine tenths of the clusters of the system with more of them, neither beats the other, and
-    the one with fewer is compared with nobody.
+    zero even if each missing item counts as a loss by one standard deviation of their differences. If a pair shares
+    less than nine tenths of the clusters of the system with more of them, neither beats the other, and the one with
+    fewer clusters is compared with nobody.
 
     A system's best rank is 1 + the number of systems that beat it; its worst is the number of systems that it does not
-    beat, itself included. A system that is compared with nobody may have any rank.
+    beat, including itself. A system that is compared with nobody may have any rank.
 
     Args:
         scores: value of each item that a system was scored on, by system.
@@ -307,12 +308,12 @@ def paired_difference(
     seed: int = 0,
     level: float = 0.95,
 ) -> Interval:
-    """Return the mean of one system minus that of another over the items both were scored on, with its interval.
+    """Return the mean of one system minus that of another over their common scored items, with its interval.
 
-    On each side the interval reaches as far as the wider of the two of `paired_bootstrap_ranks`; if the difference is
-    the same in every cluster, it follows from the resolution of the values (`alike_reach`). A single pair chosen
-    by a reader needs no correction: among these two systems alone, one beats the other there exactly if this interval
-    is wholly on one side of zero.
+    On each side the interval has the wider reach of the two in `paired_bootstrap_ranks`; if the difference is the same
+    in every cluster, it follows from the resolution of the values (`alike_reach`). A single pair chosen by a reader
+    needs no correction: among only these two systems, one beats the other exactly if this interval is completely on one
+    side of zero.
 
     Args:
         a: values of the first system by item.

@@ -1,4 +1,5 @@
-"""Scores from listeners' marks: means by stimulus, ranks, how far the listeners agree, and whose marks count.
+"""Scores from listeners' marks: means by stimulus, ranks, the agreement of listeners, and the listeners whose marks
+count.
 
 A listener's marks depend on each other, so the listener is the cluster of every interval.
 
@@ -6,7 +7,7 @@ PodEval section 5 excludes a listener unless the low anchor is worst on more tha
 among the top two on more than 50 %. It does not define ties: here the low anchor is worst if nothing is below it, and a
 rank is one more than the number of stimuli above (competition ranking). By these two rules a listener who never moves
 a slider passes, because all share the first and the last rank. The paper names equal marks for all systems as a further
-sign of an invalid submission (rater 20), so a listener who gives them on more than half of the pages is excluded too.
+sign of an invalid submission (rater 20), so a listener who gives them on more than half of the pages is also excluded.
 
 PAM (App. 10.2) excludes listeners whose marks do not vary on more than five samples, and marks given in less than 10
 seconds.
@@ -47,7 +48,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class StimulusScore:
-    """One stimulus: its mean with the 95 % interval clustered by listener, and the ranks it may claim."""
+    """One stimulus: its mean with the 95 % interval clustered by listener, and its possible ranks."""
 
     stimulus: str
     mean: Interval
@@ -58,7 +59,7 @@ class StimulusScore:
 def standings(
     marks: Sequence[Mark], ranked: Sequence[str] | None = None, bounds: Bounds = (None, None)
 ) -> list[StimulusScore]:
-    """Return the mean of each stimulus, best first, with ranks by comparing each two on the pages that both are on.
+    """Return the mean of each stimulus, best first, with ranks by comparing each two on their common pages.
 
     Args:
         marks: marks on one scale.
@@ -118,7 +119,7 @@ def correlate_raters(marks: Iterable[Mark]) -> dict[tuple[str, str], Estimate]:
 
 
 def describe_pairs(marks: Iterable[Mark]) -> list[str]:
-    """Return the correlation of every two raters in sentences: the mean of all pairs, then a line for each rater."""
+    """Return the correlation of every two raters in sentences: the mean of all pairs, then one line per rater."""
     values = {pair: figure.value for pair, figure in correlate_raters(marks).items() if figure.value is not None}
     if not values:
         return []
@@ -134,8 +135,8 @@ def describe_pairs(marks: Iterable[Mark]) -> list[str]:
 class MushraRules:
     """The requirements that a listener must meet; None switches a rule off.
 
-    `low_worst` and `high_top` are shares that must be exceeded; `alike` is the largest share of pages on which all
-    but the low anchor may have the same mark, `seconds` the minimum median time per page.
+    `low_worst` and `high_top` are shares that must be exceeded; `alike` is the largest share of pages on which
+    everything except the low anchor may have the same mark, `seconds` the minimum median time per page.
     """
 
     low_worst: float | None = 0.9
@@ -194,7 +195,7 @@ def screen(
 def screen_by_shares(
     rater: str, pages: int, low_worst: float | None, high_top: float | None, rules: MushraRules, alike: float = 0.0
 ) -> ScreenedListener:
-    """Screen a listener by shares alone, as papers print them.
+    """Screen a listener by shares alone, as printed in papers.
 
     Args:
         rater: the listener.
@@ -202,7 +203,7 @@ def screen_by_shares(
         low_worst: share of pages on which the low anchor is worst; None if no page has it.
         high_top: share of pages on which the high anchor is among the top two; None if no page has it.
         rules: the requirements.
-        alike: share of pages on which everything but the low anchor has the same mark.
+        alike: share of pages on which everything except the low anchor has the same mark.
     """
     reasons = []
     for anchor, position, share, least in (
@@ -246,7 +247,7 @@ def _screen_listener(
 
 @dataclass(frozen=True)
 class PamScreening:
-    """The marks that count, and why the others do not."""
+    """The marks that count, and the reasons why the others do not."""
 
     kept: tuple[Mark, ...]
     dropped_raters: dict[str, str]
@@ -298,17 +299,17 @@ RULES: Mapping[str, str] = {
     "gave one mark": "one mark on all scales of too many samples",
     "gave": "equal marks for all samples",
 }
-"""The rule by the words with which a reason for leaving a listener out begins, those of questionnaires among them."""
+"""The rules, by the words that begin a reason for excluding a listener, including those of questionnaires."""
 
 
 def describe_screening(marks: Iterable[Mark], reasons: Mapping[str, Sequence[str]], low: str = LOW) -> list[str]:
-    """Say how many listeners a screening excludes by which rule, and warn if they disagree with the rest.
+    """Report the number of listeners that each rule excludes, and warn if they disagree with the rest.
 
-    A rule about an anchor also excludes those who hear well and have another opinion of it, which is then missing from
-    the result that it would refute. The test: the excluded can tell stimuli apart (Student's test of a listener's
-    difference, each pair without the low anchor, Holm, 5 %), so they do not mark at random; and in some pair, anchors
-    included, they do not prefer the stimulus that the rest prefer, by a difference between both groups that is
-    significant (Welch's test over listeners, Holm, 5 %).
+    A rule about an anchor also excludes listeners who hear well but have another opinion of it; this opinion is then
+    missing from the result that it would refute. The test: the excluded can distinguish stimuli (Student's test of a
+    listener's difference, each pair without the low anchor, Holm, 5 %), so they do not mark at random; and in some
+    pair, anchors included, they do not prefer the stimulus that the rest prefer, by a difference between both groups
+    that is significant (Welch's test over listeners, Holm, 5 %).
 
     Args:
         marks: marks of all listeners.

@@ -1,6 +1,6 @@
-"""Which systems beat which: each two are compared on the items that both were scored on, and on nothing else.
+"""The systems that beat others: two systems are compared only on the items on which both were scored.
 
-What a third system lacks changes no verdict, and no system gains by what it lacks itself. How often equal systems are
+Gaps of a third system change no verdict, and no system gains by its own gaps. How often equal systems are
 separated, with and without gaps: `docs/decisions/ranks.md`, produced by `studies/ranks.py`.
 """
 
@@ -19,14 +19,14 @@ from podeval.errors import BadInput
 Array = NDArray[np.float64]
 
 _DRAWN_AT_ONCE = 20_000_000
-"""Maximum numbers of a bootstrap that are drawn at once and cached."""
+"""Highest number of values of a bootstrap that are drawn together and cached."""
 
 NEAR_ZERO, _ROUNDED_PLACE = 1e-9, 1e-6
 """Differences and errors as a share of the mean, and differences of places in an order, that may be rounding errors."""
 
 
 def tabulate_values(columns: Sequence[Mapping[str, float]], items: Sequence[str]) -> Array:
-    """Return values by item as columns of a table, `(items, columns)`, with NaN for what a column lacks.
+    """Return values by item as columns of a table, `(items, columns)`, with NaN for missing values.
 
     Raises:
         BadInput: a value is not finite.
@@ -38,7 +38,7 @@ def tabulate_values(columns: Sequence[Mapping[str, float]], items: Sequence[str]
 
 
 def make_membership(items: Sequence[str], clusters: Mapping[str, Hashable] | None) -> Any:
-    """Return a sparse matrix of ones and zeros that says which item is in which cluster, `(clusters, items)`.
+    """Return a sparse matrix of ones and zeros that assigns items to clusters, `(clusters, items)`.
 
     Args:
         items: the items.
@@ -59,11 +59,12 @@ def make_membership(items: Sequence[str], clusters: Mapping[str, Hashable] | Non
 
 
 def compute_pulls(residuals: Array, sizes: Array) -> Array:
-    """Return each cluster's influence on a mean, times G: without the cluster, the mean would be `pull / (G - 1)` less.
+    """Return each cluster's influence on a mean, times G: without the cluster, the mean would be lower by
+    `pull / (G - 1)`.
 
     Args:
         residuals: sum of the weighted residuals of each cluster, `(clusters,)` or `(clusters, columns)`.
-        sizes: weight of each cluster, likewise; 0 for one that the mean does not have.
+        sizes: weight of each cluster, likewise; 0 for a cluster that is not in the mean.
     """
     rest = sizes.sum(axis=0) - sizes
     pulls: Array = residuals * ((sizes > 0).sum(axis=0) - 1) / (rest if rest.ndim == residuals.ndim else rest[:, None])
@@ -86,14 +87,14 @@ def find_student_quantile(freedom: int, level: float) -> float:
 
 
 def expand_tail(count: int, level: float) -> float:
-    """Return the tail of the expanded percentile interval of so many clusters."""
+    """Return the tail of the expanded percentile interval of this many clusters."""
     return float(special.ndtr(-math.sqrt(count / (count - 1)) * find_student_quantile(count - 1, level)))
 
 
 class Draws:
     """How often each cluster is drawn in each round, `(rounds, clusters)`; if many, in blocks of two-byte counts.
 
-    The blocks equal what a single call would draw, and with so many clusters none is drawn more than 65,535 times.
+    The blocks equal the draws of a single call, and with this many clusters none is drawn more than 65,535 times.
     """
 
     def __init__(self, count: int, rounds: int, seed: int) -> None:
@@ -121,16 +122,17 @@ def draw_clusters(count: int, rounds: int, seed: int) -> Draws:
 def compare_draws(
     drawn_means: Array, index: int, others: NDArray[np.intp], tail: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Tell over which others a system is for certain ahead in all drawn means but the tail, and where that is unclear.
+    """Return the others over which a system is certainly ahead in all drawn means except the tail, and the unclear
+    ones.
 
-    A quantile is above zero where no more draws than the tail has are at or below zero: counting tells it without
+    A quantile is above zero if no more draws than those of the tail are at or below zero, which counting shows without
     sorting. Means that were subtracted are off by rounding, so that draws near zero count as either.
 
     Args:
         drawn_means: drawn means of each system, `(rounds, systems)`.
         index: the system.
-        others: those that it is compared with, by index.
-        tail: the quantile of the differences that is to be above zero.
+        others: the systems for the comparison, by index.
+        tail: the quantile of the differences that must be above zero.
     """
     near_zero = NEAR_ZERO * float(np.abs(drawn_means).max(initial=0.0))
     return _count_draws(drawn_means[:, [index]] - drawn_means[:, others], near_zero, tail)
@@ -144,7 +146,7 @@ def _count_draws(gaps: Array, near_zero: float, tail: float) -> tuple[NDArray[np
 
 
 def find_means_above_zero(sums: Array, sizes: Array, rounds: int, seed: int, level: float) -> NDArray[np.bool_]:
-    """Return of which means the expanded percentile interval is above zero, each drawn from the clusters it has.
+    """Return the means with an expanded percentile interval above zero, each drawn from its own clusters.
 
     Args:
         sums: sum of the values of each cluster, `(clusters, means)`.
@@ -176,7 +178,7 @@ def holm(p: NDArray[np.float64], level: float = 0.95) -> NDArray[np.bool_]:
     tests, the probability that any true hypothesis is rejected is at most 1 - level.
 
     Args:
-        p: p-value of each test, in one dimension; NaN for a test that could not be made, which is not counted.
+        p: p-value of each test, in one dimension; NaN for an impossible test, which is not counted.
         level: 1 minus the probability of any false rejection.
     """
     rejected = np.zeros(p.shape, dtype=bool)
@@ -211,7 +213,7 @@ class PairVerdicts:
 
     Attributes:
         ranges: the best and the worst rank of each system that is comparable with another; 1 is the first rank.
-        clusters: the fewest clusters that each of them shares with a system it is comparable with.
+        clusters: the fewest clusters that each of them shares with a comparable system.
         shared: number of clusters that two systems share, in the order of their names; on the diagonal, those of one
             system.
     """
@@ -233,7 +235,7 @@ def compare_pairs(
     seed: int = 0,
     level: float = 0.95,
 ) -> PairVerdicts:
-    """Compare each two systems, as `paired_bootstrap_ranks` says; the arguments are those of that function.
+    """Compare each two systems by the rules of `paired_bootstrap_ranks`, with its arguments.
 
     Raises:
         BadInput: there are no systems, a value that is not finite, or an item without a cluster.
@@ -308,7 +310,7 @@ class _PairTable:
 
     def _subtract(self, index: int, others: Any, filled: bool = False) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the differences of a system from others, `(items, others)`, 0 if one lacks the item, and whether
-        both have it; one column for all if nobody lacks any.
+        both have it; one column for all if no items are missing.
 
         Args:
             index: the system.
@@ -329,7 +331,7 @@ class _PairTable:
     def test_claims(self, index: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Return the clusters that a system shares with each, and the two-sided p-value of its claim to be ahead.
 
-        The p-value is 1 where it is not ahead, and NaN with fewer than two common clusters.
+        The p-value is 1 if it is not ahead, and NaN with fewer than two common clusters.
         """
         shared, p = self._test(*self._subtract(index, slice(None)))
         if self._whole[index]:

@@ -1,8 +1,8 @@
-"""Scores of a questionnaire: Q from the marks, J from the reasons, their mean, and which listeners are left out.
+"""Scores of a questionnaire: Q from the marks, J from the reasons, their mean, and the excluded listeners.
 
-PodEval section 6: seven questions are marked 1 to 5 and each mark is explained. Q is the mean of the marks; J is what a
-judge reads in the explanations, once per question over all systems (`podeval.judges`); the printed score is their mean.
-Two questions have known answers: the number of speakers, and neutral for music if there is none.
+PodEval section 6: seven questions are marked 1 to 5 and each mark is explained. Q is the mean of the marks; J is a
+judge's rating from the explanations, once per question over all systems (`podeval.judges`); the printed score is their
+mean. Two questions have known answers: the number of speakers, and neutral for music if there is none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ RATED = ("quality", "expression", "delivery", "music", "engagement", "full_episo
 
 SPEAKERS, MUSIC, NEUTRAL = "speakers", "music", 3
 ABOUT = "about-the-listener"
-"""Page of a test that asks a listener about themselves; its answers leave the database as counts alone."""
+"""Page of a test with questions about the listener; its answers leave the database only as counts."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ def screen_answers(
 ) -> dict[str, list[str]]:
     """Return the reasons why listeners are excluded, by listener; listeners without a reason are kept.
 
-    The number of speakers must be right and music neutral if the clip is known to have none; every mark needs a reason,
-    and no reason may serve for more than half of a listener's marks (of at least four).
+    The number of speakers must be right and music neutral if the clip is known to contain none; every mark needs a
+    reason, and no reason may serve for more than half of a listener's marks (of at least four).
 
     Args:
         answers: answers of all listeners.
@@ -96,10 +96,11 @@ def scores(
 ) -> dict[str, dict[str, QuestionScore]]:
     """Compute the seven scores of every system.
 
-    The music question counts only if the clip has music, or if that is unknown: neutral about nothing is not a mark.
+    The music question counts only if the clip has music, or if that is unknown: a neutral answer about absent music is
+    not a mark.
 
     Args:
-        answers: answers of the listeners that are kept.
+        answers: answers of the listeners who count.
         clips: known facts by (item, system).
         judged: J by (system, question), 1 to 5.
     """
@@ -133,7 +134,7 @@ def scores(
 def by_listener(answers: Iterable[QuestionnaireAnswer]) -> Interval | None:
     """Return the mean mark of one system over listeners, each of whom counts with the mean of its own marks.
 
-    Music is left out, as not every clip has any: with it, a clip with bad music would lose by having some.
+    Music is left out, because not every clip has any: otherwise a clip with bad music would lose against one without.
     """
     marks: dict[str, list[float]] = {}
     for answer in answers:

@@ -1,13 +1,13 @@
 """Evidence from paired differences that may be looked at after each of them, whatever they are distributed like.
 
-Two equal systems may be swapped in any pair without changing anything, so that of each difference, given its size, both
-signs are equally likely. Somebody who bets on "worse" pair by pair, with stakes that depend on sizes and on what came
-before, cannot expect to win: their capital is a martingale, and its chance of ever reaching 1/a is at most a (Ville).
-The capital is the evidence (an e-process); it needs no normal distribution, no bound and no number of pairs fixed
+Two equal systems may be swapped in any pair without changing anything, so both signs of each difference, given its
+size, are equally likely. Somebody who bets on "worse" pair by pair, with stakes that depend on sizes and earlier pairs,
+cannot expect to win: their capital is a martingale, and its chance of ever reaching 1/a is at most a (Ville). The
+capital is the evidence (an e-process); it needs no normal distribution, no bound and no number of pairs fixed
 beforehand. The capital after n differences d, with signs s and sizes r relative to the median size so far, is a mixture
 over stakes c of the products of 1 + s tanh(c r).
 
-Why this and not another: docs/decisions/regression-gate.md. How often equal systems fail, and what is caught:
+Why this and not another: docs/decisions/regression-gate.md. The false alarms of equal systems, and the detected shares:
 `python studies/regression_gate.py`.
 """
 
@@ -28,12 +28,12 @@ _STAKES = {
     **{0.03125: 0.05, 0.0625: 0.05, 0.125: 0.06, 0.25: 0.06, 0.5: 0.06, 1.0: 0.06, 2.0: 0.06},
     **{4.0: 0.1, 16.0: 0.2, 64.0: 0.3},
 }
-"""Weights of stakes: great ones tell few pairs apart that all agree, small ones a thousand of which few break."""
+"""Weights of stakes: large stakes detect a few pairs that all agree, small ones a thousand pairs of which few break."""
 
 _LOG_WEIGHTS = np.log(np.array(list(_STAKES.values())))
 _STEPS = 60
 _EXACT_MOST = 200_000
-"""Rearrangements up to which all are counted."""
+"""Number of rearrangements up to which all are counted."""
 _DRAWN = 20_000
 _MOST_FACTOR = 20
 _COMPARISONS = 200
@@ -48,17 +48,17 @@ def evidence_of_increase(differences: ArrayLike, margin: float = 0.0) -> Array:
     """Return the evidence, after each difference, that they are centred above a margin; 20 is evidence at 5 %.
 
     Args:
-        differences: `(n,)`, in the order in which they came; infinite ones count as the greatest.
+        differences: `(n,)`, in order; infinite ones count as the greatest.
         margin: the margin above which the differences may be centred.
     """
     return np.exp(special.logsumexp(_log_capitals(differences, margin) + _LOG_WEIGHTS, axis=1))  # type: ignore[no-any-return]
 
 
 def sequential_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, float] | None:
-    """Return the interval of the differences' centre that holds at whatever number of them one looks.
+    """Return the interval of the differences' centre that is valid at every look.
 
-    It holds every centre against which there is not enough evidence on either side; None if there are too few
-    differences for any evidence.
+    It contains every centre without enough evidence against it on either side; None if there are too few differences
+    for any evidence.
     """
     values = np.asarray(differences, np.float64)
     values = values[np.isfinite(values)]
@@ -73,9 +73,10 @@ def sequential_interval(differences: ArrayLike, level: float = 0.95) -> tuple[fl
 
 
 def count_needed(differences: ArrayLike, evidence: float, margin: float = 0.0) -> int | None:
-    """Return how many differences like these it takes for so much evidence of increase; None if none would do.
+    """Return the number of differences like these that are needed for this much evidence of increase; None if no number
+    would do.
 
-    The evidence is taken to grow as fast with each stake as it did so far.
+    The evidence is assumed to grow as fast with each stake as it has so far.
     """
     capitals = _log_capitals(differences, margin)
     if not len(capitals):
@@ -92,9 +93,10 @@ def count_needed(differences: ArrayLike, evidence: float, margin: float = 0.0) -
 def count_repeats_needed(
     repeats: Sequence[Sequence[float]], differences: ArrayLike, evidence: float, margin: float = 0.0
 ) -> int | None:
-    """Return how many more repeats of each thing give so much evidence; None if ten times as many would not.
+    """Return the number of additional repeats of each thing that give this much evidence; None if ten times as many
+    would not.
 
-    Repeats are taken to do no more than average out what differs between them.
+    Repeats are assumed only to average out the differences between them.
 
     Args:
         repeats: the differences of each thing, one for each repeat.
@@ -124,9 +126,8 @@ def count_to_show(
 ) -> int | None:
     """Return how many differences show an increase of a size in four of five comparisons; None for over 3,200.
 
-    Differences are drawn from those at hand, with replacement; each gets a sign by chance, as those of equal systems
-    have it, and the size is added. If the systems at hand are not equal, the number is too large rather than too
-    small.
+    Differences are drawn from those at hand, with replacement; each gets a random sign, as with equal systems, and the
+    size is added. If the systems at hand are not equal, the number is too large rather than too small.
 
     Args:
         differences: the differences at hand, at best of one system that was run twice.
@@ -148,14 +149,14 @@ def count_to_show(
 
 
 def permutation_p(before: ArrayLike, after: ArrayLike, margin: float = 0.0, seed: int = 0) -> float:
-    """Return the chance that repeats of one thing differ in their means as these do or more, upwards.
+    """Return the probability that repeats of one thing differ in their means as much as these or more, upwards.
 
-    Of two equal systems any rearrangement of all values into two groups is as likely as the one at hand. All are
-    counted if there are few, else 20,000 are drawn and the one at hand is added, so that the level is kept.
+    For two equal systems, any rearrangement of all values into two groups is as likely as the actual one. All are
+    counted if there are few; otherwise 20,000 are drawn and the actual one is added, which preserves the level.
 
     Args:
         before: values of repeats, `(n,)`.
-        after: the same of what is compared with it, `(m,)`.
+        after: the same for the other side, `(m,)`.
         margin: the difference by which `after` may be greater.
         seed: the seed of the draws.
     """
@@ -170,7 +171,7 @@ def permutation_p(before: ArrayLike, after: ArrayLike, margin: float = 0.0, seed
 
 
 def least_permutation_p(before: int, after: int) -> float:
-    """Return the least chance that `permutation_p` can find in so many repeats."""
+    """Return the lowest probability that `permutation_p` can find with this many repeats."""
     return 1 / math.comb(before + after, after)
 
 
@@ -194,7 +195,7 @@ def _log_capitals(differences: ArrayLike, margin: float) -> Array:
 
 
 def _bisect(rejects: Callable[[float], bool], far: float, near: float) -> float:
-    """Return where a test stops rejecting, between a value that it rejects and one that it may not."""
+    """Return the limit at which a test stops rejecting, between a rejected value and one that may not be."""
     for _ in range(_STEPS):
         middle = (far + near) / 2
         far, near = (middle, near) if rejects(middle) else (far, middle)
@@ -206,7 +207,7 @@ def _bisect(rejects: Callable[[float], bool], far: float, near: float) -> float:
 T = TypeVar("T")
 
 USUAL = 20
-"""Items of a pilot if no number is given."""
+"""Number of items of a pilot if none is given."""
 
 
 def choose_pilot(strata: Sequence[Hashable], names: Sequence[str], count: int) -> list[int]:
@@ -218,10 +219,10 @@ def choose_pilot(strata: Sequence[Hashable], names: Sequence[str], count: int) -
     Args:
         strata: the stratum of each item.
         names: the name of each item.
-        count: size of the sample; with as many items or fewer, all are taken.
+        count: size of the sample; with no more items than this, all are taken.
 
     Returns:
-        Places of the items that are taken, ascending.
+        Places of the chosen items, ascending.
     """
     digests = [hashlib.sha256(name.encode("utf-8", "replace")).hexdigest() for name in names]
     order = sorted(range(len(strata)), key=lambda i: (str(strata[i]), digests[i]))
@@ -254,8 +255,8 @@ def select_items(
         items: all items.
         limit: number of items; None for all, or for a sample of the usual size.
         pilot: whether a sample is taken.
-        stratum: gives the stratum of an item.
-        name: gives the name of an item, by which it is drawn.
+        stratum: function that returns the stratum of an item.
+        name: function that returns the name of an item, which decides the draw.
     """
     if not pilot:
         return list(items[:limit])

@@ -1,7 +1,7 @@
-"""Turn-taking: who takes the floor when, from the times at which each person speaks, and how far that is from people.
+"""Turn-taking: changes of speaker, from the times at which each person speaks, and their distance from people's.
 
-Times are in seconds. A person's speech with pauses below `SAME_UNIT` is one unit. Units are followed in order of
-their start, and somebody holds the floor. A unit of another person
+Times are in seconds. A person's speech with pauses below `SAME_UNIT` is one unit. Units are processed in order of their
+start, and somebody holds the floor. A unit of another person
 - that ends while the holder still speaks is a backchannel if it lasts at most `BACKCHANNEL`, else talking over;
 - that lasts at most `BACKCHANNEL`, after which the holder continues before anybody speaks longer, is a backchannel;
 - takes the floor otherwise. Its floor-transfer offset is its start minus the end of the holder's speech: a gap if
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SAME_UNIT = 0.25
-"""Pauses of a person below this are no pauses, seconds; VoxConverse annotates none that are shorter."""
+"""Length in seconds below which a person's pause does not count; VoxConverse annotates no shorter ones."""
 
 BACKCHANNEL = 1.0
 """Longest backchannel, seconds."""
@@ -40,7 +40,7 @@ Spoken = tuple[str, float, float]
 
 @dataclass(frozen=True)
 class FloorEvents:
-    """What happens on the floor of one conversation.
+    """The events on the floor of one conversation.
 
     Attributes:
         offsets: floor-transfer offsets in order of time, seconds.
@@ -79,7 +79,7 @@ class FloorEvents:
 
 
 def follow_the_floor(spoken: Iterable[Spoken]) -> FloorEvents:
-    """Return what happens on the floor.
+    """Return the events on the floor.
 
     Args:
         spoken: the turns of all speakers, in any order; people may overlap.
@@ -137,7 +137,7 @@ def _goes_on(later: Sequence[Spoken], holder: str) -> bool:
 
 
 def measure_overlap(units: Sequence[Spoken]) -> tuple[float, float]:
-    """Return the seconds in which somebody speaks, and those in which two or more do."""
+    """Return the seconds in which somebody speaks, and those in which two or more people do."""
     edges = sorted([(start, 1) for _, start, _ in units] + [(end, -1) for _, _, end in units])
     speech = overlap = 0.0
     speaking, before = 0, 0.0
@@ -168,7 +168,7 @@ def count_people(kind: str) -> NDArray[np.int64]:
 def jensen_shannon_distance(counts: NDArray[np.generic], people: NDArray[np.generic]) -> float:
     """Return the distance of two distributions given as counts: the root of their Jensen-Shannon divergence in bits.
 
-    0 if they are equal, 1 if nothing that happens in the one happens in the other.
+    0 if they are equal, 1 if they have no event in common.
     """
     from scipy.spatial.distance import jensenshannon
 
@@ -178,7 +178,8 @@ def jensen_shannon_distance(counts: NDArray[np.generic], people: NDArray[np.gene
 def bootstrap_distance(kinds: Sequence[int], people: NDArray[np.generic], draws: int = 1000) -> tuple[float, float]:
     """Return the 95 % interval of the distance of one conversation, its events drawn again with a fixed seed.
 
-    Half an event is added to each kind before, so that what did not happen in a short conversation is not impossible.
+    Half an event is added to each kind first, so that events which did not occur in a short conversation are not
+    impossible.
     """
     counts = np.bincount(np.asarray(kinds, dtype=np.int64), minlength=len(KINDS)) + 0.5
     drawn = np.random.default_rng(0).multinomial(len(kinds), counts / counts.sum(), size=draws)

@@ -1,28 +1,31 @@
-"""Votes on one system that count for less: those of cohorts that differ from everyone else, and those of its fans.
+"""Votes on one system with a lower weight: those of cohorts that differ from everyone else, and those of its fans.
 
-Accounts that push a system and vote honestly otherwise cannot be told from fans one by one; together they can.
+Accounts that push a system and vote honestly otherwise cannot be distinguished from fans one by one, but they can be as
+a group.
 
 **Cohorts.** Voters are grouped by how many votes they gave (finely and coarsely) and by when they first voted. In each
-cohort, d is how much stronger its votes make a system than all votes do (score divided by information), and z the
-difference of d between the cohort and the other voters, in standard errors that treat the votes of one voter as
+cohort, d is the surplus strength of a system by its votes compared with all votes (score divided by information), and z
+the difference of d between the cohort and the other voters, in standard errors that treat the votes of one voter as
 dependent. Beyond `FAR`, the cohort's votes on that system get the weight (FAR / z)². Nothing is lowered if the cohort
-has fewer than `FEWEST` voters who judged the system, or more information about it than the others, because then nobody
-can say which of the two is unusual.
+has fewer than `FEWEST` voters who judged the system, or more information about it than the others, because it is then
+unknown which of the two is unusual.
 
-**Fans.** A fan of a system prefers it in `PREFERS` of its battles, whatever it meets, and votes in the others as
-everyone does; an opponent prefers what it meets. Which share of a system's voters are fans or opponents shows in those
-who met it several times and always decided alike, and in wins that its rating does not explain: the shares, and how
-much stronger or weaker it is to the other voters, are estimated together, by `STEPS` steps of the EM algorithm from
-`USUAL`. Few steps, because the data say little if most voters prefer the system anyway, and the shares then stay where
-they are. Voters with tastes like those in the whole arena (normal, with one variance) are no fans, and those who order
-the systems the other way round count little here. A share is usual up to the upper quartile of the shares of all
-systems, and up to that of the system's voters who are the opposite. If it exceeds that by more than one standard error,
-a vote on the system loses the chance that its voter is a fan in excess: in part, and wholly from one and a half on.
-Nothing is lowered for fewer than `FEWEST` of them, or if there are fewer than `SYSTEMS` systems to say what is usual.
+**Fans.** A fan of a system prefers it in `PREFERS` of its battles, against any opponent, and votes in the others like
+everyone else; an opponent of the system prefers the other side. The shares of fans and opponents among a system's
+voters are visible in voters who met it several times and always decided alike, and in wins that its rating does not
+explain: the shares, and the system's strength for the other voters are estimated together, by `STEPS` steps of the EM
+algorithm from `USUAL`. There are few steps, because the data contain little information if most voters prefer the
+system anyway; the shares then hardly change. Voters with tastes like those in the whole arena (normal, with one
+variance) are not fans, and those who order the systems the opposite way count little here. A share is usual up to the
+upper quartile of the shares of all systems, and up to the share of the opposite group among the system's voters. If it
+exceeds that by more than one standard error, a vote on the system loses the chance that its voter is a fan in excess:
+in part, and wholly from one and a half on. Nothing is lowered for fewer than `FEWEST` of them, or with fewer than
+`SYSTEMS` systems, which are too few to define what is usual.
 
 No vote is excluded, and the more a cohort differs or the surer a fan is, the less they move the rating.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -35,15 +38,15 @@ from podeval.stats.davidson import Array, Rows, score_rows
 FAR = 2.5
 FEWEST = 10
 ARRIVALS = 8
-"""Number of cohorts by the first vote, each with as many voters."""
+"""Number of cohorts by the first vote, each with the same number of voters."""
 PREFERS = 0.8
 USUAL = 0.02
 STEPS = 10
 CONTRARY = 0.05
-"""The share of voters who order the systems the other way round, before their votes are known."""
+"""The share of voters who order the systems the opposite way, before their votes are known."""
 SYSTEMS = 5
 LEAST_ERROR = 0.01
-"""Least error of a share, so that one voter in a hundred too many lowers nothing, however many votes show it."""
+"""Smallest error of a share, so that one surplus voter in a hundred lowers nothing, however many votes show it."""
 
 Grouping = Literal["votes", "arrival", "fans", "opponents"]
 
@@ -59,9 +62,9 @@ class LoweredVotes:
 
     `grouped_by` is `votes` or `arrival`, and `least` and `most` are the cohort's numbers of votes, or its first and
     last place in the order of arrival; or it is `fans` or `opponents`, without such numbers. `voters` are those of the
-    cohort who judged the system, or the estimated number of fans in excess; `weight` is what the surest fan counts. `z`
-    is how many standard errors stronger (above 0) or weaker they find it than the other voters do, or by how many there
-    are too many of them.
+    cohort who judged the system, or the estimated number of fans in excess; `weight` is the weight of the surest fan.
+    `z` is the difference in standard errors between their view and that of the other voters (above 0: they find it
+    stronger), or the excess of their number.
     """
 
     system: str
@@ -73,11 +76,11 @@ class LoweredVotes:
     z: float
 
     def describe(self) -> str:
-        """Return a sentence about the group and what its votes count."""
+        """Return a sentence about the group and the weight of its votes."""
         if self.least is None:
             way = "for" if self.z > 0 else "against"
             return (
-                f"about {self.voters} voters too many decide {way} {self.system} whatever it meets, by "
+                f"about {self.voters} voters too many decide {way} {self.system} against any opponent, by "
                 f"{abs(self.z):.1f} standard errors; votes on it count down to {self.weight:.0%}, by the chance that "
                 "the voter is one of them"
             )
@@ -100,7 +103,7 @@ class _JudgedSystems:
     of_rows: NDArray[np.intp]
 
     def sum_by_cell(self, at_a: Array, at_b: Array) -> Array:
-        """Return the sum of what the rows say of their systems A and B, shape (cells,)."""
+        """Return the sum of the rows' values for their systems A and B, shape (cells,)."""
         return _sum_by(self.of_rows, np.concatenate([at_a, at_b]), len(self.voter))
 
 
@@ -119,23 +122,22 @@ def weigh_votes(
     cells, of_rows = number_present(np.concatenate([rows.a, rows.b]) * rows.voters + np.tile(rows.voter, 2))
     judged = _JudgedSystems(cells % rows.voters, cells // rows.voters, of_rows)
     pull, information, chances = score_rows(rows, fitted)
-    won, lost = ((rows.outcome == outcome).astype(np.float64) for outcome in (0, 1))
-    of_a, of_b = np.maximum(chances[:, :2], _HAIR).T
+    (won, lost, _), weight, (of_a, of_b) = rows.counts, rows.weight, np.maximum(chances[:2], _HAIR)
     for_a, for_b = (
-        rows.weight * np.log(1 - PREFERS + PREFERS * preferred / chance)
+        preferred * np.log(1 - PREFERS + PREFERS / chance) + (weight - preferred) * math.log(1 - PREFERS)
         for preferred, chance in ((won, of_a), (lost, of_b))
     )
     pairs = ((pull, -pull), (information, information), (for_a, for_b), (for_b, for_a))
     scores, fisher, *sides = (judged.sum_by_cell(*pair) for pair in pairs)
-    votes = np.bincount(rows.voter, rows.weight)
+    votes = np.bincount(rows.voter, weight)
     counted, of_cohorts = _weigh_cohorts(judged, scores, fisher, names, votes, arrival)
     # Among fans, voters count by the chance that they order the systems as everyone does, not the other way round.
-    turned = np.bincount(rows.voter, rows.weight * (won - lost) * np.log(of_b / of_a))
+    turned = np.bincount(rows.voter, (won - lost) * np.log(of_b / of_a))
     straight = 1 / (1 + CONTRARY / (1 - CONTRARY) * np.exp(np.minimum(_MOST_LOG_ODDS, turned)))
     by_fans, of_fans = _weigh_fans(judged, scores, fisher, np.stack(sides), counted * straight[judged.voter], names)
     # Of the weights of a vote's two systems, the less counts.
     lower = (counted * by_fans)[of_rows].reshape(2, -1).min(axis=0)
-    return replace(rows, weight=rows.weight * lower), (*of_cohorts, *of_fans)
+    return replace(rows, counts=rows.counts * lower), (*of_cohorts, *of_fans)
 
 
 def _weigh_cohorts(
@@ -146,7 +148,8 @@ def _weigh_cohorts(
     votes: NDArray[Any],
     arrival: NDArray[np.intp],
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
-    """Return the weight of each voter's votes on each system, the least of those of their cohorts, and what is lowered.
+    """Return the weight of each voter's votes on each system, the lowest of their cohorts' weights, and the lowered
+    groups.
 
     Args:
         judged: the cells.
@@ -179,7 +182,7 @@ def _weigh_cohorts(
 def _weigh_fans(
     judged: _JudgedSystems, scores: Array, fisher: Array, sides: Array, counted: Array, names: list[str]
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
-    """Return the weights of voters on systems by the chance that they are fans in excess, and what is lowered.
+    """Return the weights of voters on systems by the probability that they are surplus fans, and the lowered groups.
 
     Args:
         judged: the cells.
@@ -224,23 +227,25 @@ def _estimate_fans(
 
     Args:
         taste: the variance of the voters' tastes.
-        scores: the scores of the voters on one system, as in `_weigh_fans`; so are the others.
+        scores: the scores of the voters on one system, as in `_weigh_fans`, like the other arguments.
         fisher: their Fisher information.
         sides: their likelihoods.
         counted: their weights.
     """
     shares, stronger, spread = np.full((2, 1), USUAL), 0.0, 1 + taste * fisher
-    alike, half = sides + np.log(spread) / 2, taste / spread / 2
+    # How likely the votes of all others are, to second order: this part is the same however strong the system is.
+    pulled, known = scores / spread, fisher / spread
+    alike = sides + np.log(spread) / 2 - taste / 2 * scores * pulled
     for _ in range(STEPS):
-        # How likely the votes of all others are, to second order, if the system is so much stronger to them.
-        others = stronger * (scores - fisher * stronger / 2) + half * (scores - fisher * stronger) ** 2
-        odds = np.exp(np.minimum(_MOST_LOG_ODDS, alike - others))
-        total = 1 - shares.sum() + (shares.T @ odds)[0]
-        chance, weight = shares * odds / total, counted * (1 - shares.sum()) / total / spread
-        shares = (chance @ counted)[:, None] / max(_HAIR, counted.sum())
-        stronger = float(weight @ scores / max(_HAIR, weight @ fisher))
+        odds = np.exp(np.minimum(_MOST_LOG_ODDS, alike - stronger * (pulled - known * stronger / 2)))
+        before, others = shares, 1 - shares.sum()
+        total = others + (shares.T @ odds)[0]
+        weight = counted / total
+        shares = before * (odds @ weight)[:, None] / max(_HAIR, counted.sum())
+        stronger = float(others * (weight @ pulled) / max(_HAIR, others * (weight @ known)))
     # What the votes say of the shares, less what they would say if only the strength differed.
-    slope, pull = counted * (odds - 1) / total, weight * (scores - fisher * stronger)
+    chance = before * odds / total
+    slope, pull = weight * (odds - 1), others * weight * (pulled - known * stronger)
     information = (slope**2).sum(axis=1) - (slope @ pull) ** 2 / max(_HAIR, float(pull @ pull))
     return shares[:, 0], np.maximum(LEAST_ERROR, 1 / np.sqrt(np.maximum(_HAIR, information))), chance
 

@@ -5,7 +5,6 @@ __all__ = [
     "migrate",
     "operator_settings",
     "pseudonyms",
-    "retire_outputs",
     "secret",
     "submission_tables",
     "tables",

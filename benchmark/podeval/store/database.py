@@ -2,8 +2,8 @@
 
 Committed data is on disk: SQLite runs with a write-ahead log and `synchronous=FULL`, PostgreSQL with
 `synchronous_commit`; a connection without that is refused. Writers run one after the other on both (`BEGIN IMMEDIATE`;
-an advisory lock on PostgreSQL, which writers about different voters share), so that each sees everything written
-before it, and are retried if they waited too long. Source of the settings: sqlite.org/wal.html,
+an advisory lock on PostgreSQL, which writers about different voters share), so each sees everything written before it;
+they are retried if they waited too long. Source of the settings: sqlite.org/wal.html,
 sqlite.org/pragma.html#pragma_synchronous, postgresql.org/docs/current/transaction-iso.html and
 postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS.
 """
@@ -17,27 +17,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, Select, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import (
-    ArgumentError,
-    DBAPIError,
-    IntegrityError,
-    InterfaceError,
-    OperationalError,
-)
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from sqlalchemy.orm import Session
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from podeval.errors import BadInput, StoreReadOnly, StoreUnusable
 from podeval.files import explain_unwritable
 from podeval.store.migrate import check, upgrade
-
-if TYPE_CHECKING:
-    from sqlalchemy.engine.interfaces import DBAPIConnection
-    from sqlalchemy.pool import ConnectionPoolEntry
 
 Found = TypeVar("Found")
 
@@ -56,12 +48,12 @@ _LOCK_ONE = text(
 """Lock of a writer, held until its transaction ends, or until the server ends it because the writer is silent."""
 
 _LEAST_WAIT = 1.0
-"""Seconds for which another process is waited for in any case."""
+"""Seconds of waiting for another process in any case."""
 
 _TRIES = 8
 PATIENCE = _TRIES * BUSY_SECONDS
 _POOL = {"pool_size": 16, "max_overflow": 32}
-"""Connections that are kept, and those closed after use: together as many as a server has threads."""
+"""Number of connections that stay open, and of those closed after use: together one per thread of a server."""
 
 _SHARED_MOUNTS = ("nfs", "cifs", "smb", "fuse", "9p", "ceph", "gcsfuse", "s3fs")
 _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuseblk")
@@ -77,7 +69,7 @@ class Database(AbstractContextManager["Database"]):
     Args:
         location: an SQLite file, or an address: `sqlite:///…`, `postgresql://user@host/name`.
         migrate: upgrade its tables to this version first.
-        patience: seconds for which a writer waits for others in all, before it is refused.
+        patience: total seconds for which a writer waits for others before it is refused.
         read_only: open an SQLite file on a disk that is full or mounted read-only.
 
     Raises:
@@ -129,7 +121,7 @@ class Database(AbstractContextManager["Database"]):
 
     @contextmanager
     def reading(self, *, one_state: bool = True) -> Iterator[Session]:
-        """Open a session that changes nothing; the rows it read stay readable afterwards.
+        """Open a session that changes nothing; its rows stay readable afterwards.
 
         Args:
             one_state: whether all statements see the database in the same state; with a single statement, or several
@@ -141,16 +133,26 @@ class Database(AbstractContextManager["Database"]):
         except (DBAPIError, NoConnectionLeft) as error:
             raise _translate(error, self.name) from error
 
+    def read(self, work: Callable[[Session], Found], *, one_state: bool = True) -> Found:
+        """Return what `work` reads through a session; see `reading`."""
+        with self.reading(one_state=one_state) as session:
+            return work(session)
+
+    def list_rows(self, query: Select[Found]) -> list[Found]:
+        """Return the rows, or the values of one column, that a query selects."""
+        with self.reading() as session:
+            return list(session.scalars(query))
+
     @contextmanager
     def writing(self, about: str = "") -> Iterator[Session]:
         """Open a session whose changes are on disk when the block ends, all or none of them.
 
         Args:
             about: the subject of the reads and changes, such as one voter: writers about something else need not wait.
-                By default no one else writes meanwhile.
+                By default no one else writes at the same time.
 
-        On an SQLite file, a writer that waits sleeps and polls, one of many for seconds: threads queue up beforehand.
-        On PostgreSQL, serializable transactions aborted each other until some gave up; now each sees all before it.
+        On an SQLite file, a waiting writer sleeps and polls, possibly for seconds, so threads queue up beforehand. On
+        PostgreSQL, serializable transactions aborted each other until some gave up; now each sees all earlier ones.
         """
         if self.is_sqlite:
             with self._turn() as writes, Session(writes, expire_on_commit=False) as session, session.begin():
@@ -162,7 +164,7 @@ class Database(AbstractContextManager["Database"]):
 
     @contextmanager
     def _turn(self) -> Iterator[Engine]:
-        """Wait for the turn of this thread, and give it an engine that waits for other processes for what is left."""
+        """Wait for this thread's turn, and give it an engine that waits for other processes for the remaining time."""
         began = time.monotonic()
         if not self._turns.acquire(timeout=self._patience):
             raise StoreUnusable(f"the database {self.name} is busy; nothing was written, try again")
@@ -176,7 +178,7 @@ class Database(AbstractContextManager["Database"]):
     def write(self, work: Callable[[Session], Found], about: str = "") -> Found:
         """Run `work` in one transaction and return its result once the changes are on disk.
 
-        The work is run again if it collided with another writer, so it must change nothing but the session.
+        The work runs again if it collided with another writer, so it must change only the session.
 
         Args:
             work: reads and changes rows through the session.
@@ -254,8 +256,8 @@ def _open_sqlite(url: URL, read_only: bool = False) -> Engine:
     return engine
 
 
-def _safe_sqlite(connection: "DBAPIConnection", _: "ConnectionPoolEntry") -> None:
-    """Make a connection keep what it commits, and refuse one that does not."""
+def _safe_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    """Make a connection keep its commits, and refuse one that does not."""
     cursor = connection.cursor()
     settings: dict[str, str | int] = {
         "journal_mode": "wal",
@@ -311,7 +313,7 @@ def _open_postgresql(url: URL) -> Engine:
     return engine
 
 
-def _safe_postgresql(connection: "DBAPIConnection", _: "ConnectionPoolEntry") -> None:
+def _safe_postgresql(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
     cursor = connection.cursor()
     for setting in ("synchronous_commit", "fsync"):
         cursor.execute(f"SHOW {setting}")
@@ -358,29 +360,27 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
 
 def _met_another(error: DBAPIError) -> bool:
     """Return whether trying again can help."""
-    state = getattr(error.orig, "sqlstate", None)
-    return state in _MET_ANOTHER or "database is locked" in str(error.orig)
+    return getattr(error.orig, "sqlstate", None) in _MET_ANOTHER or "database is locked" in str(error.orig)
 
 
 def _translate(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
     """Turn an error that the operator can fix into a sentence; return any other unchanged."""
     if isinstance(error, NoConnectionLeft):
         return StoreUnusable(f"the database {name} does not answer (all connections wait for it); try again")
-    message = _first_line(error)
-    if "disk" in message and "full" in message:
-        return StoreUnusable(f"the disk of {name} is full; nothing was recorded, free some space")
-    if "readonly" in message:
-        return StoreUnusable(f"{name} could not be written when this began; nothing was recorded, start again")
-    if "malformed" in message or "not a database" in message or "corrupt" in message:
-        return StoreUnusable(
-            f"the database {name} is damaged ({message}); stop the site, restore the last backup with "
-            "`podeval restore`, then read back the public log"
-        )
-    if getattr(error.orig, "sqlstate", None) == _NO_TABLE:
-        return StoreUnusable(f"the tables of the database {name} are gone; restore a backup with `podeval restore`")
-    if isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated:
-        return StoreUnusable(f"the database {name} does not answer ({message}); nothing was recorded, try again")
-    return error
+    message, start = _first_line(error), f"the database {name}"
+    is_gone = getattr(error.orig, "sqlstate", None) == _NO_TABLE
+    is_damaged = any(word in message for word in ("malformed", "not a database", "corrupt"))
+    is_silent = isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated
+    restore = "stop the site, restore the last backup with `podeval restore`, then read back the public log"
+    sentences = (
+        ("disk" in message and "full" in message, f"the disk of {name} is full; nothing was recorded, free some space"),
+        ("readonly" in message, f"{name} could not be written when this began; nothing was recorded, start again"),
+        (is_damaged, f"{start} is damaged ({message}); {restore}"),
+        (is_gone, f"the tables of {start} are gone; restore a backup with `podeval restore`"),
+        (is_silent, f"{start} does not answer ({message}); nothing was recorded, try again"),
+    )
+    sentence = next((sentence for applies, sentence in sentences if applies), "")
+    return StoreUnusable(sentence) if sentence else error
 
 
 def _first_line(error: DBAPIError) -> str:
@@ -388,7 +388,7 @@ def _first_line(error: DBAPIError) -> str:
 
 
 def find_damage(database: Database) -> str | None:
-    """Return what SQLite's own check finds wrong with a file; None if nothing is, or the database is a server."""
+    """Return the fault that SQLite's own check finds in a file; None if there is none, or the database is a server."""
     if not database.is_sqlite:
         return None
     with database.reading() as session:

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
 
 _COUNTED = "0008"
-"""The version since which votes are counted as they come: those from before are counted once."""
+"""The version since which votes are counted immediately; votes from before are counted once."""
 
 _ONE = threading.Lock()
 _LOCK = 0x706F6465
-"""PostgreSQL lock held while tables change, so that two servers that start at once take turns."""
+"""PostgreSQL lock during changes of tables, so that two servers that start at the same time take turns."""
 
 
 def upgrade(engine: Engine, name: str) -> None:
@@ -68,7 +68,7 @@ def check(engine: Engine, name: str) -> None:
     """Refuse tables of another version.
 
     Raises:
-        StoreUnusable: they are of another version; the message says what to do.
+        StoreUnusable: they have another version; the message gives the remedy.
     """
     version = _version(engine)
     if version != _newest():
@@ -87,8 +87,7 @@ def build_configuration(connection: Connection | None = None) -> "Config":
 
 
 def _refuse_newer(revision: str | None, name: str) -> None:
-    revisions = {script.revision for script in _scripts().walk_revisions()}
-    if revision is not None and revision not in revisions:
+    if revision is not None and revision not in {script.revision for script in _scripts().walk_revisions()}:
         raise StoreUnusable(f"the tables of {name} were made by a newer podeval (version {revision}); upgrade podeval")
 
 

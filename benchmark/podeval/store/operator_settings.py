@@ -1,9 +1,10 @@
 """Operators' settings and decisions: settings that survive a restart, and an append-only trail of every decision.
 
-A decision is recorded in the transaction that carries it out, so that neither exists without the other.
+A decision is recorded in the transaction that carries it out, so neither exists without the other.
 """
 
 import secrets
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from sqlalchemy import JSON, BigInteger, Integer, String, Text, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from podeval.errors import BadInput
-from podeval.store.tables import TableBase
+from podeval.store.tables import ArenaOutput, TableBase
 
 VOTES, SUBMISSIONS = "votes", "submissions"
 FREEZABLE = (VOTES, SUBMISSIONS)
@@ -21,7 +22,7 @@ LONGEST_REASON = 1_000
 """Maximum characters of the reason of a decision."""
 
 TAKEN_DOWN = "submission taken down"
-"""The action after which the same submission is not accepted again."""
+"""The action after which the board does not accept the same submission again."""
 
 CLOSED_DIMENSIONS = "arena.closed dimensions"
 VOTES_GOAL = "arena.votes goal"
@@ -51,7 +52,7 @@ class OperatorAction(TableBase):
     number: Mapped[int] = mapped_column(
         BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
     )
-    """Increases in the order in which decisions were made."""
+    """Number that increases in the order of decisions."""
     id: Mapped[str] = mapped_column(String(32), unique=True)
     action: Mapped[str] = mapped_column(String(40), index=True)
     subject: Mapped[str] = mapped_column(String(300))
@@ -95,19 +96,27 @@ def note(session: Session, action: str, subject: str, reason: str, by: str, now:
     )
 
 
+def retire(session: Session, outputs: Iterable[str], reason: str, now: datetime) -> None:
+    """Exclude outputs of the arena from new battles, by the rules. The session must be a writing one."""
+    for output in session.scalars(select(ArenaOutput).where(ArenaOutput.id.in_(list(outputs)))):
+        if output.active or output.audio:
+            note(session, "output retired", f"{output.system} on {output.item}", reason, "rules", now)
+            output.active, output.audio = False, ""
+
+
 def read_trail(session: Session, *, newest: int = 100) -> list[OperatorAction]:
     """Read the newest decisions, newest first."""
     return list(session.scalars(select(OperatorAction).order_by(OperatorAction.number.desc()).limit(newest)))
 
 
 def read_frozen(session: Session) -> dict[str, str]:
-    """Return what is frozen, each with the operator's public sentence that says why."""
+    """Return the frozen things, each with the operator's public explanation."""
     rows = session.execute(_ALL_FROZEN)
     return {name.removeprefix(_FROZEN): str(value) for name, value in rows if value}
 
 
 def freeze(session: Session, what: str, sentence: str, by: str, now: datetime) -> None:
-    """Freeze something with a public sentence that says why; an empty sentence unfreezes it."""
+    """Freeze something with a public explanation; an empty one unfreezes it."""
     keep_setting(session, _FROZEN + what, sentence, by, now)
 
 
@@ -118,18 +127,16 @@ def read_closed_dimensions(session: Session) -> frozenset[str]:
 
 def read_votes_goal(session: Session) -> int | None:
     """Return how many counted votes the operator wants on each dimension; None if no goal is set."""
-    votes = _value(session, VOTES_GOAL)
-    return int(votes) if votes else None
+    return int(votes) if (votes := _value(session, VOTES_GOAL)) else None
 
 
 def read_secret_check(session: Session) -> str | None:
     """Return the check value of the service's secret; None if none is stored yet."""
-    value = _value(session, CHECK_VALUE)
-    return str(value) if value else None
+    return str(value) if (value := _value(session, CHECK_VALUE)) else None
 
 
 def set_probe(session: Session, now: datetime) -> None:
-    """Write about as much as a vote does, to test whether writing is possible."""
+    """Write about as much data as a vote, to test whether writing is possible."""
     keep_setting(session, _PROBE, now.isoformat().ljust(_PROBE_BYTES), "podeval", now)
 
 
@@ -140,8 +147,7 @@ def note_done(session: Session, name: str, now: datetime) -> None:
 
 def read_done(session: Session, name: str) -> datetime | None:
     """Return when something was done last; None if never."""
-    value = _value(session, name)
-    return datetime.fromisoformat(str(value)) if value else None
+    return datetime.fromisoformat(str(value)) if (value := _value(session, name)) else None
 
 
 def measure_drift(session: Session, now: datetime) -> float:
@@ -151,8 +157,7 @@ def measure_drift(session: Session, now: datetime) -> float:
 
 
 def _value(session: Session, name: str) -> Any:
-    row = session.get(OperatorSetting, name)
-    return row.value if row else None
+    return row.value if (row := session.get(OperatorSetting, name)) else None
 
 
 def keep_setting(session: Session, name: str, value: Any, by: str, now: datetime) -> None:

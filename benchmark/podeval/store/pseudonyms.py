@@ -1,11 +1,11 @@
 """Pseudonyms of persons, and their erasure on request.
 
-A person is identified by a keyed hash of their identity, so that they are recognised when they come back. The
-name under which their votes appear in the public log is made with a random key of that person alone. Erasing a person
-deletes that key with everything they gave: nobody, the operator included, can then tell which pseudonym was theirs.
+A person is identified by a keyed hash of their identity, so that they are recognised when they come back. The name
+under which their votes appear in the public log is made with a random key of only that person. Erasing a person deletes
+that key together with all their contributions: nobody, including the operator, can then identify their pseudonym.
 
-The name that a person signed in with is not stored either; a keyed hash of it next to their pseudonym lets an operator
-who is asked by that name erase them.
+The name of the sign-in is not stored either; a keyed hash of it next to the pseudonym lets an operator erase a person
+by that name.
 """
 
 import base64
@@ -59,7 +59,8 @@ def find_pseudonym(session: Session, secret: Secret, identity: str) -> str | Non
 
 
 def remember_name(session: Session, secret: Secret, identity: str, name: str, *, now: datetime | None = None) -> None:
-    """Store the keyed hash of the name that a person signs in with, replacing an earlier one; nothing else of the name.
+    """Store the keyed hash of the name that a person signs in with, replacing an earlier one; and nothing else about
+    the name.
 
     Args:
         session: a writing session of the database.
@@ -91,9 +92,9 @@ def find_pseudonym_by_name(session: Session, secret: Secret, issuer: str, name: 
 def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> Erasure:
     """Erase a person: the pseudonym's key, and the votes, battles and listening sessions with all that depends on them.
 
-    All that remains is the record that this pseudonym was erased, so that no import restores its votes. Files of the
-    public log that were published before hold the votes without comments and without a link to the person; anyone who
-    reads them leaves out what is erased.
+    All that remains is the record that this pseudonym was erased, so that no import restores its votes. Earlier files
+    of the public log contain the votes without comments and without a link to the person; readers of the log leave out
+    erased votes.
     """
     erasure = session.get(Erasure, pseudonym)
     # Take what the person gave out of the counts.

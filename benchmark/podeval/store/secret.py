@@ -1,8 +1,8 @@
 """The secret of a service, which makes its tokens unforgeable and its hashes of persons useless to others.
 
 The database stores a check value, a keyed hash of a constant, which reveals nothing about the secret. With another
-secret everybody would silently become a new voter, whose votes count again. A different secret is therefore refused
-unless an operator allows it (`podeval admin new-secret`).
+secret, everybody would silently become a new voter, and their votes would count again. A different secret is therefore
+refused unless an operator allows it (`podeval admin new-secret`).
 """
 
 import base64
@@ -13,21 +13,16 @@ import re
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from itsdangerous import BadSignature, Signer
-from sqlalchemy import func, select
+from sqlalchemy import URL, func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
 from podeval.files import explain_write_errors, sync_folder
 from podeval.store import operator_settings
+from podeval.store.database import Database
 from podeval.store.tables import Pseudonym
-
-if TYPE_CHECKING:
-    from sqlalchemy.engine import URL
-
-    from podeval.store.database import Database
 
 VARIABLE = "PODEVAL_SECRET"
 FILE_VARIABLE = "PODEVAL_SECRET_FILE"
@@ -54,7 +49,7 @@ class Secret:
         self._key = key
 
     @classmethod
-    def of(cls, database: "Database") -> "Secret":
+    def of(cls, database: Database) -> "Secret":
         """Read the secret from the environment or a file named there.
 
         For an SQLite file without one there, the secret is read from a file next to it, which is created if necessary.
@@ -74,8 +69,9 @@ class Secret:
         return secret
 
     @classmethod
-    def where_kept(cls, database: "Database") -> "Secret":
-        """Return the secret as `of` does; if it is lost, return one that refuses every use, so that the rest can go on.
+    def where_kept(cls, database: Database) -> "Secret":
+        """Return the secret as `of` does; if it is lost, return one that refuses every use, so that the rest can
+        continue.
 
         Raises:
             BadInput: see `of`.
@@ -85,7 +81,7 @@ class Secret:
         except SecretLost as error:
             return _Lost(error)
 
-    def _settle(self, session: Session, database: "Database") -> None:
+    def _settle(self, session: Session, database: Database) -> None:
         """Store the check value, unless people are identified by another secret."""
         if lost := explain_loss(session, database, self._key):
             raise SecretLost(lost)
@@ -121,7 +117,7 @@ class Secret:
         return tuple(signed.decode().split(".")) if signer.sign(signed).decode() == token else None
 
     def _signer(self, purpose: str) -> Signer:
-        """Return the signer of tokens for one purpose, with a key of its own."""
+        """Return the signer of tokens for one purpose, with a separate key."""
         return Signer(self.digest("tokens", purpose), salt=purpose, sep=".", digest_method=hashlib.sha256)
 
 
@@ -137,19 +133,20 @@ class _Lost(Secret):
         raise SecretLost(str(self._error))
 
 
-def renew(database: "Database", reason: str, by: str) -> int:
-    """Replace the secret, after which nobody in the database is identified; return how many people the old one knew.
+def renew(database: Database, reason: str, by: str) -> int:
+    """Replace the secret, after which nobody in the database can be identified; return the number of people known by
+    the old one.
 
-    A secret from the environment is used as it is; a file next to the database is created again, and the old one
-    is kept under a name with the time.
+    A secret from the environment is used unchanged; a file next to the database is replaced by a new one, and the old
+    one is kept under a name with the time.
 
     Args:
         database: the database, which nothing else may be using.
-        reason: why, for the trail.
+        reason: the reason, for the trail.
         by: the person who decided it, for the trail.
 
     Raises:
-        BadInput: the environment holds the secret that the database knows already, or one that is too short.
+        BadInput: the environment contains the secret that the database already knows, or one that is too short.
     """
     now = datetime.now(UTC)
     beside = _beside(database.url)
@@ -172,11 +169,11 @@ def renew(database: "Database", reason: str, by: str) -> int:
 
 
 def is_set() -> bool:
-    """Return whether the secret comes from the environment, so that it outlives the disk of the database."""
+    """Return whether the secret comes from the environment, so it outlives the disk of the database."""
     return bool(os.environ.get(VARIABLE) or os.environ.get(FILE_VARIABLE))
 
 
-def read_secret(url: "URL") -> bytes | None:
+def read_secret(url: URL) -> bytes | None:
     """Read the secret of a database's service; None if there is none yet.
 
     Raises:
@@ -192,7 +189,7 @@ def read_secret(url: "URL") -> bytes | None:
     return _read(beside) if url.get_backend_name() == "sqlite" and beside.exists() else None
 
 
-def _make_secret(database: "Database") -> bytes:
+def _make_secret(database: Database) -> bytes:
     """Create a secret next to an SQLite file if there is none; a server's secret must be set by its operator."""
     if not database.is_sqlite:
         raise BadInput(
@@ -207,8 +204,9 @@ def _count_people(session: Session) -> int:
     return session.scalar(select(func.count()).select_from(Pseudonym)) or 0
 
 
-def explain_loss(session: Session, database: "Database", kept: bytes | None) -> str:
-    """Return why a secret is not the one that identifies the people in a database; empty if it is, or nobody is there.
+def explain_loss(session: Session, database: Database, kept: bytes | None) -> str:
+    """Return why a secret is not the one that identifies the people in a database; empty if it is, or if there are no
+    people.
 
     Args:
         session: session of the database.
@@ -217,8 +215,7 @@ def explain_loss(session: Session, database: "Database", kept: bytes | None) -> 
     """
     if not (people := _count_people(session)):
         return ""
-    check = operator_settings.read_secret_check(session)
-    if kept is not None and check in (None, Secret(kept).mark(_CHECK)):
+    if kept is not None and operator_settings.read_secret_check(session) in (None, Secret(kept).mark(_CHECK)):
         return ""
     location = f"the file {_beside(database.url)}" if database.is_sqlite else f"{VARIABLE} or {FILE_VARIABLE}"
     how = "not there" if kept is None else "not the one that is there"
@@ -230,7 +227,7 @@ def explain_loss(session: Session, database: "Database", kept: bytes | None) -> 
     )
 
 
-def _beside(url: "URL") -> Path:
+def _beside(url: URL) -> Path:
     return Path(f"{url.database}.secret")
 
 
@@ -245,7 +242,7 @@ def _read(file: Path) -> bytes:
 
 
 def _make_key(file: Path) -> bytes:
-    """Create a key in a new file that only its owner can read; if two processes try at once, one wins."""
+    """Create a key in a new file that only its owner can read; if two processes try at the same time, one wins."""
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     with explain_write_errors(file):
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,4 +1,4 @@
-"""The tables of submissions: what was requested, the state it is in, its history, and who works on it."""
+"""The tables of submissions: the requests, their states, their histories, and their workers."""
 
 from datetime import datetime
 from typing import Any
@@ -26,13 +26,13 @@ _STATES = ", ".join(f"'{state}'" for state in STATES)
 
 
 class SubmissionRow(TableBase):
-    """One submission and its state, which nothing else records; changed by guarded updates only."""
+    """One submission and its state, which is recorded only here; changed only by guarded updates."""
 
     __tablename__ = "submissions"
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     number: Mapped[int] = mapped_column(Integer, unique=True)
-    """Increases in the order in which submissions were received, from 1."""
+    """Number that increases in the order in which submissions arrive, from 1."""
     owner: Mapped[str] = mapped_column(String(100), index=True)
     """Submitter: a Hub user or organisation, or `operator`."""
     owner_proven: Mapped[bool] = mapped_column(default=False)
@@ -40,7 +40,7 @@ class SubmissionRow(TableBase):
     system: Mapped[str] = mapped_column(String(64), index=True)
     kind: Mapped[str] = mapped_column(String(20))
     digest: Mapped[str] = mapped_column(String(64), index=True)
-    """SHA-256 of what would be run: two submissions with the same digest are duplicates."""
+    """SHA-256 of the model or files to run: two submissions with the same digest are duplicates."""
     document: Mapped[dict[str, Any]]
     place: Mapped[str] = mapped_column(Text, default="")
     """Folder of a document that was read with files next to it."""
@@ -54,7 +54,7 @@ class SubmissionRow(TableBase):
     """Why it was stopped, in words a person can act on."""
     priority: Mapped[int] = mapped_column(Integer, default=0)
     attempt: Mapped[int] = mapped_column(Integer, default=0)
-    """Number of times that it was claimed; every change by a worker names the attempt."""
+    """Number of claims so far; every change by a worker names the attempt."""
     failures: Mapped[int] = mapped_column(Integer, default=0)
     """Number of claims that were cut off."""
     items_done: Mapped[int] = mapped_column(Integer, default=0)
@@ -73,12 +73,17 @@ class SubmissionRow(TableBase):
     )
 
 
-class SubmissionHistory(TableBase):
+class _OfSubmission:
+    """The first column of the key of what belongs to one submission."""
+
+    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True, sort_order=-1)
+
+
+class SubmissionHistory(_OfSubmission, TableBase):
     """One change of state; never changed, never removed."""
 
     __tablename__ = "submission_history"
 
-    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
     step: Mapped[int] = mapped_column(Integer, primary_key=True)
     """Counts from 1, without gaps."""
     before: Mapped[str] = mapped_column(String(20))
@@ -90,14 +95,13 @@ class SubmissionHistory(TableBase):
     at: Mapped[datetime]
 
 
-class SubmissionLogLine(TableBase):
-    """What a worker said while it worked on a submission; of each item the last line alone."""
+class SubmissionLogLine(_OfSubmission, TableBase):
+    """A worker's reports on a submission; only the last line for each item."""
 
     __tablename__ = "submission_log"
 
-    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
     number: Mapped[int] = mapped_column(Integer, primary_key=True)
-    """Increases; lines of items that were made again are missing."""
+    """Number that increases; lines of items that were made again are missing."""
     attempt: Mapped[int] = mapped_column(Integer)
     item: Mapped[str] = mapped_column(String(200), default="")
     """`<benchmark>/<split>/<item>`; empty if a line is about all of it."""
@@ -105,12 +109,11 @@ class SubmissionLogLine(TableBase):
     at: Mapped[datetime]
 
 
-class Lease(TableBase):
+class Lease(_OfSubmission, TableBase):
     """A worker's claim on a submission and when it expires; at most one per submission."""
 
     __tablename__ = "leases"
 
-    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
     attempt: Mapped[int] = mapped_column(Integer)
     worker: Mapped[str] = mapped_column(String(100))
     taken_at: Mapped[datetime]
@@ -118,16 +121,15 @@ class Lease(TableBase):
     expires_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class HubJob(TableBase):
+class HubJob(_OfSubmission, TableBase):
     """One job on the Hub that generates for a submission; its maximum cost is reserved before it starts."""
 
     __tablename__ = "hub_jobs"
 
-    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
     run: Mapped[str] = mapped_column(String(200), primary_key=True)
     """`<benchmark>/<split>`."""
     round: Mapped[int] = mapped_column(Integer, primary_key=True)
-    """Counts from 1; a new round begins if one ended before everything was made."""
+    """Number of the round, from 1; a new round begins if one ended before everything was made."""
     job: Mapped[str] = mapped_column(String(100), default="")
     """Its id on the Hub; empty until the Hub has returned it."""
     namespace: Mapped[str] = mapped_column(String(100))
@@ -143,7 +145,7 @@ class HubJob(TableBase):
     spent: Mapped[float | None] = mapped_column(Float, default=None)
     """Actual cost in US dollars; known once the job has ended."""
     stage: Mapped[str] = mapped_column(String(20), default="asked")
-    """Stage as the Hub names it, in capitals; `asked` before that."""
+    """Stage in the Hub's terms, in capitals; `asked` before that."""
     message: Mapped[str] = mapped_column(Text, default="")
     asked_at: Mapped[datetime]
     ended_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -151,18 +153,17 @@ class HubJob(TableBase):
     __table_args__ = (CheckConstraint("reserved >= 0 and (spent is null or spent >= 0)", name="money"),)
 
 
-class HubProposal(TableBase):
+class HubProposal(_OfSubmission, TableBase):
     """Results of a submission proposed to its model's repo; at most one pull request of each form."""
 
     __tablename__ = "hub_proposals"
 
-    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
     form: Mapped[str] = mapped_column(String(20), primary_key=True)
     """`eval_results` or `model_index`."""
     state: Mapped[str] = mapped_column(String(20))
     url: Mapped[str] = mapped_column(Text, default="")
     digest: Mapped[str] = mapped_column(String(64), default="")
-    """SHA-256 of what was proposed."""
+    """SHA-256 of the proposed content."""
     reason: Mapped[str] = mapped_column(Text, default="")
     at: Mapped[datetime]
 

@@ -1,7 +1,7 @@
-"""The tables of human judgement: what is compared, every battle and vote, every listening test and its answers.
+"""The tables of human judgement: the compared outputs, every battle and vote, every listening test and its answers.
 
-A person appears only as a pseudonym. `pseudonyms` is the only table that leads back to a person; once its row is
-deleted, nothing does. Times are in UTC. A change here needs a migration in `store/migrations`.
+A person appears only as a pseudonym. `pseudonyms` is the only table that leads back to a person; nothing does after its
+row is deleted. Times are in UTC. A change here needs a migration in `store/migrations`.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ PREFERENCES = ("clear", "slight")
 """Degrees of clarity of a preference."""
 
 PLAYED_AFTER = timedelta(hours=12)
-"""Time for which a battle's recordings can still be played after it has lapsed."""
+"""Time during which a battle's recordings can still be played after it has expired."""
 
 _Number = BigInteger().with_variant(Integer, "sqlite")
 
@@ -77,7 +77,38 @@ class TableBase(DeclarativeBase):
     type_annotation_map = {datetime: Moment(), dict[str, Any]: JSON(), list[Any]: JSON()}  # noqa: RUF012
 
 
-class ArenaSystem(TableBase):
+class _InArena:
+    """Columns of what battles are made of."""
+
+    active: Mapped[bool] = mapped_column(Boolean, default=True)
+    """Whether new battles may show it; its votes count either way."""
+    added_at: Mapped[datetime]
+
+
+class _Judgement:
+    """Columns of what counts, or does not: a vote, a listener's session."""
+
+    origin: Mapped[str] = mapped_column(String(40), default="")
+    """Keyed hash of the origin; never published."""
+    standing: Mapped[str] = mapped_column(String(10), default="counted")
+    standing_reason: Mapped[str] = mapped_column(Text, default="")
+    standing_by: Mapped[str] = mapped_column(String(100), default="")
+    """Author of its standing: empty, `rules`, or a person, whom the rules do not overrule."""
+
+
+class _OnPage:
+    """Columns of what a listener gave on one page."""
+
+    number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
+    session: Mapped[str] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"))
+    page: Mapped[str] = mapped_column(String(100))
+    item: Mapped[str] = mapped_column(String(200), default="")
+    seconds: Mapped[float | None] = mapped_column(Float)
+    """Seconds spent on the page."""
+    saved_at: Mapped[datetime]
+
+
+class ArenaSystem(_InArena, TableBase):
     """Something that is compared: a model, a human response, a control."""
 
     __tablename__ = "systems"
@@ -85,22 +116,19 @@ class ArenaSystem(TableBase):
     id: Mapped[str] = mapped_column(String(200), primary_key=True)
     title: Mapped[str] = mapped_column(String(300))
     kind: Mapped[str] = mapped_column(String(20), default="system")
-    active: Mapped[bool] = mapped_column(Boolean, default=True)
-    """Whether new battles may show it; its votes count either way."""
-    added_at: Mapped[datetime]
 
     __table_args__ = (CheckConstraint("kind in ('system', 'human', 'control')", name="kind"),)
 
 
-class ArenaItem(TableBase):
-    """What the systems were asked: a topic, a text, a dialogue."""
+class ArenaItem(_InArena, TableBase):
+    """The task of the systems: a topic, a text, a dialogue."""
 
     __tablename__ = "items"
 
     id: Mapped[str] = mapped_column(String(200), primary_key=True)
     benchmark: Mapped[str] = mapped_column(String(100), default="")
     dimension: Mapped[str] = mapped_column(String(100), index=True)
-    """The dimension on which its battles are judged."""
+    """The dimension of its battles."""
     capability: Mapped[str] = mapped_column(String(200), default="")
     language: Mapped[str] = mapped_column(String(20), default="")
     title: Mapped[str] = mapped_column(Text, default="")
@@ -108,11 +136,9 @@ class ArenaItem(TableBase):
     """The rules of judgement shown to the listener."""
     turns: Mapped[list[Any]] = mapped_column(default=list)
     """The user's turns: `{"text": …, "audio": …}`."""
-    active: Mapped[bool] = mapped_column(Boolean, default=True)
-    added_at: Mapped[datetime]
 
 
-class ArenaOutput(TableBase):
+class ArenaOutput(_InArena, TableBase):
     """One system's output for one item."""
 
     __tablename__ = "outputs"
@@ -128,8 +154,6 @@ class ArenaOutput(TableBase):
     """Integrated, LUFS."""
     turns: Mapped[list[Any]] = mapped_column(default=list)
     """The turns' times in the recording, `[start, end]` in seconds."""
-    active: Mapped[bool] = mapped_column(Boolean, default=True)
-    added_at: Mapped[datetime]
 
     __table_args__ = (UniqueConstraint("system", "item"), CheckConstraint("seconds >= 0", name="seconds"))
 
@@ -158,7 +182,8 @@ class Battle(TableBase):
     """The rule that chose the pair."""
     excerpt: Mapped[dict[str, Any]] = mapped_column(default=dict)
     protocol: Mapped[str] = mapped_column(String(20), default="excerpts")
-    """`excerpts` or `whole`: what is heard, and how much of it must be; votes of the two are never rated together."""
+    """`excerpts` or `whole`: the part that is played, and the required share of it; votes of the two are never rated
+    together."""
     served_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     fetched_a: Mapped[float | None] = mapped_column(Float, default=0.0)
@@ -175,13 +200,13 @@ class Battle(TableBase):
     )
 
 
-class Vote(TableBase):
+class Vote(_Judgement, TableBase):
     """The only answer to a battle."""
 
     __tablename__ = "votes"
 
     number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    """Increases in the order in which votes were recorded."""
+    """Number that increases in the order of votes."""
     id: Mapped[str] = mapped_column(String(64), unique=True)
     """Chosen by the sender, so that a second post of the same vote is recognised."""
     battle: Mapped[str] = mapped_column(ForeignKey("battles.id"), unique=True)
@@ -202,13 +227,7 @@ class Vote(TableBase):
     """Clarity of the difference for the voter, `clear` or `slight`; empty if they did not say."""
     elapsed: Mapped[float | None] = mapped_column(Float)
     """Seconds from serving to voting; null if the clock was set back between them."""
-    origin: Mapped[str] = mapped_column(String(40), default="")
-    """Keyed hash of where the vote came from; never published."""
     recorded_at: Mapped[datetime]
-    standing: Mapped[str] = mapped_column(String(10), default="counted")
-    standing_reason: Mapped[str] = mapped_column(Text, default="")
-    standing_by: Mapped[str] = mapped_column(String(100), default="")
-    """Author of its standing: empty, `rules`, or a person, whom the rules do not overrule."""
 
     __table_args__ = (
         CheckConstraint("outcome in ('a', 'b', 'tie', 'both_bad', 'skip')", name="outcome"),
@@ -234,7 +253,7 @@ class ListeningTest(TableBase):
     closed_at: Mapped[datetime | None]
 
 
-class ListeningSession(TableBase):
+class ListeningSession(_Judgement, TableBase):
     """One listener's session in one test."""
 
     __tablename__ = "listening_sessions"
@@ -247,16 +266,11 @@ class ListeningSession(TableBase):
     pages: Mapped[list[Any]] = mapped_column(default=list)
     """Pages that are shown, in order."""
     seed: Mapped[int] = mapped_column(BigInteger)
-    origin: Mapped[str] = mapped_column(String(40), default="")
-    """Keyed hash of where it came from; never published."""
     started_at: Mapped[datetime]
     seen_at: Mapped[datetime]
     """Time at which a page was last saved."""
     finished_at: Mapped[datetime | None]
     completion_code: Mapped[str | None] = mapped_column(String(64), unique=True)
-    standing: Mapped[str] = mapped_column(String(10), default="counted")
-    standing_reason: Mapped[str] = mapped_column(Text, default="")
-    standing_by: Mapped[str] = mapped_column(String(100), default="")
 
     __table_args__ = (
         UniqueConstraint("test", "listener"),
@@ -265,24 +279,17 @@ class ListeningSession(TableBase):
     )
 
 
-class ListeningRating(TableBase):
+class ListeningRating(_OnPage, TableBase):
     """One number that a listener gave to one stimulus on one page."""
 
     __tablename__ = "listening_ratings"
 
-    number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    session: Mapped[str] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"))
-    page: Mapped[str] = mapped_column(String(100))
-    item: Mapped[str] = mapped_column(String(200), default="")
     stimulus: Mapped[str] = mapped_column(String(200))
     """The name of a system, anchor or reference."""
     scale: Mapped[str] = mapped_column(String(100), default="")
     """Scale of the rating, if a page asks for more than one thing."""
     value: Mapped[float] = mapped_column(Float)
     heard: Mapped[float | None] = mapped_column(Float)
-    seconds: Mapped[float | None] = mapped_column(Float)
-    """Seconds spent on the page."""
-    saved_at: Mapped[datetime]
 
     __table_args__ = (
         UniqueConstraint("session", "page", "stimulus", "scale"),
@@ -290,21 +297,15 @@ class ListeningRating(TableBase):
     )
 
 
-class ListeningAnswer(TableBase):
+class ListeningAnswer(_OnPage, TableBase):
     """One answer in words or by choice, with its reason."""
 
     __tablename__ = "listening_answers"
 
-    number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    session: Mapped[str] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"))
-    page: Mapped[str] = mapped_column(String(100))
-    item: Mapped[str] = mapped_column(String(200), default="")
     stimulus: Mapped[str] = mapped_column(String(200), default="")
     question: Mapped[str] = mapped_column(String(100))
     choice: Mapped[str] = mapped_column(String(200), default="")
     reason: Mapped[str] = mapped_column(Text, default="")
-    seconds: Mapped[float | None] = mapped_column(Float)
-    saved_at: Mapped[datetime]
 
     __table_args__ = (UniqueConstraint("session", "page", "stimulus", "question"),)
 
@@ -340,7 +341,7 @@ class Pseudonym(TableBase):
     identity: Mapped[str] = mapped_column(String(64), primary_key=True)
     """Keyed hash of the person's identity; the key is the service's secret and not in the database."""
     key: Mapped[bytes] = mapped_column(LargeBinary(32))
-    """A random key for this person alone."""
+    """A random key for only this person."""
     pseudonym: Mapped[str] = mapped_column(String(40), unique=True)
     made_at: Mapped[datetime]
 

@@ -1,8 +1,8 @@
 """Running counts of the arena's battles and votes, by pair, item, system with its voters, and dimension.
 
-They are changed in the transaction that adds, excludes or removes a battle or vote, so that nobody counts all votes to
-deal a battle, to reveal one or to find a page of the public list. At any time they equal what `recount` makes of the
-battles and votes again. A vote is rated if it counts, is no skip, and its battle repeats no other.
+They are changed in the transaction that adds, excludes or removes a battle or vote, so dealing a battle, revealing one
+or finding a page of the public list does not require counting all votes. At any time they equal what `recount` makes of
+the battles and votes again. A vote is rated if it counts, is no skip, and its battle repeats no other.
 """
 
 from collections import Counter, defaultdict
@@ -40,7 +40,7 @@ RATED = (Battle.purpose == "rating", Vote.outcome != "skip", Vote.standing == "c
 
 
 def _make_table(name: str, keys: Mapping[str, int], numbers: Iterable[str]) -> Table:
-    """Return a table of numbers by texts, each of which has a greatest length."""
+    """Return a table of numbers by texts, each with a maximum length."""
     columns: list[Column[Any]] = [Column(key, String(length), primary_key=True) for key, length in keys.items()]
     columns += [Column(number, Integer, nullable=False) for number in numbers]
     return Table(name, TableBase.metadata, *columns, sqlite_with_rowid=False)
@@ -65,7 +65,7 @@ RATED_VOTES = Table(
     Index("ix_rated_votes_number", "number"),
     sqlite_with_rowid=False,
 )
-"""The numbers of the rated votes of each dimension, in which a page is found at once."""
+"""The numbers of the rated votes of each dimension, which make finding a page fast."""
 
 COUNTS = (PAIR_COUNTS, ITEM_COUNTS, SYSTEM_COUNTS, RATED_VOTES)
 """All tables of counts."""
@@ -77,7 +77,7 @@ _WINNER = case(
     ((Vote.outcome == "a") == (ArenaOutput.system == Battle.low), "low_won"),
     else_="high_won",
 )
-"""The column of `PAIR_COUNTS` in which a rated vote counts."""
+"""The column of `PAIR_COUNTS` for a rated vote."""
 
 _PAIR_VOTES = select(Vote.number, Vote.voter, *_PAIR).join(Battle, Vote.battle == Battle.id).where(*RATED)
 _VOTES = _PAIR_VOTES.add_columns(_WINNER.label("winner")).join(ArenaOutput, Battle.output_a == ArenaOutput.id)
@@ -115,7 +115,7 @@ def count_battles(session: Session, battles: Iterable[Battle], by: int = 1) -> N
 
 
 def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> None:
-    """Add those of some votes that are rated to the counts, or take them out.
+    """Add the rated ones among some votes to the counts, or remove them.
 
     To be called after votes are added; to change or delete votes, call it with -1 before and, if they stay, with 1
     afterwards.
@@ -165,7 +165,7 @@ def _find_judged(session: Session, judged: Iterable[tuple[str, ...]], without: s
 
 
 def _add(session: Session, table: Table, counts: Mapping[tuple[str, ...], Mapping[str, int]]) -> None:
-    """Add numbers to the rows of a table, which are made where they do not exist; always in the same order."""
+    """Add numbers to the rows of a table, which are created if they do not exist; always in the same order."""
     if counts:
         upsert, keys, numbers = _make_upsert(table, session.get_bind().dialect.name)
         rows = [

@@ -1,4 +1,4 @@
-"""What an author starts from: a draft of the document for a model repo, or scripts to speak for any other system.
+"""An author's starting point: a draft of the document for a model repo, or scripts to speak for any other system.
 
 A draft contains what the Hub says of the commit, the card, the languages and the headers of the weights; nothing is
 downloaded or run. Scripts come as a zip, with a notebook that pushes the outputs: `<name>.json` is spoken into
@@ -11,25 +11,23 @@ import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
+
+from huggingface_hub import HfApi
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.hub import repo_info
+from podeval.runs.hf_jobs import HfJobs
 from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, list_entries
 from podeval.submissions.gate import judge_model
 from podeval.submissions.job_budget import estimate_costs
 from podeval.submissions.rules import SubmissionRefused, describe_refusals
+from podeval.submissions.service import SubmissionService, Submitter
 from podeval.systems.submission import LANGUAGE, REPO, Submission, Task
 from podeval.systems.submission_reading import BadDocument, parse_form
 from podeval.texts import write_sentence
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
-
-    from podeval.runs.hf_jobs import HfJobs
-    from podeval.submissions.service import SubmissionService, Submitter
 
 _ADDRESS = re.compile(
     r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?P<repo>[\w.-]+/[\w.-]+?)/?(?:[/?#].*)?", re.ASCII
@@ -37,19 +35,19 @@ _ADDRESS = re.compile(
 """A model's page on the Hub, or a page below it."""
 
 _DESCRIPTION = 600
-"""Characters of the card that describe a system where its submitter writes nothing else."""
+"""Number of characters of the card that describe a system if its submitter writes nothing else."""
 
 
 def draft_document(
-    repo: str, *, benchmark: str = "real_pod", track: str = "", task: str = "", api: "HfApi | None" = None
+    repo: str, *, benchmark: str = "real_pod", track: str = "", task: str = "", api: HfApi | None = None
 ) -> dict[str, Any]:
     """Return the document that submits a model repo at its newest commit, as plain data.
 
     Args:
         repo: the repo as `owner/name`, or the address of its page on the Hub.
-        benchmark: name of the benchmark it takes part in.
+        benchmark: name of its benchmark.
         track: a track of the benchmark; its first by default.
-        task: task of the model; by default the one on its card, else text-to-speech.
+        task: task of the model; by default that on its card, else text-to-speech.
         api: client of the Hub.
 
     Raises:
@@ -88,7 +86,7 @@ def draft_document(
 
 
 def read_repo_name(text: str) -> str:
-    """Return the name of a repo that is given by its name or by the address of one of its pages on the Hub."""
+    """Return the name of a repo, given by name or by the address of one of its pages on the Hub."""
     match = _ADDRESS.fullmatch(text.strip())
     return match["repo"] if match else text.strip()
 
@@ -136,7 +134,7 @@ def list_spoken(data: Path | None = None) -> list[tuple[RunEntry, tuple[Item, ..
 
 
 def write_scripts(entry: RunEntry, items: Sequence[Item]) -> bytes:
-    """Write the scripts of a run as a zip: for each item its turns as JSON and as text, and a word on what to do."""
+    """Write the scripts of a run as a zip: for each item its turns as JSON and as text, with brief instructions."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as kit:
 
@@ -226,15 +224,16 @@ print(api.upload_folder(repo_id=repo, repo_type="dataset", folder_path="outputs"
 
 
 def check_document(
-    desk: "SubmissionService", plain: dict[str, Any], who: "Submitter", beside: Path | None = None
+    desk: SubmissionService, plain: dict[str, Any], who: Submitter, beside: Path | None = None
 ) -> dict[str, Any]:
-    """What the gate says of a document, nothing queued: `passed`, every refusal, and what would run where it passes.
+    """The gate's verdict on a document, without queueing: `passed`, every refusal, and the runs of a document that
+    passes.
 
     Args:
-        desk: the desk that takes submissions.
-        plain: the document as it is filled in.
-        who: wants to submit it.
-        beside: folder of what was uploaded, if the document names some of it.
+        desk: the desk that accepts submissions.
+        plain: the filled-in document.
+        who: the person who wants to submit it.
+        beside: folder of the uploads, if the document names any.
 
     Raises:
         HubUnavailable: the Hub does not answer.
@@ -247,13 +246,13 @@ def check_document(
     return {"passed": True, "refusals": [], "preview": make_preview(desk, document, pinned.parameters)}
 
 
-def give_verdict(desk: "SubmissionService", plain: dict[str, Any], jobs: "HfJobs | None") -> dict[str, Any]:
+def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | None) -> dict[str, Any]:
     """Whether the model of a document can be run, for its submitter: as what, how much of it, when and for how much.
 
     Args:
-        desk: the desk that takes submissions.
-        plain: the document as it is filled in so far.
-        jobs: machines of the Hub on which models are run here, if they are.
+        desk: the desk that accepts submissions.
+        plain: the document as filled in so far.
+        jobs: machines of the Hub that run models here, if any.
 
     Raises:
         HubUnavailable: the Hub does not answer.
@@ -273,7 +272,7 @@ def give_verdict(desk: "SubmissionService", plain: dict[str, Any], jobs: "HfJobs
     return verdict
 
 
-def make_preview(desk: "SubmissionService", document: Submission, parameters: int) -> dict[str, Any]:
+def make_preview(desk: SubmissionService, document: Submission, parameters: int) -> dict[str, Any]:
     """What would run, under which settings, and when it would be done at the latest."""
     standing = desk.queue.end()
     runs = []

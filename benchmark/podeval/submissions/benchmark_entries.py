@@ -1,4 +1,4 @@
-"""The runs that a submission asks for, which supplied files belong to which item, and each item as a task of a model.
+"""The runs of a submission, the supplied files of each item, and each item as a task for a model.
 
 Tasks are written as a folder that adapters read inside a sandbox.
 """
@@ -48,13 +48,13 @@ class RunEntry:
 def list_entries(document: Submission) -> tuple[RunEntry, ...]:
     """List the runs that a submission asks for: every split of its tracks, or trial splits if there are no others.
 
-    Splits for listening tests are generated on request, and not entered; nor are those that another has replaced.
+    Splits for listening tests are generated on request, and not entered, like replaced splits.
     """
     return list_runs_of_tracks((entered.name, track) for entered in document.benchmarks for track in entered.tracks)
 
 
 def list_runs_of_tracks(tracks: Iterable[tuple[str, str]]) -> tuple[RunEntry, ...]:
-    """List the runs that tracks, each a benchmark and a track of it, are entered with; unknown ones have none."""
+    """List the runs of tracks, each a benchmark and one of its tracks; unknown ones have none."""
     runs = []
     for name, track in tracks:
         splits = benchmarks.get(name).splits if name in benchmarks.list_benchmarks() else ()
@@ -76,7 +76,7 @@ def list_possible_runs(document: Submission) -> tuple[RunEntry, ...]:
 
 
 def find_trial(document: Submission, folder: Path) -> tuple[RunEntry, ...]:
-    """Find the runs for which a folder has outputs, if it has none of those that the document enters."""
+    """Find the runs for which a folder has outputs, if it has no outputs of the document's entries."""
     supplied = [run for run in list_possible_runs(document) if (folder / run.folder).is_dir()]
     return () if set(supplied) & set(list_entries(document)) else tuple(supplied)
 
@@ -115,7 +115,7 @@ def find_outputs_folder(entry: RunEntry, files: Mapping[str, int], alone: bool) 
 
 
 PRESETS = {"podbench": "podbench", "mtalk_bench": "mtalk", "lfs_bench": "lfs"}
-"""Settings of generation by benchmark, as the papers have them; of others, the model's own."""
+"""Settings of generation from the papers, by benchmark; other benchmarks use the model's own."""
 
 
 def get_preset_settings(entry: RunEntry) -> str:

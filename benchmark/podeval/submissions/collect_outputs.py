@@ -1,6 +1,6 @@
 """Collection of a run's outputs from the files of an untrusted process, which are judged by name and kind only.
 
-Audio is decoded and written again as FLAC in a second sandbox, and only that copy is kept. A line of the process's log
+A second sandbox decodes audio and writes it again as FLAC, and only that copy is kept. A line of the process's log
 is used if it is well-formed, belongs to a requested item, and names plain files next to the log.
 
 A fault of this machine that this process observes is a `MachineFault`: the submission returns to the queue and is never
@@ -23,8 +23,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from podeval import sandbox
-from podeval.audio import transcode
-from podeval.audio.transcode import Bounds, Transcoded
+from podeval.audio.transcode import REPORT, Bounds, Transcoded, write_job
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder
@@ -68,7 +67,7 @@ class Intake:
         return [item for item in items if self.folder.output(item.id) is None]
 
     def lines(self, out: Path, start: int) -> tuple[list[Generated], int]:
-        """Read new whole lines of a folder's log; return them and the position of the next. More may be left to read.
+        """Read new whole lines of a folder's log; return them and the position of the next. There may be more to read.
 
         Raises:
             BadInput: the log is not a plain file, or it or one of its lines is larger than allowed.
@@ -85,11 +84,11 @@ class Intake:
         return list(_parse_lines(whole)), start + len(whole)
 
     def take(self, lines: Sequence[tuple[Item, Generated]], out: Path, clean: Path) -> None:
-        """Store the outputs of these items, or the reason why there are none.
+        """Store the outputs of these items, or the reasons for missing ones.
 
         Args:
             lines: items with the log line of each.
-            out: folder to which the process wrote.
+            out: folder with the process's output.
             clean: a new folder for the decoded copies.
         """
         audio = {name: file for item, line in lines for name, file in _audio_files(item, line).items()}
@@ -166,8 +165,8 @@ class Intake:
     def _transcode_in_box(self, files: Mapping[str, Path], clean: Path) -> tuple[dict[str, Transcoded], str | None]:
         clean.mkdir(parents=True, exist_ok=True)
         job = clean / "job.json"
-        transcode.write_job(job, files, clean, self.bounds)
-        (clean / transcode.REPORT).unlink(missing_ok=True)
+        write_job(job, files, clean, self.bounds)
+        (clean / REPORT).unlink(missing_ok=True)
         limits = sandbox.SandboxLimits(
             wall_seconds=60 + len(files) * self.bounds.seconds / 20, memory_bytes=4 * 2**30, processes=64
         )
@@ -178,7 +177,7 @@ class Intake:
             ended = running.wait()
         # Believe of its report only what can be.
         reports = {}
-        for line in _read_file(clean / transcode.REPORT, 0, 2**20)[0].splitlines():
+        for line in _read_file(clean / REPORT, 0, 2**20)[0].splitlines():
             with contextlib.suppress(ValueError, TypeError):
                 one = Transcoded(**json.loads(line))
                 if one.item in files and (one.refused or _is_right(one, clean)):
@@ -208,10 +207,10 @@ def open_box(box: sandbox.SandboxSpec) -> Iterator[sandbox.Running]:
 
 
 def require_disk(folder: Path) -> None:
-    """Refuse if the disk has too little room for any sandbox, and what is in this one's folder is not the cause.
+    """Refuse if the disk has too little room for any sandbox, unless the content of this one's folder is the cause.
 
     Raises:
-        MachineFault: the message says how little is left.
+        MachineFault: the message states the remaining space.
     """
     free = shutil.disk_usage(folder).free
     if free < LEAST_FREE and measure_disk_use(folder) < LEAST_FREE:
@@ -227,7 +226,7 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
 
     Args:
         ended: the end of the program.
-        folder: folder to which the sandbox wrote.
+        folder: folder with the sandbox's output.
         kills_before: `sandbox.count_memory_kills()` before it was started.
 
     Raises:
@@ -294,12 +293,12 @@ def _read_script(path: Path) -> str:
 
 
 def is_name(name: str) -> bool:
-    """Tell whether a name is allowed for an output's file: no path, nothing hidden."""
+    """Return whether a name is allowed for an output's file: no path, nothing hidden."""
     return _NAME.fullmatch(name) is not None
 
 
 def _is_plain_file(out: Path, name: str) -> bool:
-    """Tell whether a name is that of a plain file in a folder."""
+    """Return whether a name is that of a plain file in a folder."""
     if not is_name(name):
         return False
     try:
@@ -345,7 +344,7 @@ def _require_possible_seconds(value: float) -> float | None:
 
 
 def keep_possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
-    """Return the times of turns; return none if one of them is impossible."""
+    """Return the times of turns; none if one of them is impossible."""
     longest = (seconds or 0.0) + 1.0
     return line.turns if all(0 <= turn.start <= turn.end <= longest for turn in line.turns) else ()
 

@@ -1,27 +1,25 @@
 """The gate: the checks before a submission is queued. No code of a repo is run, and no weights are downloaded.
 
-Every broken rule is reported at once, by its name and with what to change (`rules.RULES`).
+All broken rules are reported together, by name and with the remedy (`rules.RULES`).
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from huggingface_hub import HfApi
 
 from podeval.errors import BadInput
 from podeval.hub import repo_info as hub
-from podeval.hub.repo_info import HEADER_MOST
 from podeval.submissions.benchmark_entries import TASKS, RunEntry, list_entries
-from podeval.submissions.rules import GateLimits, Refusal, SubmissionRefused, write_refusal
+from podeval.submissions.rules import GateLimits, Refusal, SubmissionRefused, select_refusals, write_refusal
 from podeval.submissions.source_files import hash_folder, list_files, list_refusals
 from podeval.systems.adapters.adapter import find_adapter
 from podeval.systems.adapters.snapshot import MODEL_TYPE, PATTERNS, REFUSED, VOICES_FILE, collect_keys
 from podeval.systems.submission import BuiltIn, Human, Model, Outputs, PinnedRepo, Submission
 from podeval.texts import write_sentence
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 CODE = (".py", ".pyc", ".pyd", ".so", ".dll", ".dylib", ".sh", ".bat", ".ps1", ".js", ".ipynb", ".exe", ".whl", ".jar")
 UNSAFE_WEIGHTS = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".msgpack", ".h5", ".joblib", ".npz", ".onnx")
@@ -29,7 +27,7 @@ _ASKS_FOR_CODE = ("auto_map", "custom_pipelines", "trust_remote_code")
 _CARD_LEAST = 200
 _OPEN_LICENCES = ("other", "unknown")
 _UNWRITTEN = ("in a few sentences for someone who has not heard of it.", "Say here in a few sentences what it is.")
-"""Ends of descriptions that nobody has written yet: of the template, and of a draft that was made of a run."""
+"""Endings of unfinished descriptions: those of the template, and of a draft made from a run."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +60,15 @@ class Gate:
 
     Attributes:
         limits: limits of this board.
-        api: the Hub's client; by default one with the token that is logged in.
+        api: the Hub's client; by default one with the token of the logged-in user.
         local: whether outputs may come from folders of this machine.
         data: folder of built datasets.
-        uploads: folder of what people uploaded here, from which outputs may come in any case.
-        trial: runs whose outputs are checked in place of those that the document enters.
+        uploads: folder of uploads, which outputs may always come from.
+        trial: runs whose outputs are checked in place of the document's entries.
     """
 
     limits: GateLimits = field(default_factory=GateLimits)
-    api: "HfApi | None" = None
+    api: HfApi | None = None
     local: bool = True
     data: Path | None = None
     uploads: Path | None = None
@@ -80,7 +78,7 @@ class Gate:
         """Check a submission by every rule.
 
         Raises:
-            SubmissionRefused: a rule is not kept; the error lists all broken rules.
+            SubmissionRefused: a rule is broken; the error lists all broken rules.
             HubUnavailable: the Hub does not answer.
         """
         source = document.source
@@ -109,10 +107,10 @@ class Gate:
             base, under = self._check_base(repo, source.base, refusals)
             parts += [under] if under else []
         else:
-            if source.base is not None:
-                refusals.append(write_refusal("base", "no-adapter-repo", repo=source.repo))
-            if "config.json" not in repo.files:
-                refusals.append(write_refusal("task", "no-config", repo=source.repo))
+            refusals += select_refusals(
+                (source.base is not None, "base", "no-adapter-repo", {"repo": source.repo}),
+                ("config.json" not in repo.files, "task", "no-config", {"repo": source.repo}),
+            )
         # Add up both.
         size = sum(size for part in parts for name, size in part.files.items() if name in part.weights)
         count = sum(weights.parameters for part in parts for weights in part.weights.values() if weights)
@@ -153,7 +151,8 @@ class Gate:
             pinned = stated_base or PinnedRepo(repo=stated, revision=hub.resolve(stated, api=self.api))
             under = self._read_facts(pinned.repo, pinned.revision)
         except (SubmissionRefused, hub.NotThere, hub.NotReadable, ValueError) as error:
-            refusals.append(write_refusal("base", "base-unusable", repo=stated, problem=_shorten(error)))
+            problem = error.reason if isinstance(error, SubmissionRefused) else str(error)
+            refusals.append(write_refusal("base", "base-unusable", repo=stated, problem=problem))
             return None, None
         problems = [*check_repo(under, None, self.limits), *_check_weights(under)]
         if "adapter_config.json" in under.files:
@@ -216,19 +215,21 @@ def _count_other_bytes(repo: hub.RepoFacts) -> int:
 
 def check_repo(repo: hub.RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
     """Check the rules that apply to models and to outputs."""
-    if repo.private:
-        yield write_refusal("readable", "repo-private", repo=repo.repo)
-    if repo.gated:
-        yield write_refusal("readable", "repo-gated", repo=repo.repo)
-    if not repo.on_main:
-        yield write_refusal("pinned", "commit-off-main", revision=repo.revision[:12], repo=repo.repo)
+    name, files, configs = repo.repo, len(repo.files), sum(map(hub.is_config, repo.files))
+    code = [file for file in repo.files if file.lower().endswith(CODE)]
+    yield from select_refusals(
+        (repo.private, "readable", "repo-private", {"repo": name}),
+        (repo.gated, "readable", "repo-gated", {"repo": name}),
+        (not repo.on_main, "pinned", "commit-off-main", {"revision": repo.revision[:12], "repo": name}),
+    )
     yield from _check_card(repo, licence)
-    if len(repo.files) > limits.files:
-        yield write_refusal("volume", "too-many-files", repo=repo.repo, count=len(repo.files), most=limits.files)
-    if (count := sum(map(hub.is_config, repo.files))) > hub.CONFIGS_MOST:
-        yield write_refusal("volume", "too-many-configs", repo=repo.repo, count=count, most=hub.CONFIGS_MOST)
-    if code := [name for name in repo.files if name.lower().endswith(CODE)]:
-        yield write_refusal("code", "repo-holds-code", repo=repo.repo, files=_list_some(code))
+    too_many = {"repo": name, "count": files, "most": limits.files}
+    too_many_configs = {"repo": name, "count": configs, "most": hub.CONFIGS_MOST}
+    yield from select_refusals(
+        (files > limits.files, "volume", "too-many-files", too_many),
+        (configs > hub.CONFIGS_MOST, "volume", "too-many-configs", too_many_configs),
+        (code, "code", "repo-holds-code", {"repo": name, "files": _list_some(code)}),
+    )
 
 
 def _check_card(repo: hub.RepoFacts, licence: str | None) -> Iterator[Refusal]:
@@ -253,15 +254,15 @@ def _check_card(repo: hub.RepoFacts, licence: str | None) -> Iterator[Refusal]:
 
 
 def _check_weights(repo: hub.RepoFacts) -> Iterator[Refusal]:
-    """Check that the weights are complete safetensors and that no file can hold code."""
+    """Check that the weights are complete safetensors and that no file can contain code."""
     config = repo.configs.get("config.json")
     # The voices of one class of models are a pickle of tensors, which is looked at when it is fetched.
     opened = VOICES_FILE if isinstance(config, dict) and config.get("model_type") == MODEL_TYPE else ""
     unsafe = [name for name in repo.files if name.lower().endswith(UNSAFE_WEIGHTS) and name != opened]
-    if unsafe:
-        yield write_refusal("safetensors", "unsafe-weights", repo=repo.repo, files=_list_some(unsafe))
-    if not repo.weights:
-        yield write_refusal("safetensors", "no-weights", repo=repo.repo)
+    yield from select_refusals(
+        (unsafe, "safetensors", "unsafe-weights", {"repo": repo.repo, "files": _list_some(unsafe)}),
+        (not repo.weights, "safetensors", "no-weights", {"repo": repo.repo}),
+    )
     if len(repo.weights) > hub.SHARDS_MOST:
         yield write_refusal(
             "safetensors", "too-many-shards", repo=repo.repo, count=len(repo.weights), most=hub.SHARDS_MOST
@@ -270,7 +271,7 @@ def _check_weights(repo: hub.RepoFacts) -> Iterator[Refusal]:
     for name, weights in repo.weights.items():
         size = repo.files[name]
         if weights is None:
-            most = HEADER_MOST // 2**20
+            most = hub.HEADER_MOST // 2**20
             yield write_refusal("safetensors", "weights-header-unreadable", file=name, most=most)
         elif not 0 <= size - weights.claimed - 8 <= 100 * 2**20:
             yield write_refusal("safetensors", "weights-of-other-size", file=name, size=size, claimed=weights.claimed)
@@ -293,7 +294,7 @@ def _check_size(size: int, count: int, limits: GateLimits) -> Iterator[Refusal]:
 
 
 def list_placeholders(document: Submission) -> Iterator[Refusal]:
-    """Check that what the template, or a draft of a run, leaves to be written is written."""
+    """Check that the placeholders of the template, or of a run's draft, are filled in."""
     source = document.source
     fields = {
         "system.description": document.system.description.strip().endswith(_UNWRITTEN),
@@ -343,12 +344,9 @@ def _list_some(names: list[str]) -> str:
     return listing + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _shorten(error: BaseException) -> str:
-    return error.reason if isinstance(error, SubmissionRefused) else str(error)
-
-
 def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, ...]]:
-    """Judge whether the model of a document can be run here, by the repo's small files; nothing is downloaded or run.
+    """Judge whether the model of a document can be run here, by the repo's small files, without downloading or running
+    anything.
 
     Returns:
         The title of its class of models, empty if it cannot be run, and the reasons why it cannot.
@@ -373,7 +371,7 @@ def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, .
 
 
 def _find_class(source: Model, gate: Gate) -> str:
-    """Return the title of a model's class, by its config; of an adapter on a base model, that of its task.
+    """Return the title of a model's class, by its config; for an adapter on a base model, that of its task.
 
     Raises:
         BadInput: no adapter of the task opens models of its class.

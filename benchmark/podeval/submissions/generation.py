@@ -28,7 +28,7 @@ FALLS = 3
 """Number of crashes after which missing outputs count as failed."""
 
 OUTPUTS = "outputs"
-"""The task that reads what was made elsewhere; no model is run."""
+"""The task that reads outputs made elsewhere; no model runs."""
 
 _REFUSED = "refused.json"
 _START_SECONDS = 900.0
@@ -40,19 +40,19 @@ def generate_command(job: Path) -> list[str]:
 
 
 class Unusable(PodevalError):
-    """The model cannot be run at all; the message tells the submitter why."""
+    """The model cannot be run at all; the message gives the submitter the reason."""
 
 
 @dataclass(frozen=True)
 class GenerationSettings:
-    """The settings by which models are run on this machine.
+    """The settings for running models on this machine.
 
     Attributes:
-        command: the program that generates, given its job file.
+        command: the generating program, which takes its job file.
         limits: limits of the sandbox; its time is the sum over the items.
         bounds: limits for a recording.
         item_seconds: an item that takes longer has failed.
-        trusted: whether models run without isolation; for models the operator vouches for.
+        trusted: whether models run without isolation; for models that the operator vouches for.
         gpu: whether they may use the GPU.
         voices: recordings of reference voices, for settings that give a model voices (LFS-Bench, Table 7).
     """
@@ -77,7 +77,7 @@ class GenerationSettings:
 def write_task(
     entry: RunEntry, items: Sequence[Item], making: GenerationSettings, folder: Path, seen_at: Path, **job: Any
 ) -> Path:
-    """Write what a model is asked as a folder: items, voices and the job with its further fields; return its file.
+    """Write a model's tasks as a folder: items, voices and the job with its other fields; return its file.
 
     The model sees the folder under the path `seen_at`.
     """
@@ -96,12 +96,12 @@ def write_task(
 
 
 class Runner(Protocol):
-    """The interface of what starts a model and collects its outputs in the run's folder."""
+    """The interface of a runner that starts a model and collects its outputs in the run's folder."""
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, sandbox.ExitInfo]:
         """Start the model once; yield each item whose output is in the folder, and return how the model ended.
 
-        Outputs that earlier starts left behind are collected first.
+        Outputs of earlier starts are collected first.
 
         Raises:
             Unusable: the model cannot be run.
@@ -128,7 +128,7 @@ def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Itera
 
 
 def _blame(intake: Intake, left: Sequence[Item], ended: sandbox.ExitInfo, *, final: bool) -> Iterator[Item]:
-    """Mark items as failed after a crash, the one it crashed on, or all if no more outputs came; yield them."""
+    """Mark items as failed after a crash: the item that crashed, or all if no more outputs arrived; yield them."""
     if ended.failure is None:
         reason, failed = "the system ended without handing back anything for it", left
     else:
@@ -149,8 +149,8 @@ class SandboxRunner:
         work: an empty folder of this attempt.
         model, base: the files of the model, and of the model that it adapts.
         task: task of the adapter.
-        making: settings by which models are run here.
-        check: called often; raises when the work has to end.
+        making: settings for running models here.
+        check: function that is called often; raises when the work must end.
         seed: seed of the generation.
     """
 

@@ -1,8 +1,7 @@
 """Generation with an untrusted model on the Hub: as a job in its own container, with outputs fetched as they come.
 
-A job belongs to a round of a submission's run, which the ledger records: a worker that is started again finds the open
-round, and follows its job. The content of the bucket is as untrusted as what a sandbox leaves behind, and goes through
-the same intake.
+A job belongs to a round of a submission's run, which the ledger records: a restarted worker finds the open round, and
+follows its job. The content of the bucket is as untrusted as a sandbox's output, and goes through the same intake.
 """
 
 import contextlib
@@ -13,8 +12,9 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from huggingface_hub import JobInfo
 from pydantic import ValidationError
 
 from podeval.benchmarks.benchmark import Item
@@ -34,9 +34,6 @@ from podeval.systems.adapters.hand_over import ENDED, FILES, name_line
 from podeval.text.redaction import redact, redact_line
 from podeval.texts import write_sentence
 
-if TYPE_CHECKING:
-    from huggingface_hub import JobInfo
-
 _LINE_MOST = 2**20
 _SEED = 0
 """The seed with which jobs generate."""
@@ -53,7 +50,7 @@ class FetchedResults:
         self.refused = ""
         """Reason why the model cannot be run."""
         self.end: dict[str, Any] = {}
-        """The generation's own report of how it ended; empty if there is none."""
+        """The generation's own report on its end; empty if there is none."""
         self._results, self._asked, self._left = results, items, most
         shutil.rmtree(out.parent, ignore_errors=True)
         out.mkdir(parents=True)
@@ -62,7 +59,7 @@ class FetchedResults:
         """Fetch items that got a line since the last look, with their files in `out`.
 
         Args:
-            final: nothing more will come, so files that are missing stay missing.
+            final: nothing more will arrive, so missing files stay missing.
 
         Raises:
             Unusable: their files are larger than the limit for outputs.
@@ -109,7 +106,7 @@ class FetchedResults:
                 continue  # the intake says what is wrong with it
             self._left -= size
             if self._left < 0:
-                raise Unusable("the model made more than outputs can be; it was stopped")
+                raise Unusable("the model made more than an output may contain; it was stopped")
             with contextlib.suppress(BadInput):
                 self._results.fetch(f"{FILES}/{file}", size, self.out / file)
 
@@ -134,23 +131,23 @@ def _parse_line(content: bytes) -> Generated | None:
 
 
 MOST_ROUNDS = 9
-"""Most jobs of one run; a model that needs more is given up."""
+"""Highest number of jobs of one run; a model that needs more is given up."""
 
 SILENCE_SECONDS = 1_800.0
-"""Seconds without an answer of the Hub after which a worker gives the submission back; the job continues meanwhile."""
+"""Seconds without an answer of the Hub after which a worker returns the submission; the job continues meanwhile."""
 
 _OUT = "/tmp/podeval-out"  # noqa: S108 - inside the container, which is the job's alone
 
 
 @dataclass(frozen=True)
 class OnTheHub:
-    """The settings and the ledger by which a worker runs models on the Hub.
+    """The settings and the ledger of a worker for running models on the Hub.
 
     Attributes:
-        jobs: settings of jobs: where, on what, for how long.
+        jobs: settings of jobs: place, machine, duration.
         ledger: ledger of all jobs, with the budget.
-        pause: seconds between two looks at a job.
-        log: called with what happens to jobs.
+        pause: seconds between two checks of a job.
+        log: function that gets the events of jobs.
 
     Raises:
         BadInput: there is no budget.
@@ -169,7 +166,7 @@ class OnTheHub:
         """Stop jobs of submissions that nobody works on any more, and settle their cost; return the jobs' ids.
 
         Args:
-            under_way: tells whether a submission is queued or being worked on.
+            under_way: function that says whether a submission is queued or in progress.
         """
         stopped = []
         for row in self.ledger.under_way():
@@ -202,11 +199,11 @@ class OnTheHub:
             deleted.append(id)
         return deleted
 
-    def find_job(self, row: HubJob) -> "JobInfo | None":
+    def find_job(self, row: HubJob) -> JobInfo | None:
         """Return the job of a round; None if none was started.
 
         Raises:
-            JobGone: the Hub does not know it any more.
+            JobGone: the Hub no longer knows it.
         """
         if row.job:
             return self.jobs.look(row.job)
@@ -234,7 +231,7 @@ class HubRounds:
     base: Mapping[str, str] | None = None
 
     def _recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
-        """Collect what earlier jobs of this submission handed over."""
+        """Collect the results of earlier jobs of this submission."""
         for row in self.hub.ledger.rounds(self.submission, self.entry.folder):
             if row.ended_at is None:
                 continue
@@ -311,7 +308,7 @@ class HubRounds:
             time.sleep(min(left, 1.0))
             self.check()
 
-    def _find_or_start(self, row: HubJob, missing: Sequence[Item]) -> "JobInfo":
+    def _find_or_start(self, row: HubJob, missing: Sequence[Item]) -> JobInfo:
         """Return the job of a round, either found again or newly started."""
         jobs = self.hub.jobs
         job = self.hub.find_job(row)
@@ -373,11 +370,10 @@ class HubRounds:
         """Return the results of a round for some items; nothing is fetched yet."""
         bucket = BucketFolder(self.hub.jobs.bucket, self._results_folder(row), api=self.hub.jobs.client)
         out = self.work / f"job-{row.round}" / "out"
-        outstanding = {item.id: item for item in items}
-        return FetchedResults(bucket, outstanding, out, self.making.limits.output_bytes)
+        return FetchedResults(bucket, {item.id: item for item in items}, out, self.making.limits.output_bytes)
 
 
-def _describe_end(job: "JobInfo", end: Mapping[str, Any]) -> ExitInfo:
+def _describe_end(job: JobInfo, end: Mapping[str, Any]) -> ExitInfo:
     """Describe how a round ended, as for a sandbox; the Hub's statement counts before the container's."""
     seconds = float(job.durations.running_secs or 0) if job.durations else 0.0
     log = redact_line(str(end.get("log") or "").strip().rpartition("\n")[2])

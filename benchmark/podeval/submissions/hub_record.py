@@ -1,12 +1,12 @@
-"""What is written to the Hub: a public record, from which a new server can start, and results for models' own repos.
+"""Written records on the Hub: a public record, from which a new server can start, and results for models' own repos.
 
-`requests/<id>/<step>-<state>.json` holds each change of state with the submission as it was; results hold a run's
-folder without its audio. Both are only added to (`hub.commits`), except that the results of taken-down submissions are
-deleted, also from the repo's history.
+`requests/<id>/<step>-<state>.json` contains each change of state with the submission at that time; results contain a
+run's folder without its audio. Both are only added to (`hub.commits`), except that the results of taken-down
+submissions are deleted, including the repo's history.
 
-Pull requests propose results to a model's repo if its submitter asked, each form once. A proposal is stored with the
-publication and opened after it: if a worker is killed in between, or the Hub is down, the proposal waits for the next
-worker. Pull requests are found again by their title, so none is opened twice.
+Pull requests propose results to a model's repo if its submitter requested it, each form once. A proposal is stored with
+the publication and opened after it: if a worker is killed in between, or the Hub is down, the proposal waits for the
+next worker. Pull requests are found by their title, so none is opened twice.
 """
 
 import json
@@ -26,14 +26,13 @@ from podeval.errors import BadInput
 from podeval.files import write_whole
 from podeval.hub import eval_results
 from podeval.hub.commits import AppendOnly
-from podeval.hub.eval_results import HubFigure
 from podeval.hub.retry import HubUnavailable
 from podeval.runs.hub_figures import list_hub_figures
 from podeval.runs.run_folder import RunFolder, run_folders
 from podeval.store.submission_tables import HubProposal, SubmissionHistory, SubmissionRow
 from podeval.submissions.benchmark_entries import find_runs
 from podeval.submissions.queue import Queue
-from podeval.submissions.states import LEASED, TAKEN_DOWN_IDS
+from podeval.submissions.states import LEASED, TAKEN_DOWN_IDS, note_step
 from podeval.systems.submission import Model, Submission
 
 _ALWAYS = ("id", "owner", "owner_proven", "system", "kind", "digest", "document", "profile", "submitted_at")
@@ -47,7 +46,7 @@ FORMS = ("eval_results", "model_index")
 ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
 """Default address of the board, unless `PODEVAL_BOARD_URL` names another."""
 _APART = timedelta(minutes=10)
-"""Time between two attempts at a proposal, for which one worker holds it."""
+"""Time between two attempts at a proposal, during which one worker holds it."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class HubRecord:
     def push_results(self, board: Path) -> int:
         """Send every finished run of the board that is not on the Hub; return how many.
 
-        A run is sent under its submission's name, so that a later one of the same system is another. Results of
+        A run is sent under its submission's name, so a later one of the same system is separate. Results of
         taken-down submissions are deleted first.
         """
         self.delete_taken_down()
@@ -100,9 +99,8 @@ class HubRecord:
         return self.push(), self.push_results(board)
 
     def delete_taken_down(self) -> int:
-        """Delete the results of taken-down submissions, from the repo's history too; return how many files."""
-        with self.queue.database.reading() as session:
-            taken_down = set(session.scalars(TAKEN_DOWN_IDS))
+        """Delete the results of taken-down submissions, including the repo's history; return the number of files."""
+        taken_down = set(self.queue.database.list_rows(TAKEN_DOWN_IDS))
         if not taken_down:
             return 0
         head, paths = self.results.files()
@@ -114,7 +112,7 @@ class HubRecord:
     def read_back(self) -> int:
         """Insert the submissions that this database does not have; return how many.
 
-        One that a worker held is queued, because that worker's folder is not known here.
+        A submission that a worker held is queued, because that worker's folder is unknown here.
 
         Raises:
             BadInput: a file there does not record a change.
@@ -192,7 +190,7 @@ def _read(content: bytes, path: str) -> dict[str, Any]:
         datetime.fromisoformat(record["change"]["at"])
         str(record["submission"]["id"])
     except (ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{path} is not a record of a change ({error}); take it out of the repo") from None
+        raise BadInput(f"{path} is not a record of a change ({error}); remove it from the repo") from None
     document: dict[str, Any] = record
     return document
 
@@ -208,11 +206,16 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
     # The row has the state of the last change.
     now, state = datetime.now(UTC), last["change"]["after"]
     names = [name for name in (*_ALWAYS, *_AT_THE_END, "pinned") if name in kept and name != "submitted_at"]
-    row = SubmissionRow(**{name: kept[name] for name in names})
-    row.number = (session.scalar(select(func.max(SubmissionRow.number))) or 0) + 1
-    row.submitted_at = datetime.fromisoformat(kept["submitted_at"])
-    row.state, row.reason, row.attempt = state, last["change"]["reason"], last["change"]["attempt"]
-    row.state_at, row.not_before = datetime.fromisoformat(last["change"]["at"]), now
+    row = SubmissionRow(
+        **{name: kept[name] for name in names},
+        number=(session.scalar(select(func.max(SubmissionRow.number))) or 0) + 1,
+        submitted_at=datetime.fromisoformat(kept["submitted_at"]),
+        state=state,
+        reason=last["change"]["reason"],
+        attempt=last["change"]["attempt"],
+        state_at=datetime.fromisoformat(last["change"]["at"]),
+        not_before=now,
+    )
     session.add(row)
     session.flush()
     for record in records:
@@ -221,20 +224,18 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
     # The worker that held it is elsewhere.
     if state in LEASED:
         row.state, row.reason = "queued", "restored from the Hub; its worker is not known here"
-        step = SubmissionHistory(submission=row.id, step=len(records) + 1, before=state, after="queued")
-        step.attempt, step.made_by, step.reason, step.at = row.attempt, "mirror", row.reason, now
         row.state_at = now
-        session.add(step)
+        note_step(session, row.id, state, "queued", row.attempt, "mirror", row.reason, now)
     return 1
 
 
 def list_forms(document: Submission) -> tuple[str, ...]:
-    """List the forms in which a submitter asked for results to be proposed."""
+    """List the forms in which a submitter requested a proposal of results."""
     source = document.source
     return tuple(form for form in FORMS if getattr(source.publish, form)) if isinstance(source, Model) else ()
 
 
-def list_figures(row: SubmissionRow, board: Path) -> list[HubFigure]:
+def list_figures(row: SubmissionRow, board: Path) -> list[eval_results.HubFigure]:
     """List the main value of every dimension for which a published submission is complete."""
     summaries = (summary for _, run in find_runs(row, board) for summary in run.summaries())
     return [figure for each in summaries if each.profile == row.profile for figure in list_hub_figures(each)]
@@ -249,7 +250,7 @@ class Proposals:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def ask(self, id: str, forms: Sequence[str]) -> None:
-        """Store that results are to be proposed; earlier proposals stay as they are."""
+        """Store that results are to be proposed; earlier proposals are not changed."""
         at = self.clock() - _APART
 
         def add(session: Session) -> None:
@@ -265,7 +266,7 @@ class Proposals:
         return self._read(HubProposal.submission == id)
 
     def settle_all(self) -> list[HubProposal]:
-        """Open every waiting proposal; return those that still wait because the Hub did not answer."""
+        """Open every waiting proposal; return those still waiting because the Hub did not answer."""
         for waiting in self._read(HubProposal.state == "waiting"):
             self.settle(waiting)
         return self._read(HubProposal.state == "waiting")
@@ -286,8 +287,7 @@ class Proposals:
             if waiting.form == "eval_results":
                 url = eval_results.propose(repo, figures, address)
             else:
-                name = repo.partition("/")[2]
-                url = eval_results.propose_model_index(repo, name, figures, address)
+                url = eval_results.propose_model_index(repo, repo.partition("/")[2], figures, address)
         except HubUnavailable as error:
             self._record(waiting, "waiting", reason=str(error))
         except BadInput as error:
@@ -296,7 +296,7 @@ class Proposals:
             self._record(waiting, "open" if url else "there", url=url or "")
 
     def propose_again(self, id: str, forms: Sequence[str]) -> list[HubProposal]:
-        """Propose results now, also in forms that were refused or not asked for at first; return the proposals.
+        """Propose results now, including forms that were refused or not requested at first; return the proposals.
 
         Raises:
             BadInput: the submission is not published, its source is not a model, or no form is named.
@@ -307,7 +307,7 @@ class Proposals:
         if row.kind != "model":
             raise BadInput(f"{id} is of kind {row.kind}; results are proposed to the repo of a model")
         if not forms:
-            raise BadInput(f"{id} asked for no form; say --eval-results or --model-index, if its owner wants that")
+            raise BadInput(f"{id} requested no format; add --eval-results or --model-index if its owner wants one")
 
         def renew(session: Session) -> None:
             refused = [HubProposal.submission == id, HubProposal.form.in_(forms), HubProposal.state != "open"]
@@ -337,9 +337,8 @@ class Proposals:
         )
 
     def _read(self, condition: ColumnElement[bool]) -> list[HubProposal]:
-        with self.queue.database.reading() as session:
-            ordered = select(HubProposal).where(condition).order_by(HubProposal.submission, HubProposal.form)
-            return list(session.scalars(ordered))
+        ordered = select(HubProposal).where(condition).order_by(HubProposal.submission, HubProposal.form)
+        return self.queue.database.list_rows(ordered)
 
 
 def _match_proposal(waiting: HubProposal) -> list[ColumnElement[bool]]:

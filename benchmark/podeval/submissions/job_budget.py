@@ -1,7 +1,6 @@
 """The budget of jobs on the Hub: the cost of a job is reserved before it starts and settled when it has ended.
 
-The figures are in the database, so that a restarted worker, or another one, knows what was spent and which job is
-still running.
+The figures are in the database, so a restarted worker, or another one, knows the spent amount and the running job.
 """
 
 from dataclasses import dataclass
@@ -24,15 +23,15 @@ if TYPE_CHECKING:
     from huggingface_hub import JobInfo
 
 EMPTIED = "TAKEN DOWN"
-"""Stage of a job whose results were deleted, as its submission was taken down."""
+"""Stage of a job whose results were deleted because its submission was taken down."""
 
 
 class BudgetSpent(PodevalError):
-    """A job could cost more than is left of the budget; nothing was started. The submission is not at fault."""
+    """A job could exceed the remaining budget; nothing was started. The submission is not at fault."""
 
 
 class TooExpensive(PodevalError):
-    """One job could cost more than the whole budget; nothing was started."""
+    """One job could exceed the whole budget; nothing was started."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Ledger:
 
         Raises:
             TooExpensive: it could cost more than the budget.
-            BudgetSpent: it could cost more than is left of it.
+            BudgetSpent: it could exceed the rest of the budget.
         """
         cost, now = jobs.at_most(per_minute), datetime.now(UTC)
         about = f"a job for {submission} could cost {cost:.2f} USD on {jobs.flavour} for {jobs.minutes} minutes"
@@ -71,10 +70,19 @@ class Ledger:
             if gone + cost > self.budget:
                 advice = f"{gone:.2f} of {self.budget:.2f} are spent or set aside; raise the budget"
                 raise BudgetSpent(f"{about}, and {advice}")
-            row = HubJob(submission=submission, run=run, round=len(rounds) + 1)
-            row.namespace, row.image, row.flavour = jobs.namespace, jobs.image, jobs.flavour
-            row.minutes, row.attempts, row.per_minute = jobs.minutes, 1, per_minute
-            row.reserved, row.asked_at = cost, now
+            row = HubJob(
+                submission=submission,
+                run=run,
+                round=len(rounds) + 1,
+                namespace=jobs.namespace,
+                image=jobs.image,
+                flavour=jobs.flavour,
+                minutes=jobs.minutes,
+                attempts=1,
+                per_minute=per_minute,
+                reserved=cost,
+                asked_at=now,
+            )
             session.add(row)
             session.flush()
             return row
@@ -98,36 +106,31 @@ class Ledger:
 
     def rounds(self, submission: str, run: str) -> list[HubJob]:
         """List the rounds of a run, in order."""
-        return self._read(_rounds(submission, run))
+        return self.database.list_rows(_rounds(submission, run))
 
     def of(self, submission: str) -> list[HubJob]:
         """List all jobs of a submission, in order."""
         query = select(HubJob).where(HubJob.submission == submission)
-        return self._read(query.order_by(HubJob.asked_at, HubJob.run, HubJob.round))
+        return self.database.list_rows(query.order_by(HubJob.asked_at, HubJob.run, HubJob.round))
 
     def under_way(self) -> list[HubJob]:
         """List the jobs that are not settled."""
-        return self._read(select(HubJob).where(HubJob.ended_at.is_(None)).order_by(HubJob.asked_at))
+        return self.database.list_rows(select(HubJob).where(HubJob.ended_at.is_(None)).order_by(HubJob.asked_at))
 
     def list_taken_down(self, namespace: str) -> list[str]:
         """List taken-down submissions whose jobs in a namespace have ended and may have left results."""
-        conditions = (HubJob.submission.in_(TAKEN_DOWN_IDS), HubJob.namespace == namespace, HubJob.stage != EMPTIED)
+        with_rest = (HubJob.submission.in_(TAKEN_DOWN_IDS), HubJob.namespace == namespace, HubJob.stage != EMPTIED)
         under_way = {row.submission for row in self.under_way()}
-        return sorted({row.submission for row in self._read(select(HubJob).where(*conditions))} - under_way)
+        return sorted(set(self.database.list_rows(select(HubJob.submission).where(*with_rest))) - under_way)
 
     def keep_emptied(self, submission: str) -> None:
-        """Store that no results of a submission's jobs are left, and delete their last messages."""
+        """Store that a submission's jobs have no results left, and delete their last messages."""
         for row in self.of(submission):
             self._change(row, stage=EMPTIED, message="")
 
     def committed(self) -> float:
         """Return the US dollars that are spent or reserved for running jobs."""
-        with self.database.reading() as session:
-            return _committed(session)
-
-    def _read(self, query: Select[HubJob]) -> list[HubJob]:
-        with self.database.reading() as session:
-            return list(session.scalars(query))
+        return self.database.read(_committed)
 
     def _change(self, row: HubJob, **values: Any) -> None:
         def change(session: Session) -> None:
@@ -141,7 +144,7 @@ class Ledger:
 def estimate_costs(document: Submission, jobs: HfJobs) -> dict[RunEntry, float]:
     """Estimate the highest cost of each run of a submission, in US dollars, at the Hub's present prices.
 
-    A run costs that if no job crashes; there are none if the source is not a model.
+    A run costs this much if no job crashes; there are no jobs if the source is not a model.
 
     Raises:
         BadInput: there is no machine of this name.
@@ -159,13 +162,12 @@ def compute_cost(row: HubJob, info: "JobInfo") -> float:
 
 
 def get_stage(job: "JobInfo") -> str:
-    """Return the stage of a job, as the Hub names it."""
+    """Return the stage of a job in the Hub's terms."""
     return str(getattr(job.status.stage, "value", job.status.stage))
 
 
 def _rounds(submission: str, run: str) -> Select[HubJob]:
-    query = select(HubJob).where(HubJob.submission == submission, HubJob.run == run)
-    return query.order_by(HubJob.round)
+    return select(HubJob).where(HubJob.submission == submission, HubJob.run == run).order_by(HubJob.round)
 
 
 def _committed(session: Session) -> float:

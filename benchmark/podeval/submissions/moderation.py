@@ -1,12 +1,12 @@
 """An operator's decisions about submissions: queued again, cancelled, withdrawn, or taken down.
 
-Each has a reason and a name, and is noted on the trail in the transaction that carries it out; the board follows at
-once. A takedown also deletes the submission's audio and its words: at once on the board, among runs set aside, in the
+Each has a reason and a name, and is recorded on the trail in the transaction that carries it out; the board changes at
+once. A takedown also deletes the submission's audio and its words: at once on the board, in superseded runs, in the
 arena, in the tables, in this machine's cache and in judges' records; on the disk and in the cache of every worker, and
-where its jobs ran, at a worker's next check (`worker`, `hub_generation`); in the Hub's record with the next push
+at the place of its jobs, at a worker's next check (`worker`, `hub_generation`); in the Hub's record with the next push
 (`hub_record`); in a backup when it is restored, by the decisions of the replaced database and of the file next to the
 backup. Figures, history and votes stay, as does the decision with its reason. The content is recognised by its digests
-(`takedown`) and not accepted again. Copies that people made are beyond reach.
+(`takedown`) and not accepted again. Copies that people made are out of reach.
 """
 
 import logging
@@ -46,7 +46,7 @@ from podeval.submissions.takedown import (
 )
 
 Tell = Callable[[str], None]
-"""Called with a sentence for each copy outside the board that is left to a person."""
+"""Function that gets a sentence about each copy outside the board that a person must delete."""
 
 _LOG = logging.getLogger("podeval.submissions")
 
@@ -95,7 +95,7 @@ class SubmissionModeration:
         return self._queue.cancel(id, IN_HISTORY, reason=reason, also=also)
 
     def withdraw(self, id: str, reason: str, by: str) -> SubmissionRow:
-        """Take a published submission off the board; its history stays, its runs are kept aside.
+        """Take a published submission off the board; its history stays, and its runs are kept as superseded.
 
         Raises:
             BadInput: it is not published.
@@ -117,7 +117,7 @@ class SubmissionModeration:
         return self._queue.get(id)
 
     def settle(self) -> None:
-        """Take withdrawn submissions off the board, also where an earlier decision was killed in between."""
+        """Take withdrawn submissions off the board, including those whose earlier decision was interrupted."""
         service.settle(self._queue, self._board)
         self._rebuild(self._board)
 
@@ -129,7 +129,7 @@ class SubmissionModeration:
 
 @dataclass(frozen=True)
 class TakenDown:
-    """One decision to take a submission down; its content is recognised by the marks."""
+    """One decision to take a submission down; the marks identify its content."""
 
     submission: str
     reason: str
@@ -156,7 +156,7 @@ def take_down(
 
 
 def _carry_out(queue: Queue, decision: TakenDown, board: Path, tell: Tell = _LOG.warning) -> None:
-    """Carry out a decision, which may have been made on the board that a restore replaces."""
+    """Carry out a decision, which may come from the board that a restore replaces."""
     try:
         row = queue.get(decision.submission)
     except BadInput:
@@ -184,11 +184,10 @@ def list_takedowns(database: Database) -> list[TakenDown]:
     for mark, submission in read_taken_down_marks(database).items():
         marks.setdefault(submission, set()).add(mark)
     query = select(OperatorAction).where(OperatorAction.action == TAKEN_DOWN).order_by(OperatorAction.number)
-    with database.reading() as session:
-        return [
-            TakenDown(row.subject, row.reason, row.made_by, row.made_at, frozenset(marks.get(row.subject, ())))
-            for row in session.scalars(query)
-        ]
+    return [
+        TakenDown(row.subject, row.reason, row.made_by, row.made_at, frozenset(marks.get(row.subject, ())))
+        for row in database.list_rows(query)
+    ]
 
 
 def _keep_takedown(session: Session, decision: TakenDown) -> None:
@@ -225,28 +224,26 @@ def _list_out_of_reach(queue: Queue, id: str) -> Iterator[str]:
     file = Path(str(queue.database.url.database))
     for path in sorted(file.parent.glob(f"{file.name}.before-*")) if queue.database.is_sqlite else ():
         if not path.name.endswith(("-wal", "-shm")):
-            yield f"{path} is a database that was replaced, with what was written in it: delete it"
-    with queue.database.reading() as session:
-        left = select(HubJob.namespace).where(HubJob.submission == id, HubJob.stage != EMPTIED)
-        namespaces = sorted(set(session.scalars(left)))
-    for namespace in namespaces:
+            yield f"{path} is a replaced database that still contains the texts: delete it"
+    left = select(HubJob.namespace).where(HubJob.submission == id, HubJob.stage != EMPTIED)
+    for namespace in sorted(set(queue.database.list_rows(left))):
         yield (
-            f"jobs of {namespace} left {id}/ on the Hub, in the bucket and in the dataset of what was asked: the next "
+            f"jobs of {namespace} left {id}/ on the Hub, in the bucket and in the dataset of requests: the next "
             "`podeval worker --executor hf-jobs` deletes both"
         )
 
 
 def repeat_takedowns(copy: Database, runs: Path, replaced: list[TakenDown], backup: Path) -> list[str]:
-    """Delete taken-down content from a restored database and runs that are not yet in their place.
+    """Delete taken-down content from a restored database and runs before they are in their place.
 
     Args:
         copy: the restored database.
         runs: the unpacked runs.
-        replaced: decisions of the database that is replaced.
-        backup: the backup; decisions that were made after it are read from the file next to it.
+        replaced: decisions of the replaced database.
+        backup: the backup; later decisions are read from the file next to it.
 
     Returns:
-        The ids of the submissions that are taken down.
+        The ids of the taken-down submissions.
 
     Raises:
         BadInput: the file next to the backup is damaged.
@@ -268,7 +265,7 @@ def _note_beside_backups(decision: TakenDown, board: Path, tell: Tell) -> None:
             if path.is_file() or any(path.parent.glob(f".{path.name}.*.partial")):
                 append_line(_locate_beside(path), line)
         except (PodevalError, OSError) as error:
-            tell(f"{path} is a backup, and the takedown cannot be noted beside it ({error}): delete it")
+            tell(f"{path} is a backup, and the takedown cannot be noted next to it ({error}): delete it")
 
 
 def _read_beside(backup: Path) -> list[TakenDown]:

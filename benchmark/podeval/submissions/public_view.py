@@ -1,4 +1,4 @@
-"""What the public sees of a submission, and the log in which a worker writes a line for each item and each run.
+"""The public facts about a submission, and the log in which a worker writes a line for each item and each run.
 
 It shows no secrets, no addresses of people, and no folders or names of the board's machines.
 """
@@ -30,7 +30,7 @@ from podeval.submissions.states import LEASED, OPEN, QueuePosition, is_waiting_f
 from podeval.text.redaction import redact
 
 MOST_LINES, LONGEST = 5_000, 500
-"""Lines that are kept of a submission, and characters of one."""
+"""Number of lines that are kept of a submission, and of characters of a line."""
 
 _WORKER = re.compile(r"[^\s:]+:\d+")
 
@@ -104,7 +104,7 @@ def describe_steps(history: list[SubmissionHistory]) -> list[dict[str, Any]]:
 
 
 def describe_log(lines: Sequence[SubmissionLogLine]) -> dict[str, list[dict[str, Any]]]:
-    """Return what workers said as plain data: `items`, the last line on each, and `log`, all other lines."""
+    """Return the workers' reports as plain data: `items`, the last line on each, and `log`, all other lines."""
     described = [
         {"item": line.item, "text": redact(line.text), "attempt": line.attempt, "at": line.at.isoformat()}
         for line in lines
@@ -116,7 +116,7 @@ def describe_log(lines: Sequence[SubmissionLogLine]) -> dict[str, list[dict[str,
 
 
 def describe_last(lines: Sequence[SubmissionLogLine]) -> str:
-    """Return the last thing that a worker said, in one line; empty if nobody said anything."""
+    """Return a worker's last report, in one line; empty if there is none."""
     if not lines:
         return ""
     last = lines[-1]
@@ -124,7 +124,7 @@ def describe_last(lines: Sequence[SubmissionLogLine]) -> str:
 
 
 def sum_cost(jobs: Sequence[HubJob]) -> dict[str, float]:
-    """Return what a submission's jobs cost so far, in US dollars: `spent`, and `at_most` with those that still run."""
+    """Return the cost of a submission's jobs so far, in US dollars: `spent`, and `at_most` including running ones."""
     spent = sum(job.spent or 0.0 for job in jobs)
     return {
         "spent": round(spent, 4),
@@ -164,12 +164,12 @@ class SubmissionLog:
         self._database = database
 
     def note(self, submission: SubmissionRow, text: str, item: str = "") -> None:
-        """Write a line; nothing is written if there are too many already.
+        """Write a line; write nothing if there are too many already.
 
         Args:
-            submission: the submission that is worked on.
+            submission: the submission in progress.
             text: a sentence without its end.
-            item: the item of the line; the line takes the place of an earlier one about the same item.
+            item: the item of the line; the line replaces an earlier one about the same item.
         """
         now = datetime.now(UTC)
 
@@ -183,14 +183,13 @@ class SubmissionLog:
                 session.execute(delete(SubmissionLogLine).where(of_this, SubmissionLogLine.item == item))
             last = session.scalar(select(func.max(SubmissionLogLine.number)).where(of_this)) or 0
             if last < MOST_LINES:
-                line = SubmissionLogLine(submission=submission.id, number=last + 1, attempt=submission.attempt)
-                line.item, line.text, line.at = item[:200], text[:LONGEST], now
-                session.add(line)
+                line = {"attempt": submission.attempt, "item": item[:200], "text": text[:LONGEST], "at": now}
+                session.add(SubmissionLogLine(submission=submission.id, number=last + 1, **line))
 
         self._database.write(write)
 
     def note_output(self, submission: SubmissionRow, item: str, output: Output | None) -> None:
-        """Write that an item, `<benchmark>/<split>/<item>`, is there, or why it is not."""
+        """Report that an item, `<benchmark>/<split>/<item>`, exists, or the reason why it does not."""
         if output is None:
             return
         if output.failed:
@@ -203,12 +202,11 @@ class SubmissionLog:
     def lines(self, id: str) -> list[SubmissionLogLine]:
         """List the lines of a submission, in order."""
         query = select(SubmissionLogLine).where(SubmissionLogLine.submission == id).order_by(SubmissionLogLine.number)
-        with self._database.reading() as session:
-            return list(session.scalars(query))
+        return self._database.list_rows(query)
 
 
 def delete_log(session: Session, id: str) -> None:
-    """Delete the log of a submission, which may quote what it said."""
+    """Delete the log of a submission, which may quote its content."""
     session.execute(delete(SubmissionLogLine).where(SubmissionLogLine.submission == id))
 
 
@@ -220,7 +218,7 @@ SILENT_SECONDS = 300.0
 class QueueHealth:
     """How a queue is at a moment.
 
-    `waiting`: submissions that could be claimed. `waited`: seconds of the one that waits for longest. `busy`: workers
+    `waiting`: submissions that could be claimed. `waited`: seconds of the longest wait. `busy`: workers
     that contain a claim. `alive_at`: the last sign of life of a worker.
     """
 
@@ -252,6 +250,6 @@ def read_health(session: Session, now: datetime) -> QueueHealth:
 
 
 def note_life(database: Database, now: datetime) -> None:
-    """Note that a worker lives, though it may have nothing to do."""
+    """Record that a worker is alive, even if it has nothing to do."""
     note = partial(operator_settings.note_done, name=operator_settings.WORKER_SEEN, now=now)
     database.write(note, about=operator_settings.WORKER_SEEN)

@@ -1,16 +1,16 @@
 """The queue: the submissions table is the only truth; each change of state and its history are one transaction.
 
-A change names the state and the attempt from which it starts, so that only one of two workers can make it. A claim is a
-lease that its worker keeps alive and that is taken back when it lapses. The code is the same for SQLite and PostgreSQL.
+A change names its initial state and attempt, so only one of two workers can make it. A claim is a lease that its worker
+renews and that ends when it expires. The code is the same for SQLite and PostgreSQL.
 """
 
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
@@ -33,7 +33,6 @@ from podeval.submissions.states import (
 )
 from podeval.texts import write_sentence
 
-Row = TypeVar("Row")
 Clock = Callable[[], datetime]
 Also = Callable[[Session], object]
 """Further work in the transaction of a change."""
@@ -71,35 +70,32 @@ class Queue:
         Raises:
             BadInput: there is no such submission.
         """
-        with self.database.reading() as session:
-            return get_row(session, id)
+        return self.database.read(lambda session: get_row(session, id))
 
     def all(self, *, owner: str | None = None, states: Sequence[str] = ()) -> list[SubmissionRow]:
         """List submissions, newest first."""
         query = select(SubmissionRow).order_by(SubmissionRow.number.desc())
         query = query.where(SubmissionRow.owner == owner) if owner else query
         query = query.where(SubmissionRow.state.in_(states)) if states else query
-        return self._list(query)
+        return self.database.list_rows(query)
 
     def history(self, id: str) -> list[SubmissionHistory]:
         """List every change of a submission's state, in order."""
         self.get(id)
         query = select(SubmissionHistory).where(SubmissionHistory.submission == id).order_by(SubmissionHistory.step)
-        return self._list(query)
+        return self.database.list_rows(query)
 
     def leases(self) -> list[Lease]:
-        """List the leases: which worker works on which submission."""
-        return self._list(select(Lease).order_by(Lease.taken_at))
+        """List the leases, with each worker and its submission."""
+        return self.database.list_rows(select(Lease).order_by(Lease.taken_at))
 
     def standings(self) -> dict[str, QueuePosition]:
         """List the position and estimate of every queued submission, in order."""
-        with self.database.reading() as session:
-            return list_positions(session)
+        return self.database.read(list_positions)
 
     def end(self) -> QueuePosition:
         """Return the last position that a submission would get now."""
-        with self.database.reading() as session:
-            return read_last_position(session)
+        return self.database.read(read_last_position)
 
     def admit(
         self,
@@ -110,14 +106,13 @@ class Queue:
         document_folder: str = "",
         quotas: bool = True,
     ) -> None:
-        """Check whether `receive` would accept a document now; nothing is changed.
+        """Check whether `receive` would accept a document now, without changing anything.
 
         Raises:
             SubmissionRefused: it is a duplicate, or the owner has too many.
         """
         mark = digest(document, profile, document_folder)
-        with self.database.reading() as session:
-            self._admit(session, mark, document, owner, quotas)
+        self.database.read(lambda session: self._admit(session, mark, document, owner, quotas))
 
     def receive(
         self,
@@ -132,8 +127,8 @@ class Queue:
     ) -> SubmissionRow:
         """Store a document as a new submission; when this returns, it is on the disk.
 
-        The document is valid plain data; its folder counts where it names files next to it. `owner_proven` says that
-        the submitter was shown to own what is submitted; without `quotas` the owner's do not apply.
+        The document is valid plain data; its folder matters if it names files next to it. `owner_proven` means that the
+        submitter provably owns the submission; without `quotas` the owner's quotas do not apply.
 
         Raises:
             SubmissionRefused: it is a duplicate, or the owner has too many.
@@ -191,9 +186,9 @@ class Queue:
         return self.database.write(change)
 
     def claim(self, worker: str, *, without: Collection[str] = ()) -> Claim | None:
-        """Claim the next submission for this worker alone, or None; `without` are left to others.
+        """Claim the next submission for only this worker, or return None; those in `without` are left to others.
 
-        Lapsed claims are taken back first.
+        Expired claims are taken back first.
         """
         now = self._clock()
 
@@ -207,9 +202,8 @@ class Queue:
             attempt = row.attempt + 1
             change_state(session, row.id, "queued", "running", self._clock(), by=worker, attempt=attempt, reason="")
             until = now + timedelta(seconds=self.policy.lease_seconds)
-            lease = Lease(submission=row.id, attempt=attempt, worker=worker)
-            lease.taken_at, lease.beat_at, lease.expires_at = now, now, until
-            session.add(lease)
+            times = {"taken_at": now, "beat_at": now, "expires_at": until}
+            session.add(Lease(submission=row.id, attempt=attempt, worker=worker, **times))
             return Claim(row.id, attempt, worker)
 
         return self.database.write(take)
@@ -224,8 +218,7 @@ class Queue:
 
         def renew(session: Session) -> None:
             lease, row = self._require_claim(session, claim)
-            since = (now - lease.beat_at).total_seconds()
-            row.worked_seconds += min(max(0.0, since), self.policy.lease_seconds)
+            row.worked_seconds += min(max(0.0, (now - lease.beat_at).total_seconds()), self.policy.lease_seconds)
             lease.beat_at, lease.expires_at = now, now + timedelta(seconds=self.policy.lease_seconds)
             if total is not None:
                 row.items_total = total
@@ -235,10 +228,10 @@ class Queue:
         self.database.write(renew)
 
     def advance(self, claim: Claim, before: str, after: str, *, reason: str = "", rule: str = "") -> None:
-        """Change the state of a claimed submission; the lease ends where the new state needs none.
+        """Change the state of a claimed submission; the lease ends if the new state needs none.
 
         Raises:
-            LeaseLost: the claim is no longer valid, nothing was changed.
+            LeaseLost: the claim is no longer valid; nothing was changed.
         """
 
         def change(session: Session) -> None:
@@ -253,7 +246,7 @@ class Queue:
     def give_back(self, claim: Claim, reason: str, *, failed: bool, pause: float = 0.0) -> str:
         """Give a claimed submission back to the queue with a reason; return its new state.
 
-        If it failed, that counts: after a number of failures the submission is given up. If not, it can be claimed
+        A failure is counted: after a number of failures the submission is given up. If not, it can be claimed
         again after a pause in seconds.
 
         Raises:
@@ -336,7 +329,7 @@ class Queue:
         return [lease.submission for lease in lapsed]
 
     def _set_back(self, session: Session, now: datetime) -> None:
-        """Shorten times that a fast clock has put far into the future, so nothing waits for them."""
+        """Shorten times that a fast clock has put far into the future, so that nothing waits for them."""
         latest = now + _CLOCKS_AGREE
         lease_seconds = timedelta(seconds=self.policy.lease_seconds)
         for lease in session.scalars(select(Lease).where(Lease.expires_at > latest + lease_seconds)):
@@ -370,7 +363,3 @@ class Queue:
         refuse_duplicate(session, mark, str(document["system"]["id"]), owner)
         if quotas:
             refuse_too_many(session, owner, self._clock(), self.policy)
-
-    def _list(self, query: Select[Row]) -> list[Row]:
-        with self.database.reading() as session:
-            return list(session.scalars(query))

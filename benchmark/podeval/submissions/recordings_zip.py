@@ -1,8 +1,9 @@
-"""Unpacks a zip of recordings that a stranger sent, as a separate program that can run in isolation.
+"""Unpacks a stranger's zip of recordings, as a separate program that can run in isolation.
 
-`python -m podeval.submissions.recordings_zip JOB.json` unpacks recordings alone, under plain names, into a new folder,
-and writes `unpacked.json`: what is there, what cannot be read, what was left out, or why all of it is refused. Names
-and stated sizes are checked before anything is unpacked, and no recording becomes larger than is stated.
+`python -m podeval.submissions.recordings_zip JOB.json` unpacks only recordings, under plain names, into a new folder,
+and writes `unpacked.json`: the recordings, the unreadable ones, the files left out, or the reason for refusing
+everything. Names and stated sizes are checked before anything is unpacked, and no recording becomes larger than is
+stated.
 """
 
 import json
@@ -52,7 +53,7 @@ class UnpackedZip:
     Attributes:
         recordings: seconds of each recording, by its path.
         unreadable: reason why a recording cannot be used, by its path.
-        ignored: some of the files that are no recordings and were left out.
+        ignored: some of the other files, which were left out.
     """
 
     recordings: Mapping[str, float] = field(default_factory=dict)
@@ -70,7 +71,7 @@ def unpack(archive: Path, folder: Path, runs: Sequence[str] = (), limits: ZipLim
         limits: the limits of the archive.
 
     Raises:
-        BadInput: nothing of it is taken; the message says why and what to change.
+        BadInput: the whole archive is refused; the message gives the reason and the remedy.
     """
     if (size := archive.stat().st_size) > limits.archive_bytes:
         raise BadInput(write_sentence("zip-too-large", size=format_size(size), most=format_size(limits.archive_bytes)))
@@ -109,8 +110,7 @@ def _choose_recordings(
             raise zipfile.BadZipFile(f"{label} begins before the file")
         if entry.flag_bits & _ENCRYPTED:
             raise BadInput(write_sentence("zip-encrypted", file=label))
-        hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)
-        if entry.is_dir() or hidden:
+        if entry.is_dir() or any(part.startswith(".") or part == "__MACOSX" for part in parts):
             continue
         (chosen if name.rpartition(".")[2].lower() in AUDIO_ENDINGS else ignored).append(entry)
     if not chosen:
@@ -126,7 +126,7 @@ def _name_recordings(chosen: Sequence[zipfile.ZipInfo], runs: Sequence[str]) -> 
     """Return the recordings by their paths below the folder of outputs.
 
     Raises:
-        BadInput: two of them have one path, or one has a name that no item has.
+        BadInput: two of them have the same path, or one has a name that no item has.
     """
     folders = [entry.filename.split("/")[:-1] for entry in chosen]
     columns = takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False))
@@ -173,10 +173,10 @@ def _write_all(
 
 
 def _measure_seconds(path: Path) -> float:
-    """Return how long a recording says it is.
+    """Return the stated length of a recording.
 
     Raises:
-        BadAudio: it is none, or too short or long for one.
+        BadAudio: it is not a recording, or is too short or too long for one.
     """
     bounds = Bounds()
     _, seconds = read_container_and_seconds(path)
@@ -198,8 +198,7 @@ def main(job_file: str) -> None:
     job = json.loads(Path(job_file).read_text(encoding="utf-8"))
     out = Path(job["out"])
     try:
-        result = unpack(Path(job["archive"]), out / RECORDINGS, job["runs"])
-        report = {"refused": "", **asdict(result)}
+        report = {"refused": "", **asdict(unpack(Path(job["archive"]), out / RECORDINGS, job["runs"]))}
     except BadInput as error:
         report = {"refused": str(error)[:1_000]}
     except OSError as error:

@@ -1,6 +1,6 @@
 """The rules of the gate and the limits of this board, and why a submission is refused or has to wait."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from podeval.errors import BadInput, PodevalError
@@ -36,7 +36,7 @@ RULES = {
 
 @dataclass(frozen=True)
 class Refusal:
-    """One broken rule: `message` says what is wrong and what to change, `field` where in the document that is."""
+    """One broken rule: `message` states the fault and the remedy, `field` its place in the document."""
 
     rule: str
     message: str
@@ -51,8 +51,13 @@ class Refusal:
 
 
 def write_refusal(rule: str, code: str, /, **values: object) -> Refusal:
-    """Return the refusal by a rule that says a sentence (`texts.SENTENCES`) with its values."""
+    """Return the refusal by a rule with a sentence (`texts.SENTENCES`) and its values."""
     return Refusal(rule, write_sentence(code, **values))
+
+
+def select_refusals(*faults: tuple[object, str, str, Mapping[str, object]]) -> list[Refusal]:
+    """Write a refusal for each fault that is there: a rule, the code of its sentence, and what that names."""
+    return [write_refusal(rule, code, **values) for is_there, rule, code, values in faults if is_there]
 
 
 class SubmissionRefused(BadInput):
@@ -74,7 +79,7 @@ class SubmissionRefused(BadInput):
 
 
 def describe_refusals(error: BadDocument | SubmissionRefused) -> list[dict[str, str]]:
-    """Return every rule that is not kept: its name, what it asks, what was found, in which field of the document."""
+    """Return every broken rule: its name, its requirement, the finding, and the field of the document."""
     refusals: Iterable[Refusal] = (
         error.refusals
         if isinstance(error, SubmissionRefused)
@@ -84,7 +89,7 @@ def describe_refusals(error: BadDocument | SubmissionRefused) -> list[dict[str, 
 
 
 class MachineFault(PodevalError):
-    """This machine cannot run the submission; the message tells its operator what to do.
+    """This machine cannot run the submission; the message tells its operator the remedy.
 
     Attributes:
         everything: whether it cannot run any other submission either.
@@ -96,12 +101,12 @@ class MachineFault(PodevalError):
 
 
 class OursFailed(PodevalError):
-    """An output is missing, by a fault that is not the system's, as the program in the sandbox reports."""
+    """An output is missing through no fault of the system, as reported by the program in the sandbox."""
 
 
 @dataclass(frozen=True)
 class GateLimits:
-    """The limits of what this board can run and store.
+    """The limits of this board on running and storing.
 
     Attributes:
         weight_bytes: weights of a model and its base together.
@@ -125,12 +130,12 @@ class Policy:
     """The settings of the queue that an operator can change.
 
     Attributes:
-        lease_seconds: a worker that is silent for so long is considered dead.
-        failures_allowed: claims in a row that end without a finished item, before the submission is given up.
-        pause_seconds: pause before it is tried again after the first, doubled with each.
-        open_per_owner: submissions of one owner under way.
+        lease_seconds: time after which a silent worker counts as dead.
+        failures_allowed: consecutive claims without a finished item before the submission is given up.
+        pause_seconds: pause before another attempt after the first failure, doubled with each.
+        open_per_owner: unfinished submissions of one owner.
         day_per_owner: submissions of one owner in 24 hours.
-        most_waiting: submissions of all owners under way.
+        most_waiting: unfinished submissions of all owners.
     """
 
     lease_seconds: float = 120.0

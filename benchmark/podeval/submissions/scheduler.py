@@ -1,9 +1,9 @@
 """The periodic work of a server, and the waking of workers on many machines.
 
 APScheduler runs in one process and stores nothing: after a restart everything is due again. Procrastinate wakes workers
-on PostgreSQL and stores nothing about submissions: a job only says "look at the queue", and there is one for each
-waiting submission, never two. A worker that is woken claims the next submission, which need not be the one that woke
-it; the next `announce` makes a lost job again. The queue alone decides which worker works on which submission.
+on PostgreSQL and stores nothing about submissions: a job only means "check the queue", and there is one for each
+waiting submission, never two. A woken worker claims the next submission, which may differ from the one that woke it;
+the next `announce` replaces a lost job. Only the queue assigns submissions to workers.
 """
 
 import logging
@@ -22,9 +22,9 @@ Work = Callable[[], Any]
 
 @contextmanager
 def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None]) -> Iterator[None]:
-    """Run each piece of work periodically while the block runs, never two of the same at once.
+    """Run each task periodically while the block runs, never two of the same at once.
 
-    Work that went wrong is logged, and tried again at its next time.
+    Failed tasks are logged, and tried again at their next time.
 
     Raises:
         BadInput: APScheduler is not installed.
@@ -61,14 +61,14 @@ CHANNEL = "podeval"
 TASK = "podeval.look"
 
 LOOK_SECONDS = 1.0
-"""Seconds between two looks of a worker for what is announced."""
+"""Seconds between two checks of a worker for announcements."""
 
 
 class Dispatch:
     """The dispatcher that wakes workers for the submissions that wait in a queue on PostgreSQL.
 
     Args:
-        queue: a queue on PostgreSQL; procrastinate's tables are made in its database where they are missing.
+        queue: a queue on PostgreSQL; procrastinate's tables are created in its database if they are missing.
 
     Raises:
         BadInput: the queue is on SQLite, or procrastinate is not installed.
@@ -82,8 +82,7 @@ class Dispatch:
         except ModuleNotFoundError:
             raise BadInput("dispatching needs procrastinate; run `pip install 'podeval[postgres]'`") from None
         self._queue = queue
-        url = queue.database.url.set(drivername="postgresql")
-        self._conninfo = url.render_as_string(hide_password=False)
+        self._conninfo = queue.database.url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._sender = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=self._conninfo))
         # Of workers that start together one makes the tables, and the others wait for it.
         with queue.database.writing() as session:
@@ -113,8 +112,8 @@ class Dispatch:
         """Run a worker whenever it is woken, on one submission at a time.
 
         Args:
-            once: makes a worker on the same queue process one submission.
-            wait: wait for more until stopped by a signal; without it, return when nothing is announced.
+            once: function that makes a worker on the same queue process one submission.
+            wait: wait for more until a signal stops it; without it, return when nothing is announced.
         """
         import procrastinate
 

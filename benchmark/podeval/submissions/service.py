@@ -1,34 +1,37 @@
 """The service that accepts submissions: it stores them, checks them at the gate, and queues or refuses them.
 
-It also puts finished runs on the board and takes them off: completely or not at all, and the predecessor is kept.
+It also puts finished runs on the board and takes them off: completely or not at all, keeping the predecessor.
 """
 
 import logging
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from huggingface_hub import HfApi
+from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
+from sqlalchemy import select
+
+from podeval.audio.decode import hash_file
 from podeval.errors import BadInput, CodedSentence
 from podeval.files import lock_folder
 from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.models import registry
 from podeval.runs.run_folder import SUPERSEDED, RunFolder
 from podeval.store import operator_settings
-from podeval.store.retire_outputs import retire_changed
+from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
+from podeval.store.tables import ArenaOutput
 from podeval.submissions.benchmark_entries import find_runs, list_run_folders
 from podeval.submissions.gate import Gate, PinnedSource
 from podeval.submissions.queue import Also, Queue
 from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
 from podeval.systems.submission import BuiltIn, Model, Reported, Submission
 from podeval.texts import write_sentence
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 _LOG = logging.getLogger("podeval.submissions")
 
@@ -38,13 +41,13 @@ GATE = "gate"
 
 @dataclass(frozen=True)
 class Submitter:
-    """The submitter: a name on the Hub, and the organisations of which they have proven to be a member."""
+    """The submitter: a name on the Hub, and the organisations in which their membership is proven."""
 
     name: str
     organisations: tuple[str, ...] = ()
 
     def owns(self, repo: str) -> bool:
-        """Tell whether a repo belongs to them or to one of their organisations."""
+        """Return whether a repo belongs to them or to one of their organisations."""
         return repo.partition("/")[0].casefold() in {name.casefold() for name in (self.name, *self.organisations)}
 
 
@@ -52,16 +55,13 @@ OPERATOR = Submitter("operator")
 """The submitter who runs this installation."""
 
 
-def ask_hub_submitter(api: "HfApi | None" = None) -> Submitter:
-    """Return who is logged in to the Hub, as the Hub says.
+def ask_hub_submitter(api: HfApi | None = None) -> Submitter:
+    """Return the user who is logged in to the Hub, according to the Hub.
 
     Raises:
         BadInput: nobody is logged in.
         HubUnavailable: the Hub does not answer.
     """
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
-
     try:
         account: dict[str, Any] = call_with_retries((api or HfApi()).whoami)
     except (LocalTokenNotFoundError, HfHubHTTPError):
@@ -93,10 +93,10 @@ class SubmissionService:
         document_folder: Path | None = None,
         profile: str = "embedded",
     ) -> PinnedSource:
-        """Check a submission as `submit` does, and queue nothing.
+        """Check a submission like `submit`, but queue nothing.
 
         Raises:
-            SubmissionRefused: a rule is not kept; the error lists all broken rules.
+            SubmissionRefused: a rule is broken; the error lists all broken rules.
             HubUnavailable: the Hub does not answer.
         """
         refusals: list[Refusal] = []
@@ -130,7 +130,7 @@ class SubmissionService:
         """Accept a submission; when this returns, it is queued, or received if the Hub is down.
 
         Submissions of higher priority are worked on first; models of the profile measure it. The document's folder
-        counts where it names files next to it.
+        matters if it names files next to it.
 
         Raises:
             SubmissionRefused: a rule is broken; the error lists all of them. The submission is listed as refused,
@@ -159,15 +159,14 @@ class SubmissionService:
     def look_over(self, row: SubmissionRow) -> SubmissionRow:
         """Check a received submission at the gate, and queue it.
 
-        A worker may be checking it as well: the first to finish decides, and the other returns that decision.
+        A worker may be checking it at the same time: the first to finish decides, and the other returns that decision.
 
         Raises:
-            SubmissionRefused: it is refused, and kept as such.
+            SubmissionRefused: it is refused, and stored as such.
             HubUnavailable: it stays received.
         """
         try:
-            document = Submission.model_validate(row.document)
-            pinned = self.gate.check(document, Path(row.place) if row.place else None)
+            pinned = self.gate.check(Submission.model_validate(row.document), Path(row.place) if row.place else None)
         except SubmissionRefused as refused:
             if self._try_to_move(row.id, "received", "refused", reason=refused.reason, rule=refused.rule):
                 raise
@@ -185,10 +184,10 @@ class SubmissionService:
         return True
 
     def _read_row(self, id: str) -> SubmissionRow:
-        """Return a submission as it is now.
+        """Return the current state of a submission.
 
         Raises:
-            SubmissionRefused: the submission was refused; the error has the rule and the reason that are kept with it.
+            SubmissionRefused: the submission was refused; the error contains the stored rule and reason.
         """
         row = self.queue.get(id)
         if row.state == "refused":
@@ -240,7 +239,7 @@ class SubmissionService:
 def withdraw(
     queue: Queue, id: str, by: str, board: Path, *, reason: str = "", also: Also = lambda session: None
 ) -> list[RunFolder]:
-    """Withdraw a published submission from the board; its runs are kept aside and its history stays.
+    """Withdraw a published submission from the board; its runs are kept as superseded, and its history stays.
 
     If the process is killed in between, the board still shows it until `settle` is called.
 
@@ -250,12 +249,11 @@ def withdraw(
     why = (
         write_sentence("withdrawn-by-because", who=by, why=reason) if reason else write_sentence("withdrawn-by", who=by)
     )
-    row = queue.move(id, "published", "withdrawn", by=by, reason=why, also=also)
-    return _take_off_board(queue, [row], board)
+    return _take_off_board(queue, [queue.move(id, "published", "withdrawn", by=by, reason=why, also=also)], board)
 
 
 def settle(queue: Queue, board: Path) -> list[RunFolder]:
-    """Move every run of withdrawn submissions off the board; return those that were still there."""
+    """Move every run of withdrawn submissions off the board; return those that were still on it."""
     return _take_off_board(queue, queue.all(states=("withdrawn",)), board)
 
 
@@ -265,6 +263,28 @@ def _take_off_board(queue: Queue, rows: Sequence[SubmissionRow], board: Path) ->
     places = {run.path for row in rows for _, run in list_run_folders(row, board)}
     retire_changed(queue.database, places, "its submission was withdrawn", datetime.now(UTC))
     return moved
+
+
+def retire_changed(database: Database, places: Collection[Path], reason: str, now: datetime) -> None:
+    """Retire the outputs below these folders of runs whose files are missing or changed; their votes stay.
+
+    The arena can no longer play them: the recording that listeners heard is gone, or was replaced.
+    """
+    folders = tuple(f"{folder.resolve()}/" for folder in places)
+    with database.reading(one_state=False) as session:
+        outputs = session.execute(
+            select(ArenaOutput.id, ArenaOutput.audio, ArenaOutput.sha256).where(ArenaOutput.audio != "")
+        ).all()
+    gone = [row.id for row in outputs if str(Path(row.audio).resolve()).startswith(folders) and not _is_there(row)]
+    if gone:
+        database.write(lambda session: operator_settings.retire(session, gone, reason, now))
+
+
+def _is_there(row: Any) -> bool:
+    try:
+        return hash_file(Path(row.audio)) == row.sha256 or not row.sha256
+    except BadInput:
+        return False
 
 
 def publish(run: RunFolder, board: Path) -> Path:

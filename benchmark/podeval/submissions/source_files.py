@@ -38,7 +38,7 @@ def list_files(folder: Path) -> dict[str, int]:
     """Return the sizes of the files below a local folder, by path.
 
     Raises:
-        SubmissionRefused: there is no such folder, or it holds a link or something that is not a plain file.
+        SubmissionRefused: there is no such folder, or it contains a link or something that is not a plain file.
     """
     if folder.is_symlink() or not folder.is_dir():
         raise SubmissionRefused(write_refusal("exists", "folder-missing", folder=folder.name))
@@ -66,10 +66,10 @@ def list_refusals(
 
     Args:
         files: size by path.
-        entered: the runs that are asked for.
+        entered: the requested runs.
         limits: the limits of this board.
         data: folder of built datasets.
-        read: returns the content of a small file.
+        read: function that returns the content of a small file.
     """
     # Check names.
     if odd := [name for name in files if not _PLAIN.fullmatch(name) or ".." in name.split("/")]:
@@ -169,7 +169,7 @@ def hash_folder(folder: Path) -> str:
     """Compute the SHA-256 of the names and contents of all files below a folder, whatever its path.
 
     Raises:
-        SubmissionRefused: there is no such folder, or it holds a link or something that is not a plain file.
+        SubmissionRefused: there is no such folder, or it contains a link or something that is not a plain file.
     """
     files = {name: _file_digest(folder / name) for name in list_files(folder)}
     return hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
@@ -183,12 +183,12 @@ def _file_digest(path: Path) -> str:
 
 
 def is_upload(document_folder: str) -> bool:
-    """Tell whether the folder next to a document is that of a board's uploads."""
+    """Return whether the folder next to a document is that of a board's uploads."""
     return Path(document_folder).name == UPLOADS
 
 
 def delete_upload(document_folder: str, token: str) -> None:
-    """Delete an upload, if that is what a submission names; any other folder is its owner's."""
+    """Delete an upload, if a submission names one; any other folder belongs to its owner."""
     if is_upload(document_folder) and TOKEN.fullmatch(token):
         folder = Path(document_folder) / token
         shutil.rmtree(folder, ignore_errors=True)
@@ -204,7 +204,7 @@ def digest(document: Mapping[str, Any], profile: str, document_folder: str = "")
     Args:
         document: a valid document, as plain data.
         profile: profile whose models measure it.
-        document_folder: folder of the document, where it names a folder next to it.
+        document_folder: folder of the document, if it names a folder next to it.
     """
     source = {
         key: value for key, value in document["source"].items() if key not in ("base", "publish", "made_by", "consent")
@@ -219,7 +219,7 @@ def digest(document: Mapping[str, Any], profile: str, document_folder: str = "")
 
 
 def _hash_content(source: Mapping[str, Any], document_folder: str) -> str:
-    """Return the digest of a supplied folder; empty if there is none that passes the gate."""
+    """Return the digest of a supplied folder; empty if none passes the gate."""
     if not document_folder or not source.get("folder"):
         return ""
     try:
@@ -231,17 +231,17 @@ def _hash_content(source: Mapping[str, Any], document_folder: str) -> str:
 def fetch(
     document: Submission, pinned: Mapping[str, Any], folder: Path, document_folder: str = ""
 ) -> tuple[Path, Path | None]:
-    """Fetch the files of a submission and of the model that it adapts; files that are there are not fetched again.
+    """Fetch the files of a submission and of the model that it adapts; existing files are not fetched again.
 
     Args:
         document: document of the submission.
         pinned: the commits that passed the gate.
         folder: folder of the submission on this machine.
-        document_folder: folder of the document, where it names files next to it.
+        document_folder: folder of the document, if it names files next to it.
 
     Raises:
-        BadInput: the files cannot be had; the message says why.
-        SubmissionRefused: they are not those that the gate checked.
+        BadInput: the files are not available; the message gives the reason.
+        SubmissionRefused: they differ from those that the gate checked.
         MachineFault: a folder that the gate checked is not on this machine.
     """
     source = document.source

@@ -1,10 +1,10 @@
-"""Spot checks of supplied outputs: some are generated again with the public model that is said to have made them.
+"""Spot checks of supplied outputs: some are generated again with the public model that supposedly made them.
 
 Items drawn at random are generated in the sandbox with several seeds, and both are measured alike. If the supplied
-outputs were another draw of the same model, their figures would differ from the generated ones as those differ among
-themselves: for a key, with n items and k seeds, t = mean(d) / (s · sqrt((1 + 1/k) / n)), where d is an item's supplied
-figure less the mean of its generated ones, and s the standard deviation between seeds, pooled over the items; t has n ·
-(k - 1) degrees of freedom. P-values are adjusted over all keys (Holm, 1979); below `store.spot_checks.LEVEL` the
+outputs are another draw from the same model, their figures differ from the generated ones as much as these differ from
+each other: for a key, with n items and k seeds, t = mean(d) / (s · sqrt((1 + 1/k) / n)), where d is an item's supplied
+figure minus the mean of its generated ones, and s the standard deviation between seeds, pooled over the items; t has n
+· (k - 1) degrees of freedom. P-values are adjusted over all keys (Holm, 1979); below `store.spot_checks.LEVEL` the
 outputs differ.
 """
 
@@ -37,7 +37,7 @@ SPOT_CHECK = "spot-"
 """Beginning of the name of a check's folder on a worker's disk."""
 
 _SAME = 1e-6
-"""Relative difference below which figures count as equal, where a model always gives the same output."""
+"""Relative difference below which figures count as equal if a model always gives the same output."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class SpotCheck:
     Attributes:
         board: folder of the runs on the board.
         work: folder for generated outputs, on a local disk.
-        fetch: fetches the files of a model: document, what the gate pinned, folder.
-        gate: the gate that the stated model has to pass.
-        making: settings by which models are run here.
+        fetch: function that fetches the files of a model: document, the gate's pins, folder.
+        gate: the gate that the stated model must pass.
+        making: settings for running models here.
         data: folder of built datasets.
-        seeds: seeds with which each item is generated; at least two, to know how a model varies.
-        log: called with what happens.
+        seeds: seeds with which each item is generated; at least two, for the variation of a model.
+        log: function that gets the events.
     """
 
     board: Path
@@ -70,11 +70,11 @@ class SpotCheck:
         Return a report for each of its runs, which is stored in the run's folder.
 
         Raises:
-            BadInput: it is not a published submission of outputs, or names no model that made them.
+            BadInput: it is not a published submission of outputs, or names no model for them.
             SubmissionRefused: the model it names does not pass the gate.
             Unusable: the model cannot be run.
-            OursFailed: an item could not be made for want of memory or of a library here.
-            MachineFault: this machine cannot run the model; the message says what is missing.
+            OursFailed: an item could not be made because memory or a library is missing here.
+            MachineFault: this machine cannot run the model; the message names the missing part.
         """
         document = Submission.model_validate(row.document)
         model = _read_stated_model(row, document)
@@ -146,7 +146,7 @@ class SpotCheck:
         chosen: Sequence[Item],
         seed: int,
     ) -> RunFolder:
-        """Generate the chosen items with a seed; existing outputs are not made again."""
+        """Generate the chosen items with a seed; existing outputs are kept."""
         work = self.work / f"{SPOT_CHECK}{row.id}"
         folder = RunFolder(work / f"seed-{seed}", entry.benchmark, entry.split, model.revision)
         rounds = SandboxRunner(
@@ -159,8 +159,7 @@ class SpotCheck:
             base=files[1],
             seed=seed,
         )
-        intake = Intake(folder, self.making.bounds, self.making.trusted)
-        for item in make_outputs(rounds, intake, chosen):
+        for item in make_outputs(rounds, Intake(folder, self.making.bounds, self.making.trusted), chosen):
             self.log(f"{entry.folder}: {item.id} made with seed {seed}")
         return folder
 
@@ -204,8 +203,7 @@ def _p(comparison: KeyComparison, seeds: int, scale: float) -> float:
     if abs(comparison.difference) <= _SAME * scale:
         return 1.0
     error = comparison.spread * math.sqrt((1 + 1 / seeds) / comparison.items)
-    freedom = comparison.items * (seeds - 1)
-    return float(2 * t.sf(abs(comparison.difference) / error, freedom)) if error > 0 else 0.0
+    return float(2 * t.sf(abs(comparison.difference) / error, comparison.items * (seeds - 1))) if error > 0 else 0.0
 
 
 def _measure(
@@ -232,12 +230,12 @@ _OF_THE_MACHINE = ("rtf",)
 
 
 def _read_stated_model(row: SubmissionRow, document: Submission) -> Model:
-    """Return the model that is said to have made the outputs."""
+    """Return the model that supposedly made the outputs."""
     source = document.source
     if not isinstance(source, Outputs):
         raise BadInput(f"{row.id} is of kind {row.kind}; spot checks are of supplied outputs")
     if row.state != "published":
         raise BadInput(f"{row.id} is {row.state}; only published submissions are checked")
     if source.made_by is None:
-        raise BadInput(f"{row.id} names no public model as source.made_by, so none of its outputs can be made again")
+        raise BadInput(f"{row.id} names no public model as source.made_by, so its outputs cannot be made again")
     return Model(kind="model", **source.made_by.model_dump())

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from podeval.errors import BadInput
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
-from podeval.submissions.rules import Policy, SubmissionRefused, write_refusal
+from podeval.submissions.rules import Policy, SubmissionRefused, select_refusals, write_refusal
 from podeval.texts import write_sentence
 
 NEXT: dict[str, tuple[str, ...]] = {
@@ -50,15 +50,15 @@ TAKEN_DOWN_IDS = select(OperatorAction.subject).where(OperatorAction.action == T
 """The query for the ids of the submissions that were taken down."""
 
 KEPT = timedelta(days=7)
-"""Time for which files of a submission are kept for a retry or for another spot check."""
+"""Time for which files of a submission are kept for a retry or another spot check."""
 
 _LATEST = 20
-"""Number of the latest published submissions from which waiting times are estimated."""
+"""Number of the latest published submissions that are used to estimate waiting times."""
 
 
 @dataclass(frozen=True)
 class QueuePosition:
-    """The position of a submission in the queue from 1, and the seconds until it is done, if that is known."""
+    """The position of a submission in the queue from 1, and the seconds until it is done, if known."""
 
     position: int
     seconds: float | None
@@ -76,7 +76,7 @@ def change_state(
     reason: str = "",
     **changes: Any,
 ) -> SubmissionRow:
-    """Change a state and further columns, guarded by the state that it had, and write its line of history.
+    """Change a state and other columns, guarded by the previous state, and write its line of history.
 
     With `attempt_held`, it must be at that attempt.
 
@@ -117,9 +117,8 @@ def note_step(
     """Write a change of state into the history of a submission."""
     count = select(func.count()).select_from(SubmissionHistory).where(SubmissionHistory.submission == id)
     step = (session.scalar(count) or 0) + 1
-    entry = SubmissionHistory(submission=id, step=step, before=before, after=after, attempt=attempt, made_by=by)
-    entry.reason, entry.at = reason, now
-    session.add(entry)
+    change = {"before": before, "after": after, "attempt": attempt, "made_by": by, "reason": reason, "at": now}
+    session.add(SubmissionHistory(submission=id, step=step, **change))
     session.flush()
 
 
@@ -129,7 +128,7 @@ def is_waiting_for_operator(row: SubmissionRow) -> bool:
 
 
 def sort_by_turn(waiting: Iterable[SubmissionRow], running: Mapping[str, int]) -> list[SubmissionRow]:
-    """Sort submissions into the order in which they will be claimed, considering how many each owner has under way.
+    """Sort submissions into the order of their claims, considering each owner's number of unfinished ones.
 
     An owner's second submission waits for everybody's first: an owner with more running or ahead comes later.
     """
@@ -143,7 +142,7 @@ def sort_by_turn(waiting: Iterable[SubmissionRow], running: Mapping[str, int]) -
 
 
 def estimate(position: int, durations: Sequence[float], workers: int) -> float | None:
-    """Estimate the seconds until the submission at a position is done, by how long others took; None if none is."""
+    """Estimate the seconds until the submission at a position is done, from the times of others; None without any."""
     if not durations:
         return None
     rounds = -(-position // max(1, workers))
@@ -181,7 +180,7 @@ def _measure_pace(session: Session) -> tuple[list[float], int]:
 
 
 def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> None:
-    """Refuse a submission that exists already or was taken down, and a system id that is someone else's or busy.
+    """Refuse a submission that already exists or was taken down, and a system id that is someone else's or in use.
 
     Raises:
         SubmissionRefused: the rule `duplicate` is broken.
@@ -214,11 +213,11 @@ def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy)
     under_way = session.scalar(count.where(SubmissionRow.state.in_(OPEN))) or 0
     of_owner = count.where(SubmissionRow.owner == owner)
     busy = session.scalar(of_owner.where(SubmissionRow.state.in_(OPEN))) or 0
-    day = SubmissionRow.submitted_at.between(now - timedelta(hours=24), now)
-    recent = session.scalar(of_owner.where(day)) or 0
-    if busy >= policy.open_per_owner:
-        raise SubmissionRefused(write_refusal("quota", "too-many-under-way", owner=owner, count=busy))
-    if recent >= policy.day_per_owner:
-        raise SubmissionRefused(write_refusal("quota", "too-many-today", owner=owner, count=recent))
-    if under_way >= policy.most_waiting:
-        raise SubmissionRefused(write_refusal("quota", "queue-full", count=under_way))
+    recent = session.scalar(of_owner.where(SubmissionRow.submitted_at.between(now - timedelta(hours=24), now))) or 0
+    refusals = select_refusals(
+        (busy >= policy.open_per_owner, "quota", "too-many-under-way", {"owner": owner, "count": busy}),
+        (recent >= policy.day_per_owner, "quota", "too-many-today", {"owner": owner, "count": recent}),
+        (under_way >= policy.most_waiting, "quota", "queue-full", {"count": under_way}),
+    )
+    if refusals:
+        raise SubmissionRefused(refusals[0])

@@ -38,7 +38,7 @@ class Heartbeat:
 
     Args:
         claim: the claim.
-        lease_seconds: time after which a claim that was not renewed may be another worker's.
+        lease_seconds: time after which another worker may take a claim that was not renewed.
     """
 
     def __init__(self, claim: Claim, lease_seconds: float) -> None:
@@ -58,7 +58,7 @@ class Heartbeat:
         """Stop the work if the claim is no longer valid.
 
         Raises:
-            LeaseLost: the claim is not valid, or may not be.
+            LeaseLost: the claim is invalid, or may be.
         """
         if self.lost is not None:
             raise self.lost
@@ -96,18 +96,18 @@ def keep_alive(queue: Queue, claim: Claim) -> Iterator[Heartbeat]:
 
 @dataclass
 class Workplace:
-    """The machine of a worker: its queue and folders, and how runs are made and measured.
+    """The machine of a worker: its queue and folders, and its settings for making and measuring runs.
 
     Attributes:
         queue: the queue.
-        folder: folder of submissions at work, on this machine; a relative path is made absolute.
+        folder: folder of submissions in progress, on this machine; a relative path is made absolute.
         board: folder of the runs on the board.
-        refresh: called with the board's folder after a run was published.
-        making: settings by which models are run here.
+        refresh: function that gets the board's folder after a run was published.
+        making: settings for running models here.
         executor: the processes that measure.
         data: folder of built datasets.
-        fetch: fetches files.
-        hub: runs models as jobs on the Hub; None runs them here.
+        fetch: function that fetches files.
+        hub: the runner of models as jobs on the Hub; None runs them here.
     """
 
     queue: Queue
@@ -126,7 +126,7 @@ class Workplace:
 
 @dataclass(frozen=True)
 class SubmissionRuns:
-    """The runs that one submission asks for, made and measured by a worker.
+    """The runs of one submission, made and measured by a worker.
 
     Attributes:
         row: the submission.
@@ -141,10 +141,10 @@ class SubmissionRuns:
     workplace: Workplace
 
     def make(self) -> list[RunFolder]:
-        """Make every run that the submission asks for; what already exists is not made again.
+        """Make every run of the submission; existing outputs are not made again.
 
         Raises:
-            Unusable: the system made nothing at all.
+            Unusable: the system has no output at all.
             MachineFault: this machine cannot do it.
             OursFailed: an item could not be made through our fault.
             LeaseLost: the claim is no longer valid.
@@ -186,7 +186,7 @@ class SubmissionRuns:
             raise MachineFault(str(error)) from error
 
     def _run_generated(self, entry: RunEntry, request: RunRequest) -> None:
-        """Generate a run's outputs, measure each as soon as it is there, and say so in the submission's log."""
+        """Generate a run's outputs, measure each as soon as it exists, and report this in the submission's log."""
         making, database = self._choose_settings(), self.workplace.queue.database
         log = SubmissionLog(database)
 
@@ -200,13 +200,13 @@ class SubmissionRuns:
         measure_run(_plan(self.row, self.document, entry), request, self.pulse.step, make)
 
     def _choose_settings(self) -> GenerationSettings:
-        """Choose the isolation in which a submission is run.
+        """Choose the isolation of a submission.
 
-        A model, and whatever strangers supply, runs in a sandbox. A folder of the operator's own, which only the
-        command line accepts, is trusted: without a sandbox, a process with limits of its own reads it.
+        A model, and whatever strangers supply, runs in a sandbox. The operator's own folder, which only the command
+        line accepts, is trusted: without a sandbox, a process with its own limits reads it.
 
         Raises:
-            MachineFault: a sandbox is needed, and there is none here.
+            MachineFault: a sandbox is needed, but not available here.
         """
         source, making = self.document.source, self.workplace.making
         if making.trusted:
@@ -269,7 +269,7 @@ def _plan(row: SubmissionRow, document: Submission, entry: RunEntry) -> RunPlan:
 
 
 def _require_something(run: RunFolder, items: tuple[Item, ...]) -> None:
-    """Refuse to publish a system that made nothing at all.
+    """Refuse to publish a system without any output.
 
     Raises:
         Unusable: every output is missing or failed; the error names the first reason.
@@ -281,7 +281,7 @@ def _require_something(run: RunFolder, items: tuple[Item, ...]) -> None:
 
 
 def require_weights(entry: RunEntry, profile: str) -> None:
-    """Refuse to measure if none of the models that a run's metrics need is installed; some may be missing.
+    """Refuse to measure if none of the models for a run's metrics is installed; some may be missing.
 
     Raises:
         MachineFault: the message gives the command that helps.

@@ -1,8 +1,8 @@
-"""The content that a takedown deletes, if it is deleted, and the digests by which it is recognised afterwards.
+"""The content that a takedown deletes, its deletion, and the digests that identify it afterwards.
 
 A recording's digest is of its decoded samples, so that another name, system, folder, repo or lossless container is the
-same content; one different sample makes another digest. The digest of a script or an answer is of its words, whatever
-their case and punctuation; texts shorter than `LEAST_WORDS`, which anybody may say, have none, and neither has silence.
+same content; one different sample makes another digest. The digest of a script or an answer covers its words, without
+case and punctuation; texts shorter than `LEAST_WORDS`, which anybody may say, have none, nor does silence.
 """
 
 import hashlib
@@ -69,13 +69,13 @@ _LOG = logging.getLogger("podeval.submissions")
 
 @dataclass
 class SpokenContent:
-    """The content of runs: recordings, texts, and the digests by which both are recognised.
+    """The content of runs: recordings, texts, and the digests that identify both.
 
     Attributes:
-        marks: digests by which it is recognised.
-        contents: SHA-256 of the recordings' files, by which cached facts are found.
-        passages: letters of the passages that judges, readers and listeners may have been shown.
-        records: keys of exchanges with judges, as far as results name them.
+        marks: digests that identify it.
+        contents: SHA-256 of the recordings' files, for finding cached facts.
+        passages: letters of the passages that judges, readers and listeners may have seen.
+        records: keys of exchanges with judges that results name.
     """
 
     marks: set[str] = field(default_factory=set)
@@ -107,7 +107,7 @@ class SpokenContent:
         return line["key"][:16] in self.records or self.is_quoted_in("\n".join(texts))
 
     def is_heard_in(self, path: Path) -> bool:
-        """Tell whether a file is one of the recordings, or has its samples."""
+        """Return whether a file is one of the recordings, or has its samples."""
         try:
             return hash_file(path) in self.contents or compute_sound_mark(path) in self.marks
         except (PodevalError, OSError):
@@ -170,21 +170,20 @@ def _text_mark(text: str) -> str:
 
 
 def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str, now: datetime) -> None:
-    """Store the digests of content taken down with a submission, next to those that are stored already."""
+    """Store the digests of content taken down with a submission, in addition to those already stored."""
     row = session.get(OperatorSetting, _SETTING + submission)
     kept = set(row.value) if row is not None else set()
     keep_setting(session, _SETTING + submission, sorted(kept.union(marks)), by, now)
 
 
 def read_taken_down_marks(database: Database) -> dict[str, str]:
-    """Return for each digest the submission with which it was taken down."""
+    """Return for each digest its taken-down submission."""
     query = select(OperatorSetting).where(OperatorSetting.name.startswith(_SETTING, autoescape=True))
-    with database.reading() as session:
-        return {mark: row.name.removeprefix(_SETTING) for row in session.scalars(query) for mark in row.value}
+    return {mark: row.name.removeprefix(_SETTING) for row in database.list_rows(query) for mark in row.value}
 
 
 def refuse_taken_down(database: Database, run: RunFolder, items: Iterable[Item]) -> Iterator[Item]:
-    """Yield items as their outputs come; refuse the run if an output was taken down before.
+    """Yield items as their outputs arrive; refuse the run if an output was taken down before.
 
     Raises:
         SubmissionRefused: the rule `taken_down` is broken; the outputs are not measured.
@@ -201,22 +200,20 @@ def refuse_taken_down(database: Database, run: RunFolder, items: Iterable[Item])
 def _read_reason(database: Database, submission: str) -> str:
     same = (OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == submission)
     query = select(OperatorAction.reason).where(*same).order_by(OperatorAction.number.desc())
-    with database.reading() as session:
-        return session.scalars(query.limit(1)).first() or "no reason is kept"
+    return next(iter(database.list_rows(query.limit(1))), "") or "no reason is kept"
 
 
 def find_played(database: Database, content: SpokenContent, board: Path) -> set[Path]:
-    """Find the recordings of the content that the arena and listening tests play, wherever they lie."""
-    with database.reading() as session:
-        audio = select(ArenaOutput.audio).where(ArenaOutput.audio != "", ArenaOutput.sha256.in_(content.contents))
-        paths = {*session.scalars(audio), *list_audio(list(session.scalars(select(ListeningTest.design))))}
+    """Find the recordings of the content that the arena and listening tests play, in any folder."""
+    audio = select(ArenaOutput.audio).where(ArenaOutput.audio != "", ArenaOutput.sha256.in_(content.contents))
+    paths = {*database.list_rows(audio), *list_audio(database.list_rows(select(ListeningTest.design)))}
     return {path for path in (board / name for name in paths) if content.is_heard_in(path)}
 
 
 def empty_quotes(database: Database, content: SpokenContent, board: Path, played: set[Path]) -> None:
     """Empty texts of listening tests, votes and answers that quote the content, and paths of its recordings.
 
-    Answers and figures stay, and with them the digest of the design under which they were given.
+    Answers and figures stay, and so does the digest of the design of these answers.
     """
 
     def change(value: Any, name: str = "") -> Any:
@@ -254,14 +251,13 @@ def list_boards(board: Path) -> list[Path]:
 def list_runs(row: SubmissionRow, board: Path) -> Iterator[RunFolder]:
     """List the runs of a submission's system in its benchmarks, on the board and set aside."""
     for _, run in list_run_folders(row, board):
-        aside = board / SUPERSEDED / run.path.relative_to(board)
-        for path in (run.path, *sorted(aside.glob("*"))):
+        for path in (run.path, *sorted((board / SUPERSEDED / run.path.relative_to(board)).glob("*"))):
             if (path / "run.json").is_file():
                 yield RunFolder(path.parents[2], *path.parts[-3:])
 
 
 def is_run_of(run: RunFolder, row: SubmissionRow) -> bool:
-    """Tell whether a run was made for a submission."""
+    """Return whether a run was made for a submission."""
     return run.plan().generation.get("submission") == row.id
 
 
@@ -301,7 +297,7 @@ def delete_tables(board: Path) -> None:
 def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> None:
     """Delete the content of a submission's runs, on the board and set aside.
 
-    An earlier run of the same system that is set aside loses it too, where any of it is the same.
+    A superseded run of the same system also loses it, if it contains any of the same content.
     """
     with lock_folder(board, wait=True):
         for _, run in list_run_folders(row, board):
@@ -318,7 +314,7 @@ def _leave_figures(run: RunFolder) -> None:
         try:
             delete_shard(address)
         except PodevalError as error:
-            _LOG.warning("recordings of a submission that is taken down are still there: %s", error)
+            _LOG.warning("recordings of a submission that was taken down still exist: %s", error)
     shutil.rmtree(run.outputs, ignore_errors=True)
     kept = {path for pattern in _KEPT for path in run.path.glob(pattern)}
     for path in sorted(run.path.rglob("*")):
@@ -333,7 +329,7 @@ def _leave_figures(run: RunFolder) -> None:
 
 
 def _delete_judged(content: SpokenContent, board: Path) -> None:
-    """Delete exchanges with judges about the content, from this machine's records and those that the board shows."""
+    """Delete exchanges with judges about the content, from this machine's records and those on the board."""
     published = [board / "judges", *map(Path, filter(None, os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep)))]
     name = exchange_records.FILE
     files = {path for folder in published for path in (folder / name, *folder.glob(f"*/{name}"))}
@@ -341,4 +337,4 @@ def _delete_judged(content: SpokenContent, board: Path) -> None:
         try:
             exchange_records.Records(folder).remove(content.is_shown_in)
         except PodevalError as error:
-            _LOG.warning("what judges were shown of a submission that is taken down is still there: %s", error)
+            _LOG.warning("judges' records of a submission that was taken down still exist: %s", error)

@@ -1,6 +1,6 @@
 """The recordings that people uploaded to this board as a zip, for systems that cannot be run as a model.
 
-Each upload is a folder next to the runs, under a name that nobody guesses, with a line about it in a file next to it.
+Each upload is a folder next to the runs, with an unguessable name, and a line about it in a file next to it.
 A person has one upload that is not submitted yet; the next replaces it. Files that no submission needs are removed.
 """
 
@@ -12,7 +12,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,19 +26,18 @@ from podeval.runs.run_folder import UPLOADS
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions import recordings_zip
 from podeval.submissions.queue import Queue
-from podeval.submissions.recordings_zip import RECORDINGS, REPORT
 from podeval.submissions.source_files import TOKEN, delete_upload, list_files
 from podeval.submissions.states import KEPT, OPEN, TAKEN_DOWN_IDS
 from podeval.texts import parse_sentence, write_sentence
 
 WAITING = timedelta(days=1)
-"""Time for which an upload is kept that is not submitted."""
+"""Time for which an upload is kept without a submission."""
 
 OWNER_BYTES = 8 * 2**30
-"""Bytes of the disk that the uploads of one person may take, submitted or not."""
+"""Bytes of the disk that the uploads of one person may occupy, submitted or not."""
 
 LEAST_FREE = 2 * 2**30
-"""Bytes of the disk that stay free next to what is unpacked."""
+"""Bytes of the disk that must stay free in addition to the unpacked files."""
 
 BOX = sandbox.SandboxLimits(
     wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=5 * 2**30, output_files=20_000
@@ -53,8 +52,8 @@ _TURN, _UNPACKING = threading.Condition(), set[str]()
 """The people whose archives are being unpacked, in this process."""
 
 
-@dataclass(frozen=True)
-class Upload:
+@dataclass(frozen=True, kw_only=True)
+class Upload(recordings_zip.UnpackedZip):
     """Recordings that their owner uploaded; see `UnpackedZip`.
 
     Attributes:
@@ -67,9 +66,6 @@ class Upload:
     owner: str
     at: str
     size: int
-    recordings: dict[str, float] = field(default_factory=dict)
-    unreadable: dict[str, str] = field(default_factory=dict)
-    ignored: list[str] = field(default_factory=list)
 
 
 class Uploads:
@@ -85,12 +81,12 @@ class Uploads:
         self._clock = clock
 
     def take(self, archive: Path, owner: str, queue: Queue) -> Upload:
-        """Unpack an archive in a process of its own, and keep its recordings until they are submitted.
+        """Unpack an archive in a separate process, and keep its recordings until they are submitted.
 
-        The archive is made readable for the process, and only read.
+        The archive becomes readable for the process, which only reads it.
 
         Raises:
-            BadInput: nothing of it is taken; the message says why and what to change.
+            BadInput: the whole archive is refused; the message gives the reason and the remedy.
             DiskFull: there is no room for it.
         """
         with _take_turn(owner):
@@ -107,7 +103,7 @@ class Uploads:
         return next((one for one in self._list(owner) if not self._rows(queue, one.token)), None)
 
     def clear(self, queue: Queue) -> list[str]:
-        """Remove uploads that no submission needs any more, and what a killed process left; return their names."""
+        """Remove uploads that no submission needs any more, and the remains of killed processes; return their names."""
         now, removed = self._clock(), []
         for path in sorted(self.folder.glob("*")):
             old = datetime.fromtimestamp(path.lstat().st_mtime, UTC) < now - WAITING
@@ -124,8 +120,7 @@ class Uploads:
         rows = self._rows(queue, token)
         if not rows:
             return not old
-        with queue.database.reading() as session:
-            taken_down = set(session.scalars(TAKEN_DOWN_IDS))
+        taken_down = set(queue.database.list_rows(TAKEN_DOWN_IDS))
         return any(
             row.state in OPEN or (row.state != "refused" and row.state_at > now - KEPT)
             for row in rows
@@ -134,9 +129,8 @@ class Uploads:
 
     def _rows(self, queue: Queue, token: str) -> list[SubmissionRow]:
         """List the submissions of an upload."""
-        with queue.database.reading() as session:
-            beside = session.scalars(select(SubmissionRow).where(SubmissionRow.place == str(self.folder)))
-            return [row for row in beside if row.document["source"].get("folder") == token]
+        beside = queue.database.list_rows(select(SubmissionRow).where(SubmissionRow.place == str(self.folder)))
+        return [row for row in beside if row.document["source"].get("folder") == token]
 
     def _list(self, owner: str) -> list[Upload]:
         """List a person's uploads, the last first."""
@@ -166,18 +160,18 @@ class Uploads:
                 (incoming / "out").mkdir(parents=True)
             # Unpack, and believe of the report what is there.
             report = self._run(archive, incoming / "out")
-            unpacked = incoming / "out" / RECORDINGS
+            unpacked = incoming / "out" / recordings_zip.RECORDINGS
             sizes = list_files(unpacked) if unpacked.is_dir() else {}
             recordings = {name: float(report["recordings"][name]) for name in sizes}
             _take_ownership(unpacked)
             upload = Upload(
-                token,
-                owner,
-                self._clock().isoformat(),
-                sum(sizes.values()),
-                recordings,
-                {str(name)[:300]: str(why)[:500] for name, why in report["unreadable"].items()},
-                [str(name)[:200] for name in report["ignored"]],
+                token=token,
+                owner=owner,
+                at=self._clock().isoformat(),
+                size=sum(sizes.values()),
+                recordings=recordings,
+                unreadable={str(name)[:300]: str(why)[:500] for name, why in report["unreadable"].items()},
+                ignored=[str(name)[:200] for name in report["ignored"]],
             )
             # Put the folder in its place first: the file next to it says that it is whole.
             if recordings:
@@ -203,7 +197,7 @@ class Uploads:
         limits = replace(BOX, wall_seconds=BOX.wall_seconds + archive.stat().st_size // _BYTES_A_SECOND)
         ended = sandbox.run(sandbox.SandboxSpec(command, out, [archive], limits, sandbox.ONE_THREAD, own=True))
         try:
-            path = out / REPORT
+            path = out / recordings_zip.REPORT
             if path.is_symlink() or path.stat().st_size > 8 * 2**20:
                 raise ValueError
             report: dict[str, Any] = json.loads(path.read_bytes())
@@ -219,10 +213,11 @@ class Uploads:
 
 @contextmanager
 def _take_turn(owner: str) -> Iterator[None]:
-    """Wait until nothing else of a person is being unpacked, and there is a place; it is theirs while the block runs.
+    """Wait until no other upload of a person is being unpacked, and there is a free place; it belongs to them while the
+    block runs.
 
     Raises:
-        BadInput: there is none for a minute.
+        BadInput: there is no place for a minute.
     """
     with _TURN:
         if not _TURN.wait_for(lambda: owner not in _UNPACKING and len(_UNPACKING) < AT_ONCE, _BUSY_SECONDS):
@@ -237,7 +232,7 @@ def _take_turn(owner: str) -> Iterator[None]:
 
 
 def _take_ownership(folder: Path) -> None:
-    """Make what another user unpacked this user's; of what is neither file nor folder nothing may be left."""
+    """Make files unpacked by another user this user's; anything that is neither a file nor a folder is removed."""
     for root, folders, names in os.walk(folder):
         for path in (root, *(os.path.join(root, name) for name in (*folders, *names))):
             mode = os.lstat(path).st_mode

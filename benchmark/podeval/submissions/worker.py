@@ -1,7 +1,7 @@
 """The worker: it claims submissions one by one, generates their outputs in a sandbox, measures and publishes them.
 
 It can be killed at any moment: its claim lapses, and the next worker that claims the submission resumes from the
-outputs and measurements in the submission's folder. Only one process at a time may hold that folder.
+outputs and measurements in the submission's folder. Only one process at a time may use that folder.
 """
 
 import contextlib
@@ -22,7 +22,6 @@ from podeval.files import DiskFull, explain_write_errors, lock_folder
 from podeval.hub.retry import HubUnavailable
 from podeval.runs.run_folder import RunFolder, run_folders
 from podeval.sandbox import NoIsolation
-from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.generation import Unusable
 from podeval.submissions.hub_record import Proposals, list_forms
@@ -30,7 +29,7 @@ from podeval.submissions.job_budget import BudgetSpent, TooExpensive
 from podeval.submissions.public_view import note_life
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.rules import MachineFault, OursFailed, SubmissionRefused
-from podeval.submissions.service import OPERATOR, publish
+from podeval.submissions.service import OPERATOR, publish, retire_changed
 from podeval.submissions.spot_check import SPOT_CHECK
 from podeval.submissions.states import KEPT, OPEN, TAKEN_DOWN_IDS
 from podeval.submissions.submission_runs import Heartbeat, SubmissionRuns, Workplace, keep_alive
@@ -42,10 +41,11 @@ from podeval.texts import write_sentence
 _LOG = logging.getLogger("podeval.submissions")
 
 NO_MONEY_SECONDS = 600.0
-"""Seconds after which a submission is tried again for which there was no money."""
+"""Seconds after which a submission is tried again if there was no money for it."""
 
 REST_SECONDS = 600.0
-"""Seconds for which a worker leaves a submission alone that its machine could not run; others may claim it at once."""
+"""Seconds during which a worker leaves a submission alone that its machine could not run; others may claim it at
+once."""
 
 SWEEP_SECONDS, CHORE_SECONDS = 30.0, 60.0
 """Seconds between two looks for lapsed claims, and between two of every other chore."""
@@ -77,12 +77,13 @@ class Worker(Workplace):
 
     Attributes:
         name: name of the worker in the queue.
-        log: called with what happens.
-        look_over: called when there is nothing to do; checks what was received while the Hub was down.
-        proposals: proposes results to models' own repos, for submitters who asked; None proposes nothing.
-        alone: whether it claims nothing while another worker is at work.
-        fault: the fault of this machine because of which the last submission was given back; None if there was none.
-        at_work: the submission that it works on.
+        log: function that gets the events.
+        look_over: function that is called when there is nothing to do; it checks submissions received while the Hub was
+            down.
+        proposals: the proposer of results to models' own repos, for submitters who requested it; None proposes nothing.
+        alone: whether it claims nothing while another worker works.
+        fault: the fault of this machine that returned the last submission to the queue; None if there was none.
+        at_work: its current submission.
         noted: monotonic seconds of the last sign of life.
         rests: monotonic seconds until which it leaves a submission alone that this machine could not run.
     """
@@ -98,7 +99,7 @@ class Worker(Workplace):
     noted: float = field(default=-math.inf, init=False)
 
     def watch(self, pause: float, stopped: Callable[[], bool]) -> None:
-        """Work until told to stop; wait if there is nothing to do or the database does not answer."""
+        """Work until a stop is requested; wait if there is nothing to do or the database does not answer."""
         while not stopped():
             try:
                 self.note_life()
@@ -113,11 +114,11 @@ class Worker(Workplace):
                 self.log(str(error))
             except Exception:
                 # A worker that ended would stop everybody's submissions.
-                _LOG.exception("the worker goes on after an error that nobody expected")
+                _LOG.exception("the worker continues after an unexpected error")
             _sleep(pause, stopped)
 
     def list_chores(self) -> dict[str, tuple[float, Callable[[], object]]]:
-        """List what a long submission must not keep waiting: seconds and work by name, for `run_periodically`."""
+        """List the tasks that a long submission must not delay: seconds and work by name, for `run_periodically`."""
         return {
             "sign of life": (LIFE_SECONDS, self.note_life),
             "sweep": (SWEEP_SECONDS, self.queue.sweep),
@@ -127,7 +128,7 @@ class Worker(Workplace):
         }
 
     def note_life(self) -> None:
-        """Note now and then that a worker lives; one that works is seen by its claim."""
+        """Record now and then that a worker is alive; its claim shows this while it works."""
         if time.monotonic() - self.noted >= LIFE_SECONDS:
             self.noted = time.monotonic()
             note_life(self.queue.database, datetime.now(UTC))
@@ -135,8 +136,8 @@ class Worker(Workplace):
     def once(self) -> str | None:
         """Work on the next submission; return its id, or None if there is none.
 
-        If this machine cannot run it, it is queued again, `fault` says why, and the next call takes another one; if the
-        machine cannot run any, none is taken for a while.
+        If this machine cannot run it, it is queued again, `fault` gives the reason, and the next call takes another
+        one; if the machine cannot run any, it takes none for a while.
         """
         self.fault, resting = None, [id for id, until in self.rests.items() if until > time.monotonic()]
         others = self.alone and any(lease.worker != self.name for lease in self.queue.leases())
@@ -186,7 +187,7 @@ class Worker(Workplace):
         self.log(f"{claim.id}: {reason}")
 
     def catch_up(self) -> None:
-        """Finish what is left undone on the Hub: stop jobs of ended submissions, open pull requests with results.
+        """Finish outstanding work on the Hub: stop jobs of ended submissions, open pull requests with results.
 
         Steps that fail because the Hub does not answer are left for the next time.
         """
@@ -195,18 +196,18 @@ class Worker(Workplace):
                 for job in self.hub.end_strays(lambda id: self.queue.get(id).state in OPEN):
                     self.log(f"job {job} was stopped: its submission is not under way any more")
                 for id in self.hub.delete_taken_down():
-                    self.log(f"{id}: what its jobs left on the Hub is deleted, as it was taken down")
+                    self.log(f"{id}: the files of its jobs on the Hub are deleted, because it was taken down")
             except HubUnavailable as error:
-                self.log(f"whether jobs have to be stopped or results deleted cannot be told now: {error}")
+                self.log(f"it is unknown at present whether jobs must be stopped or results deleted: {error}")
             except BadInput as error:
-                self.log(f"what jobs left of what was taken down is still on the Hub: {error}")
+                self.log(f"jobs' files of content that was taken down are still on the Hub: {error}")
         if self.proposals is not None:
             self.proposals.settle_all()
 
     def clear(self) -> None:
         """Remove files of finished submissions from the work folder."""
         for name in clear(self.queue, self.folder, datetime.now(UTC)):
-            self.log(f"{name}: what it left in {self.folder} and nobody needs any more was removed")
+            self.log(f"{name}: files in {self.folder} that nobody needs any more were removed")
         for name in Uploads(self.board).clear(self.queue):
             self.log(f"{name}: uploaded recordings that no submission needs any more were removed")
 
@@ -219,7 +220,7 @@ class Worker(Workplace):
         self.log(f"{claim.id}: {error}")
 
     def _work(self, claim: Claim, pulse: Heartbeat) -> None:
-        """Generate, measure and publish a claimed submission, and then open the pull requests that it asked for."""
+        """Generate, measure and publish a claimed submission, and then open the requested pull requests."""
         row = self.queue.get(claim.id)
         document = Submission.model_validate(row.document)
         folder = self.folder / claim.id
@@ -232,8 +233,7 @@ class Worker(Workplace):
                 # Its last worker was taken for dead, but still holds the folder.
                 self.queue.give_back(claim, write_sentence("folder-in-use"), failed=False, pause=30.0)
                 return
-            runs = SubmissionRuns(row, document, pulse, self).make()
-            self._publish(claim, row, document, runs, pulse)
+            self._publish(claim, row, document, SubmissionRuns(row, document, pulse, self).make(), pulse)
         if self.proposals is not None:
             for waiting in self.proposals.of(claim.id):
                 self.proposals.settle(waiting)
@@ -241,7 +241,7 @@ class Worker(Workplace):
     def _publish(
         self, claim: Claim, row: SubmissionRow, document: Submission, runs: list[RunFolder], pulse: Heartbeat
     ) -> None:
-        """Publish measured runs, and store which pull requests their submitter asked for."""
+        """Publish measured runs, and store the pull requests that their submitter requested."""
         # Every item is measured.
         self.queue.beat(claim, done=pulse.done, total=pulse.total)
         self.queue.advance(claim, "running", "measured")
@@ -291,10 +291,9 @@ def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
 def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
     """Remove files that are no longer needed, and return the names of the folders that lost some.
 
-    The folder `<id>` contains the files of a model and its outputs; `spot-<id>` holds those of a spot check. A
-    submission that can be retried keeps everything for a week. Nothing stays of a submission that was taken down.
-    Folders that are in use, or belong to no submission of the queue, are left. After a kill, the next call finishes the
-    work.
+    The folder `<id>` contains the files of a model and its outputs; `spot-<id>` contains those of a spot check. A
+    submission that can be retried keeps everything for a week. Nothing of a taken-down submission stays. Folders in
+    use, and folders that belong to no submission of the queue, are kept. After a kill, the next call finishes the work.
     """
     cleared: list[str] = []
     for path in sorted(work.glob("*")):
@@ -312,22 +311,19 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
 
 def _is_over(queue: Queue, folder: Path, now: datetime) -> bool:
     """Tell whether a folder is of a submission that does not need it any more."""
-    with queue.database.reading() as session:
-        row = session.get(SubmissionRow, folder.name.removeprefix(SPOT_CHECK))
+    row = queue.database.read(lambda session: session.get(SubmissionRow, folder.name.removeprefix(SPOT_CHECK)))
     if row is None:
         return False
     if _is_taken_down(queue, folder):
         return True
     if folder.name.startswith(SPOT_CHECK):
-        used = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
-        return row.state != "published" or used < now - KEPT
+        return row.state != "published" or datetime.fromtimestamp(folder.stat().st_mtime, UTC) < now - KEPT
     ended = row.state in ("published", "refused", "withdrawn")
     return ended or (row.state in ("failed", "cancelled") and row.state_at < now - KEPT)
 
 
 def _is_taken_down(queue: Queue, folder: Path) -> bool:
-    with queue.database.reading() as session:
-        return folder.name.removeprefix(SPOT_CHECK) in session.scalars(TAKEN_DOWN_IDS).all()
+    return folder.name.removeprefix(SPOT_CHECK) in queue.database.list_rows(TAKEN_DOWN_IDS)
 
 
 def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:

@@ -2,7 +2,6 @@
 
 __all__ = [
     "adapters",
-    "planted_podcast",
     "python_file",
     "registry",
     "servers",

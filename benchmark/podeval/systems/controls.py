@@ -1,7 +1,7 @@
 """Control systems make audio that is wrong on purpose. A metric or a ranking that rewards one of them is broken.
 
-Some misuse a good reader; some plant faults in what it says or in the signal alone, to show that what looks for faults
-finds them, and that nothing else takes them for its own.
+Some misuse a good reader; some plant faults in its words or only in the signal, to show that metrics of faults find
+them, and that no other metric reacts.
 """
 
 import math
@@ -25,17 +25,17 @@ _RATE = 24000
 _REPEAT_PAUSE = 0.35
 _DRAWN_FROM = "broadcast"
 _DRAWN_OFFSETS = (-0.6, -0.25, 0.1, 0.35, 0.75, 1.3)
-"""Offsets from the end of a turn to the next, seconds: one for each kind of change of turn counted of people."""
+"""Offsets from the end of a turn to the next, seconds: one for each kind of change of turn in people's speech."""
 _FASTEST = 1.35
 _WAVE = 60.0
-"""Seconds in which the pace goes up, down and back."""
+"""Seconds in which the pace rises, falls and returns."""
 
 
 HOLE, CLIPPED = 0.15, 0.5
 """Seconds of a hole, and of a clipped run."""
 
 _FEWEST_WORDS = 5
-"""Fewest words of a sentence whose absence or return nobody can take for a slip of the recogniser."""
+"""Fewest words of a sentence whose omission or repetition cannot be a slip of the recogniser."""
 
 _APART = 2.5
 """Seconds between two planted faults at least."""
@@ -44,11 +44,11 @@ _PERIOD = 0.02
 """Seconds within which the deepest voice swings once."""
 
 _LOUD = 0.4
-"""Level of speech in which a fault is planted, against the level that a tenth of the recording exceeds."""
+"""Level of speech in which a fault is planted, relative to the level that a tenth of the recording exceeds."""
 
 
 class Silence(SpeakingSystem):
-    """Digital silence, as long as a person would take for the script."""
+    """Digital silence, for the time that a person would need for the script."""
 
     name: ClassVar[str] = "silence"
     kind: ClassVar[Kind] = "control"
@@ -71,7 +71,7 @@ class Silence(SpeakingSystem):
 
 
 class ReaderControl(SpeakingSystem):
-    """A control that speaks through a reader, and misuses its voices or spoils what it says."""
+    """A control that speaks through a reader, and misuses its voices or spoils its speech."""
 
     kind: ClassVar[Kind] = "control"
     facts: ClassVar[dict[str, Any]] = {}
@@ -87,7 +87,7 @@ class ReaderControl(SpeakingSystem):
         return {"system": self.name, **self.facts, "reader": self._reader.generation}
 
     def available(self) -> str | None:
-        """Return None if the reader is ready, else what it lacks."""
+        """Return None if the reader is ready, else the missing part."""
         missing = self._reader.available()
         return None if missing is None else f"{self.name} speaks through {self._reader.name}: {missing}"
 
@@ -100,7 +100,6 @@ class RepeatedSentence(ReaderControl):
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
         """Say the first sentence once and repeat that recording until the script's time is full."""
-        self.require(seed)
         first = self._reader.lines(script)[0]
         line = SpokenLine(first.turn, 0, split_sentences(first.text)[0])
         once = self._reader.read(script, [line], seed=seed)
@@ -122,14 +121,13 @@ class RepeatedSentence(ReaderControl):
 
 
 class ShuffledVoices(ReaderControl):
-    """The script as it stands, but half of its sentences in another speaker's voice: right words, wrong people."""
+    """The unchanged script, but with half of its sentences in another speaker's voice: right words, wrong people."""
 
     name: ClassVar[str] = "shuffled_voices"
     facts: ClassVar[dict[str, Any]] = {"swapped": 0.5}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
         """Read the script with exactly half of the sentences, chosen by the seed, in another voice."""
-        self.require(seed)
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         people = max(2, len(script.speakers))
         if (count := len(self._reader.voices)) < people:
@@ -145,9 +143,10 @@ class ShuffledVoices(ReaderControl):
 
 
 class DrawnGaps(ReaderControl):
-    """The script as it stands, but the gaps and overlaps between turns are drawn by chance from people's.
+    """The unchanged script, but with gaps and overlaps between turns drawn at random from people's.
 
-    The reader has one pause between all turns: against it, turn-taking comes near people's and nothing else changes.
+    The reader has one pause between all turns; compared with it, turn-taking is closer to people's and nothing else
+    changes.
     """
 
     name: ClassVar[str] = "drawn_gaps"
@@ -169,20 +168,19 @@ class DrawnGaps(ReaderControl):
 
 
 class UnevenPace(ReaderControl):
-    """The script as it stands, but now hurried and now dragged: right words and voices, at no steady pace."""
+    """The unchanged script, but alternately hurried and slow: right words and voices, at no steady pace."""
 
     name: ClassVar[str] = "uneven_pace"
     facts: ClassVar[dict[str, Any]] = {"fastest": _FASTEST, "wave": _WAVE, **PACE}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read the script sentence by sentence, each at the speed that the wave has where it begins."""
-        self.require(seed)
+        """Read the script sentence by sentence, each at the speed of the wave at its beginning."""
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         return self._reader.read(script, list(_wave(lines)), seed=seed)
 
 
 class ContentFaults(ReaderControl):
-    """The script with one sentence left out, one said twice and one turn in another speaker's voice; clean sound."""
+    """The script with one sentence left out, one repeated and one turn in another speaker's voice; clean sound."""
 
     name: ClassVar[str] = "content_faults"
     facts: ClassVar[dict[str, Any]] = {"planted": {"omitted": 1, "repeated": 1, "wrong_voice": 1}}
@@ -193,9 +191,8 @@ class ContentFaults(ReaderControl):
         Raises:
             BadInput: the script is too short for them, or has one speaker, or more than there are voices.
         """
-        self.require(seed)
         if len(script.speakers) < 2:
-            raise BadInput(f"{self.name} needs a script of two speakers, to give one the other's words")
+            raise BadInput(f"{self.name} needs a script with two speakers, to give one the other's words")
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         chance = random.Random(seed)  # noqa: S311  # no secret
         omitted, repeated, turn = _choose_places(lines, chance, self.name)
@@ -248,9 +245,9 @@ def _draw_offsets(changes: int, seed: int) -> list[float]:
 
 
 def _lay_out(speech: Speech, offsets: Sequence[float]) -> tuple[Samples, tuple[SpokenTurn, ...]]:
-    """Return the turns of a recording one after the other, each this many seconds after the end of the one before.
+    """Return the turns of a recording one after the other, each this many seconds after the end of the previous one.
 
-    A turn starts no earlier than the one before it. The peak of what overlaps is kept under that of the recording.
+    A turn starts no earlier than the previous one. The peak of overlapping sound is limited to that of the recording.
     """
     rate = speech.rate
     sounds = [speech.samples[round(turn.start * rate) : round(turn.end * rate)] for turn in speech.turns]
@@ -287,7 +284,7 @@ def plant_hole(samples: Samples, rate: int, at: float) -> None:
 
 
 def plant_click(samples: Samples, rate: int, at: float) -> None:
-    """Move one sample of a channel by half of the peak, away from where it is, in place."""
+    """Move one sample of a channel by half of the peak, away from its value, in place."""
     place = round(at * rate)
     samples[place] -= np.copysign(0.5 * float(np.abs(samples).max()), samples[place])
 
@@ -316,12 +313,12 @@ def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken:
         if 0.5 <= moment <= len(samples) / rate - 1.5 and all(abs(moment - other) >= _APART for other in taken)
     ]
     if not fit:
-        raise BadInput("the recording has no loud place that is free for a fault; take a longer script")
+        raise BadInput("the recording has no loud place left for a fault; use a longer script")
     return chance.choice(fit) + 0.05
 
 
 def _choose_places(lines: list[SpokenLine], chance: random.Random, name: str) -> tuple[int, int, int]:
-    """Choose the sentence that is left out, the one that is said twice, and the turn in another voice."""
+    """Choose the sentence to leave out, the one to repeat, and the turn in another voice."""
     long_enough = [at for at, line in enumerate(lines) if len(line.text.split()) >= _FEWEST_WORDS]
     turns = [
         turn

@@ -1,7 +1,7 @@
 """Dialogue readers are engines with several voices, whose lines are joined to one recording.
 
-A reader says each line by itself; joining cuts the silence at the edges of a line, brings all voices to one
-level, sets fixed pauses and keeps the peak under a ceiling, so that turn times are known and nobody is startled.
+A reader says each line separately; joining cuts the silence at the edges of a line, gives all voices the same level,
+sets fixed pauses and limits the peak, so turn times are known and nobody is startled.
 """
 
 import re
@@ -29,7 +29,7 @@ TURN_PAUSE = 0.28
 SENTENCE_PAUSE = 0.35
 """Seconds of silence between lines of one turn."""
 PIECE_PAUSE = 0.4
-"""Seconds of silence between pieces of several turns that a system spoke at once."""
+"""Seconds of silence between pieces of several turns that a system spoke together."""
 SPEECH_LEVEL = -23.0
 """RMS of each voice over its active frames, in dBFS."""
 PEAK_CEILING = -1.5
@@ -45,7 +45,7 @@ _EDGE = 0.03
 
 @dataclass(frozen=True)
 class SpokenLine:
-    """Words said by one voice in one breath, and the turn of the script they belong to (from 0).
+    """Words said by one voice in one breath, and their turn of the script (from 0).
 
     `speed` is how fast they are said by a built-in reader, 1 at its own pace and 2 in half the time.
     """
@@ -68,13 +68,13 @@ class SynthesisedLines:
 
 
 class DialogueReader(SpeakingSystem):
-    """A system that gives each speaker of a script a voice of its own and reads line by line.
+    """A system that gives each speaker of a script a separate voice and reads line by line.
 
     Attributes:
         languages: the languages it reads, as ISO 639-1 codes.
-        voices: the names of its voices for English, in the order in which a script's speakers receive them.
-        longest_line: turns are split in sentences of at most so many characters; None reads turns whole.
-        packages: the modules that it imports, each with the package that brings it.
+        voices: the names of its voices for English, in the order of a script's speakers.
+        longest_line: highest number of characters of a sentence after splitting turns; None reads whole turns.
+        packages: the modules that it imports, each with its package.
     """
 
     kind: ClassVar[Kind] = "model"
@@ -89,20 +89,20 @@ class DialogueReader(SpeakingSystem):
         return f"{self.name} needs {' and '.join(missing)}; install with `{INSTALL_PACKAGES}`" if missing else None
 
     def lines(self, script: Script) -> tuple[SpokenLine, ...]:
-        """Decide what is said by which voice; the n-th speaker of the script has the n-th voice.
+        """Assign voices to words; the n-th speaker of the script has the n-th voice.
 
         Raises:
-            BadInput: too many speakers, a language it does not read, or nothing speakable.
+            BadInput: there are too many speakers, an unsupported language, or nothing speakable.
         """
         self._check(script)
         return list_lines(script, longest=self.longest_line)
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read a script aloud, each speaker in a voice of its own; see `SpeakingSystem.speak`."""
+        """Read a script aloud, each speaker in a separate voice; see `SpeakingSystem.speak`."""
         return self.read(script, self.lines(script), seed=seed)
 
     def read(self, script: Script, lines: Sequence[SpokenLine], *, seed: int = 0) -> Speech:
-        """Read given lines of a script, whose voices need not be those of its speakers.
+        """Read given lines of a script, whose voices may differ from those of its speakers.
 
         Raises:
             ModelMissing: the engine is not installed.
@@ -137,20 +137,20 @@ class DialogueReader(SpeakingSystem):
         needed, count = len(script.speakers), len(self.voices)
         if needed > count:
             raise BadInput(
-                f"{self.name} has {count} voices, the script asks for {needed} "
-                f"({', '.join(script.speakers)[:200]}); take a system with more voices"
+                f"{self.name} has {count} voices, the script needs {needed} "
+                f"({', '.join(script.speakers)[:200]}); use a system with more voices"
             )
         language = read_as(script.text) or detect_language(script.text)
         if language not in self.languages:
             language_name = identify_language(script.text).words if language == "other" else language
             raise BadInput(
-                f"{self.name} reads {', '.join(self.languages)}, the script is in {language_name}; "
-                f"take a system that reads {'it' if language == 'other' else language}"
+                f"{self.name} reads {', '.join(self.languages)}, the script is in {language_name}; use a system that "
+                f"reads {'it' if language == 'other' else language}"
             )
 
 
 def describe_chunks(longest: int | None = None) -> dict[str, Any]:
-    """Describe, for `generation`, in which pieces a script is read and how they become a recording.
+    """Describe, for `generation`, the pieces in which a script is read and how they are joined.
 
     Args:
         longest: the most characters of a line; None if turns are read whole.
@@ -168,7 +168,7 @@ def describe_chunks(longest: int | None = None) -> dict[str, Any]:
 def list_lines(
     script: Script, voices: Mapping[str, int] | None = None, longest: int | None = None, laugh: str = ""
 ) -> tuple[SpokenLine, ...]:
-    """List what is said of a script, without turns that contain nothing speakable.
+    """List the spoken lines of a script, without turns that contain nothing speakable.
 
     Args:
         script: the script.
@@ -194,9 +194,9 @@ def list_lines(
 def join_lines(
     script: Script, lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int
 ) -> tuple[Samples, tuple[SpokenTurn, ...]]:
-    """Join all lines to one recording, shape (frames, 1), and tell when each turn of the script is spoken in it.
+    """Join all lines to one recording, shape (frames, 1), and return the time of each turn of the script in it.
 
-    Lines that contain no sound are left out; with none at all the recording is empty.
+    Lines without sound are left out; if there is none at all, the recording is empty.
     """
     cut = [cut_silence(sound, rate) for sound in sounds]
     gains = _gains(lines, cut, rate)
@@ -225,11 +225,11 @@ def join_lines(
 def fit_lines(
     lines: Sequence[SpokenLine], longest: int | None, measure_text: Callable[[str], int] = len
 ) -> tuple[SpokenLine, ...]:
-    """Cut lines that are longer than an engine takes, into as few as sentences or else clauses and words allow.
+    """Cut lines that are too long for an engine, into as few parts as sentences, or else clauses and words, allow.
 
     Args:
         lines: the lines.
-        longest: the greatest length of a line; None if none is stated.
+        longest: the highest length of a line; None if not stated.
         measure_text: returns the length of a text.
     """
     fitted: list[SpokenLine] = []
@@ -250,7 +250,7 @@ def fit_lines(
 
 
 def join_pieces(sounds: Sequence[Samples], rate: int) -> Samples:
-    """Join what was spoken in pieces of several turns, with a pause between two, shape (frames, 1)."""
+    """Join pieces of several turns, with a pause between two, shape (frames, 1)."""
     pause = np.zeros(round(PIECE_PAUSE * rate), np.float32)
     return np.concatenate([part for sound in sounds for part in (pause, sound)][1:])[:, np.newaxis]
 
@@ -315,7 +315,7 @@ def make_speakable(text: str, laugh: str = "") -> str:
     """Strip a text of emoji, control characters and markup; make typographic forms plain and cut runs of a sign.
 
     The mark `[laughs]` becomes the engine's own mark of a laugh; it is taken out for engines that have none, which
-    would read the word. Empty if no letter and no digit is left, because then there is nothing to say.
+    would read the word. Empty if no letter or digit remains, because there is then nothing to say.
     """
     pieces = _LAUGH.split(text.translate(_PLAIN))
     plain = f" {laugh} ".join("".join(map(_plain_character, piece)) for piece in pieces)
@@ -329,7 +329,7 @@ def make_speakable(text: str, laugh: str = "") -> str:
 
 @cache
 def _plain_character(character: str) -> str:
-    """Return what of a character can be said."""
+    """Return the speakable part of a character."""
     category = unicodedata.category(character)
     if category in ("Nd", "No"):  # engines know ASCII digits only
         digit = unicodedata.digit(character, None)
@@ -342,13 +342,13 @@ def _plain_character(character: str) -> str:
 
 
 def _plain_letters(character: str) -> str:
-    """Replace mathematical bold, full-width forms, fractions and ligatures by the letters and digits they stand for."""
+    """Replace mathematical bold, full-width forms, fractions and ligatures by the corresponding letters and digits."""
     plain = unicodedata.normalize("NFKC", character).translate(_PLAIN)
     return plain if not plain.isnumeric() or plain.isdecimal() or plain.isalpha() else " "
 
 
 def estimate_seconds(text: str) -> float:
-    """Estimate how long a person takes to read a text, by words of alphabets and Chinese characters a minute."""
+    """Estimate the time that a person takes to read a text, by alphabetic words and Chinese characters per minute."""
     characters = len(re.findall(f"[{HAN}]", text))
     words = len(re.findall(r"\w[\w'’.-]*", re.sub(f"[{HAN}]", " ", text)))
     return 60.0 * (words / PACE["words_per_minute"] + characters / PACE["characters_per_minute"])

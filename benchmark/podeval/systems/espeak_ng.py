@@ -1,7 +1,7 @@
 """espeak-ng, the formant synthesiser that PodEval uses as its low anchor: intelligible, plainly a machine.
 
 It needs no weights: the package `espeakng-loader` brings the library and its data. The library is C with global
-state, so that each script is spoken in a child process, whose end ends nothing else.
+state, so each script is spoken in a child process, whose end affects nothing else.
 """
 
 import sys
@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from podeval.systems import espeak_worker
 from podeval.systems.dialogue_reader import SpokenLine, describe_chunks
-from podeval.systems.worker_process import WorkerReader
+from podeval.systems.engines import WorkerReader
 
 # By file and pitch, for `en-gb` and its like are not found by name in the packaged data.
 _VOICES = {
@@ -49,7 +48,6 @@ class EspeakNg(WorkerReader):
     voices: ClassVar[tuple[str, ...]] = _LABELS["en"]
     engine: ClassVar[str] = "espeak-ng"
     packages: ClassVar[Mapping[str, str]] = {"espeakng_loader": "espeakng-loader"}
-    worker: ClassVar[str] = espeak_worker.__file__
 
     @property
     def generation(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The neural baseline: hibari's female voice and Piper's `joe`, both small enough for a laptop; and Piper by itself.
 
-Determinism: hibari draws its noise from a generator that it is given; every line gets its own, made of seed and
-place. Piper draws inside the ONNX graph, from a generator that runs on from call to call and cannot be set; so it
-speaks without noise, and what is said depends on nothing said before it.
+Determinism: hibari draws its noise from a given generator; every line gets its own, made from seed and place. Piper
+draws inside the ONNX graph, from a generator that continues from call to call and cannot be seeded; it therefore speaks
+without noise, and its speech does not depend on earlier speech.
 """
 
 import json
@@ -14,8 +14,9 @@ import numpy as np
 
 from podeval.audio.samples import resample
 from podeval.models import weights
+from podeval.models.exported import open_session
 from podeval.systems.dialogue_reader import INSTALL_PACKAGES, SpokenLine, cut_silence, describe_chunks
-from podeval.systems.onnx_reader import OnnxReader, name_broken_line, open_session
+from podeval.systems.engines import OnnxReader, name_broken_line
 from podeval.systems.speech import Samples
 
 # Piper with two voices of its own: kristin (female) and joe (male).
@@ -44,7 +45,7 @@ def load_voice(voice: str, threads: int) -> Any:
     folder = weights.locate_weights(voice)
     model = next(folder / file.to for file in weights.lock()[voice].files if file.to.endswith(".onnx"))
     config = PiperConfig.from_dict(json.loads(model.with_name(f"{model.name}.json").read_text("utf-8")))
-    return PiperVoice(session=open_session(model, threads), config=config)
+    return PiperVoice(session=open_session(str(model), threads), config=config)
 
 
 def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
@@ -71,7 +72,7 @@ def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
 
 
 VOICES = (KRISTIN, JOE)
-"""Names in the lock, in the order in which speakers get them."""
+"""Names in the lock, in the order of the speakers who get them."""
 
 
 class Piper(OnnxReader):

@@ -1,6 +1,6 @@
 """Kokoro, a neural voice of 82 million parameters, quantised to 8 bits: the better voice that still runs on a laptop.
 
-Of its voices only the five Japanese ones come in packages, so that it reads English as they do. Words become sounds by
+Only its five Japanese voices come in packages, so it reads English with their accent. Words become sounds by
 the espeak-ng that Piper brings. Nothing is drawn: equal words give equal samples, whatever the seed.
 """
 
@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from podeval.models import weights
+from podeval.models.exported import open_session
 from podeval.systems.dialogue_reader import SpokenLine, cut_silence, describe_chunks
-from podeval.systems.onnx_reader import OnnxReader, name_broken_line, open_session
+from podeval.systems.engines import OnnxReader, name_broken_line
 from podeval.systems.speech import Samples
 
 WEIGHTS = "kokoro"
@@ -21,7 +22,7 @@ WEIGHTS = "kokoro"
 _MODEL, _VOCABULARY, _VOICES = "kokoro-v1.0.int8.onnx", "vocab.json", "voices_ja.npz"
 _MOST_SOUNDS = 508  # of 512 places, with the marks at both ends
 _NAMES = ("jf_alpha", "jm_kumo", "jf_nezumi", "jf_gongitsune", "jf_tebukuro")
-"""Voices by their names in the package; the second letter says whether a woman or a man speaks."""
+"""Voices by their names in the package; the second letter shows whether the speaker is a woman or a man."""
 
 
 class Kokoro(OnnxReader):
@@ -59,20 +60,20 @@ class Kokoro(OnnxReader):
 
 
 class _Network:
-    """The network with its voices, and what makes sounds of words."""
+    """The network with its voices, and the converter from words to sounds."""
 
     def __init__(self, threads: int) -> None:
         from piper.phonemize_espeak import EspeakPhonemizer
 
         folder = weights.locate_weights(WEIGHTS)
-        self._session = open_session(folder / _MODEL, threads)
+        self._session = open_session(str(folder / _MODEL), threads)
         self._numbers: dict[str, int] = json.loads((folder / _VOCABULARY).read_bytes())["vocab"]
         with np.load(folder / _VOICES, allow_pickle=False) as voices:
             self._voices = {name: np.asarray(voices[name], np.float32) for name in _NAMES}
         self._phonemizer = EspeakPhonemizer()
 
     def spell(self, text: str) -> list[int]:
-        """Return the numbers of a text's sounds; what the network does not know is left out."""
+        """Return the numbers of a text's sounds; sounds that the network does not know are left out."""
         sentences = self._phonemizer.phonemize("en-us", text)
         sounds = " ".join("".join(sentence) for sentence in sentences)
         return [self._numbers[sound] for sound in sounds if sound in self._numbers]

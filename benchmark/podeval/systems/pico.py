@@ -1,18 +1,18 @@
 """SVOX Pico, the small statistical synthesiser of early Android telephones: plain, quick, clearer than a formant voice.
 
-The package `py-nanotts` brings the engine and its voices. The engine is C with state that runs on from line to line,
-and some texts it never finishes; so each script is spoken in a child process, whose end ends nothing else.
-Equal scripts give equal samples, whatever the seed, as long as the package is in the same folder: from another one
-the engine says some lines a little slower or faster.
+The package `py-nanotts` brings the engine and its voices. The engine is C with state that continues from line to line,
+and it never finishes some texts; each script is therefore spoken in a child process, whose end affects nothing else.
+Equal scripts give equal samples, whatever the seed, as long as the package is in the same folder: from another one the
+engine says some lines a little slower or faster.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from podeval.systems import pico_worker
 from podeval.systems.dialogue_reader import SpokenLine, describe_chunks
-from podeval.systems.worker_process import WorkerReader
+from podeval.systems.engines import WorkerReader
+from podeval.systems.speech_worker import PICO_RATE
 
 _VOLUME = 0.7
 """Volume; at the default level of 1 it clips."""
@@ -27,7 +27,6 @@ class Pico(WorkerReader):
     longest_line: ClassVar[int | None] = 300
     engine: ClassVar[str] = "SVOX Pico"
     packages: ClassVar[Mapping[str, str]] = {"py_nanotts": "py-nanotts"}
-    worker: ClassVar[str] = pico_worker.__file__
 
     @property
     def generation(self) -> dict[str, Any]:
@@ -37,7 +36,7 @@ class Pico(WorkerReader):
             "engine": self.engine,
             "voices": list(self.voices),
             "volume": _VOLUME,
-            "rate": pico_worker.RATE,
+            "rate": PICO_RATE,
             **describe_chunks(self.longest_line),
         }
 
@@ -51,5 +50,5 @@ class Pico(WorkerReader):
 
 
 def _plain(text: str) -> str:
-    """Take out what the engine would read as markup, and what ends a string in C."""
+    """Remove characters that the engine would read as markup, and those that end a string in C."""
     return text.translate(dict.fromkeys(map(ord, "<>\0"), " "))

@@ -1,14 +1,14 @@
-"""A function in a Python file is a system: anyone who has a model in Python writes one function, and nothing else.
+"""A function in a Python file is a system: a user with a model in Python writes only one function.
 
     speak(turns, voices, language) -> (samples, rate)       reads a script aloud
     write(prompt, language) -> text, or a list of turns     writes a script
     podcast(topic, language) -> (samples, rate)             makes a whole podcast
     answer(heard, language) -> (samples, rate[, words])     answers a person, turn by turn
 
-`turns` have `speaker` and `text`; `voices` holds by speaker the path of a reference recording, or None. `heard` is the
-conversation so far, oldest first, each entry with `who` ("user" or "system"), `words` and, of the person, the path of
-the `audio`. Samples are an array (frames,) or (frames, channels): floats of full scale ±1, or 16-bit integers. A
-function that has a parameter `seed` is given the seed; all others are seeded through `random`, numpy and torch.
+`turns` have `speaker` and `text`; `voices` contains by speaker the path of a reference recording, or None. `heard` is
+the conversation so far, oldest first, each entry with `who` ("user" or "system"), `words` and, for the person, the path
+of the `audio`. Samples are an array (frames,) or (frames, channels): floats of full scale ±1, or 16-bit integers. A
+function with a parameter `seed` gets the seed; all others are seeded through `random`, numpy and torch.
 
 The file is the user's own and runs in this process, with all that the user may do.
 """
@@ -30,7 +30,7 @@ from podeval.files import import_file
 from podeval.systems.adapters.loading import set_seed
 from podeval.systems.speech import (
     Ask,
-    OneByOne,
+    OwnMaker,
     Product,
     Samples,
     Speech,
@@ -59,7 +59,7 @@ class HeardTurn:
     audio: str | None = None
 
 
-class PythonSystem(OneByOne[Product]):
+class PythonSystem(OwnMaker[Product]):
     """A system that calls a function of a file.
 
     Args:
@@ -75,7 +75,7 @@ class PythonSystem(OneByOne[Product]):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """Which function of which file speaks; an edited file is another system."""
+        """The file and the function that speak; an edited file is another system."""
         return {"system": "python", "file": self._path.name, "function": self._name, "sha256": self.sha256}
 
     def make_one(self, ask: Ask, seed: int) -> Product:
@@ -129,10 +129,10 @@ class PythonSystem(OneByOne[Product]):
             raise SpeechFailed(f"{self._name} of {self._path.name} broke ({what})") from error
 
     def _read_sound(self, result: Any) -> tuple[Samples, int]:
-        """Read what a function gave as sound.
+        """Read a function's result as sound.
 
         Raises:
-            SpeechFailed: it is not (samples, rate), or nothing is in it; says what it is and what is wanted.
+            SpeechFailed: it is not (samples, rate), or is empty; the message states the actual and the expected result.
         """
         if not isinstance(result, tuple) or len(result) != 2:
             raise SpeechFailed(f"{self._name} gave {_describe(result)}; return (samples, rate), the rate in Hz")
@@ -157,7 +157,7 @@ class PythonSystem(OneByOne[Product]):
         return samples, int(rate)
 
     def _read_script(self, result: Any) -> tuple[str, list[dict[str, str]] | None]:
-        """Read what a function gave as a script: its text, and its turns if it has some."""
+        """Read a function's result as a script: its text, and its turns if it has any."""
         if isinstance(result, str):
             text = strip_reasoning(result)
             if not text:
@@ -209,7 +209,7 @@ def _has_parameter(function: Callable[..., Any], name: str) -> bool:
 
 
 def _describe_error(error: BaseException, path: Path) -> str:
-    """Say what an error is, and the last line of the file that it passed through."""
+    """Describe an error, with the last line of the file that it passed through."""
     lines = [step.lineno for step in traceback.extract_tb(error.__traceback__) if step.filename == str(path)]
     if isinstance(error, SyntaxError) and error.filename == str(path):
         lines.append(error.lineno)

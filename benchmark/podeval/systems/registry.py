@@ -1,7 +1,14 @@
-"""Built-in systems, by name."""
+"""Built-in systems, by name, and the podcasts of the demo."""
 
+import json
+import time
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
+
+from podeval.audio.samples import resample
+from podeval.benchmarks.records import locate_data
 from podeval.errors import require_known
 from podeval.systems.controls import (
     ContentFaults,
@@ -16,7 +23,8 @@ from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper, Piper
 from podeval.systems.kokoro import Kokoro
 from podeval.systems.pico import Pico
-from podeval.systems.speech import SpeakingSystem
+from podeval.systems.speech import SOURCES, Ask, OwnMaker, Samples, SpeakingSystem, Speech, SpeechFailed
+from podeval.text.script import Script
 
 SYSTEMS: dict[str, Callable[[], SpeakingSystem]] = {
     HibariPiper.name: HibariPiper,
@@ -41,7 +49,7 @@ def get(name: str) -> SpeakingSystem:
     """Return a new instance of the system of this name; nothing is loaded before it speaks.
 
     Raises:
-        BadInput: there is none; names the closest.
+        BadInput: there is none; the message names the closest.
     """
     require_known("built-in system", SYSTEMS, name)
     return SYSTEMS[name]()
@@ -50,3 +58,72 @@ def get(name: str) -> SpeakingSystem:
 def list_systems() -> tuple[SpeakingSystem, ...]:
     """Return one instance of every built-in system."""
     return tuple(get(name) for name in NAMES)
+
+
+WORDS = "real_pod_podcasts.json"
+READER = EspeakNg.name
+CHORDS = ((220.0, 277.2, 329.6), (174.6, 220.0, 261.6), (196.0, 246.9, 293.7), (164.8, 207.7, 246.9))
+"""Frequencies of the notes of each chord, Hz."""
+
+RATE = 44_100
+"""Sampling rate of a mix, Hz: that of the separator that measures music."""
+
+CHORD_SECONDS, BELOW = 2.0, 15.0
+"""Length of a chord, and the level of the music below the speech in dB."""
+
+
+class PlantedPodcast(OwnMaker[Speech]):
+    """A podcast with words of its own in which one turn is said again at the end, with or without music under it.
+
+    It shows what the track `podcast` finds: `podeval demo` has a row with music and one without. The words are our
+    own, for two topics of Real-Pod's demo; a baseline voice reads them.
+
+    Args:
+        music: whether there is music under the speech.
+    """
+
+    def __init__(self, *, music: bool) -> None:
+        self.music = music
+
+    @property
+    def generation(self) -> dict[str, Any]:
+        """The ingredients of the podcasts."""
+        return {"system": "planted_podcast", "music": self.music, "reader": get(READER).generation}
+
+    def make_one(self, ask: Ask, seed: int) -> Speech:
+        """Read the podcast of a topic, its turn again at the end.
+
+        Raises:
+            SpeechFailed: there is no podcast on this topic, or the voice failed.
+            ModelMissing: the voice is not installed.
+        """
+        podcasts = {one["id"]: one for one in json.loads(locate_data(WORDS).read_bytes())["items"]}
+        if (podcast := podcasts.get(ask.id)) is None:
+            raise SpeechFailed(f"there is no podcast on the topic of {ask.id}; there are {', '.join(podcasts)}")
+        turns = [*podcast["turns"], podcast["turns"][podcast["said_again"]]]
+        begin = time.perf_counter()
+        speech = get(READER).speak(Script.parse(turns), seed=seed)
+        samples, rate = (mix_music(speech.samples, speech.rate), RATE) if self.music else (speech.samples, speech.rate)
+        planted = {"said_again": turns[-1]["text"], SOURCES: podcast["sources"]}
+        return Speech(samples, rate, (), time.perf_counter() - begin, details={**planted, "seed": seed})
+
+
+def mix_music(speech: Samples, rate: int) -> Samples:
+    """Return speech over chords that are `BELOW` dB quieter, mono at `RATE`, without passing full scale.
+
+    Args:
+        speech: shape (frames,) or (frames, channels).
+        rate: its sampling rate, Hz.
+    """
+    speech = resample(speech if speech.ndim == 1 else speech.mean(axis=1), rate, RATE)
+    seconds = np.arange(len(speech)) / RATE
+    chord = (seconds / CHORD_SECONDS).astype(int) % len(CHORDS)
+    within = seconds % CHORD_SECONDS
+    # A note fades in and out, and has two overtones.
+    shape = np.minimum(1.0, within / 0.05) * np.exp(-within)
+    notes = np.array(CHORDS)[chord]
+    partials = sum(np.sin(2 * np.pi * notes * (number * seconds)[:, np.newaxis]) / number**2 for number in (1, 2, 3))
+    music = np.asarray(partials).sum(axis=1) * shape
+    music *= np.sqrt(np.mean(speech**2) / np.mean(music**2)) * 10 ** (-BELOW / 20)
+    mix = speech + music
+    return np.asarray(mix / max(1.0, float(np.abs(mix).max())), np.float32)

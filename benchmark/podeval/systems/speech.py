@@ -1,8 +1,8 @@
 """The words for what systems are asked and what they make, and the one protocol of whatever makes it.
 
 An `Ask` is the same for every system, wherever it runs, and as JSON it is a line of a job's items. A built-in system, a
-model that an adapter opened, supplied files: each is an `OutputMaker` and makes `Speech`, a `WrittenScript` or
-`SpokenAnswers` of what it is asked. Anyone who keeps these looks at what was made, never at who made it.
+model that an adapter opened, supplied files: each is an `OutputMaker` and turns its task into `Speech`, a
+`WrittenScript` or `SpokenAnswers`. Anyone who keeps these looks at what was made, never at who made it.
 """
 
 import io
@@ -27,7 +27,7 @@ ITEM_ID = r"^[A-Za-z0-9_-]{1,128}$"
 LONGEST_NAME = 200
 """Characters of a speaker's name in a job."""
 SOURCES = "sources"
-"""Key in the details of a podcast: the texts that it was made from, as whoever made it states."""
+"""Key in the details of a podcast: its source texts, as stated by its maker."""
 
 
 class JobPart(BaseModel):
@@ -43,14 +43,14 @@ def _refuse_long_name(turn: Turn) -> Turn:
 
 
 class Reference(JobPart):
-    """A recording of the voice a speaker should have, and what is said in it where that is known."""
+    """A recording of the voice that a speaker should have, and its words if known."""
 
     audio: Annotated[str, Field(min_length=1, max_length=1000)]
     text: str | None = None
 
 
 class RecordedUserTurn(JobPart):
-    """What a person says in one turn of a conversation: a recording, and its words if they are known."""
+    """A person's turn in a conversation: a recording, and its words if known."""
 
     id: Annotated[str, Field(pattern=ITEM_ID)]
     audio: str | None = None
@@ -70,8 +70,8 @@ class RecordedUserTurn(JobPart):
 class Ask(JobPart):
     """One item: a script to speak, a prompt to write from, the topic of a whole podcast, or a person's turns to answer.
 
-    `voices` are reference recordings by speaker; where a preset brings its own, they count only for speakers that
-    have none here.
+    `voices` are reference recordings by speaker; if a preset includes its own, they count only for speakers without one
+    here.
     """
 
     id: Annotated[str, Field(pattern=ITEM_ID)]
@@ -93,7 +93,7 @@ class Ask(JobPart):
         """Return the script to speak.
 
         Raises:
-            BadInput: the item has none, or no words in it.
+            BadInput: the item has no script, or one without words.
         """
         if self.script is None:
             raise BadInput(f"item {self.id} has no script to speak; its benchmark's track asks for something else")
@@ -115,13 +115,13 @@ class SpokenTurn(JobPart):
 
 @dataclass(frozen=True)
 class Speech:
-    """What a system said.
+    """A system's speech.
 
     Attributes:
         samples: float32, shape (frames, channels) or (frames,).
         rate: sampling rate in Hz.
         turns: spoken turns in order, without those that contain nothing speakable; none if their times are unknown.
-        wall_seconds: time of synthesis and assembly, without loading models; of several items at once an equal share.
+        wall_seconds: time of synthesis and assembly, without loading models; for several items at once an equal share.
         load_seconds: time spent on loading models and starting engines.
         details: provenance, such as engine versions, which voice read whom, and which turns were unspoken.
     """
@@ -141,7 +141,7 @@ class Speech:
 
 @dataclass(frozen=True)
 class WrittenScript:
-    """What a system wrote: the text, and its turns as plain data if it gave turns and not a text."""
+    """A system's script: the text, and its turns as plain data if it returned turns instead of a text."""
 
     text: str
     turns: list[dict[str, str]] | None
@@ -151,7 +151,7 @@ class WrittenScript:
 
 @dataclass(frozen=True)
 class SpokenAnswer:
-    """What is said to one turn of a person, and its words where the system tells them."""
+    """A system's answer to one turn of a person, and its words if the system states them."""
 
     turn: str
     speech: Speech
@@ -160,7 +160,7 @@ class SpokenAnswer:
 
 @dataclass(frozen=True)
 class SpokenAnswers:
-    """What a system said in a conversation; `wall_seconds` are of all answers together.
+    """A system's speech in a conversation; `wall_seconds` covers all answers together.
 
     A live one has a recording of both channels, the person's first.
     """
@@ -178,7 +178,7 @@ P = TypeVar("P", bound=Product, covariant=True)
 
 
 def list_speeches(product: Product) -> list[Speech]:
-    """List what is spoken in what was made."""
+    """List the spoken parts of an output."""
     match product:
         case Speech():
             return [product]
@@ -216,16 +216,16 @@ class OutputMaker(Protocol):
     at_once: int
 
     def make(self, asks: Sequence[Ask], seed: int) -> Sequence[Product]:
-        """Make something of each of these items; the same whichever are given together, up to rounding.
+        """Make the outputs of these items; they are the same in any combination, up to rounding.
 
         Raises:
-            SpeechFailed: the system broke, stayed silent or said nothing usable.
+            SpeechFailed: the system failed, stayed silent or said nothing usable.
             BadInput: an item that this system cannot do: too many speakers, too long, no audio.
         """
 
 
 class OneByOne(ABC, Generic[P]):
-    """An `OutputMaker` that makes something of each item by itself.
+    """An `OutputMaker` that handles each item separately.
 
     Attributes:
         at_once: maximum number of items in a call.
@@ -242,21 +242,36 @@ class OneByOne(ABC, Generic[P]):
         """Make something of an item; it raises what `OutputMaker.make` raises."""
 
 
-class SpeakingSystem(OneByOne[Speech]):
-    """A system that reads scripts aloud.
-
-    Attributes:
-        name: the system's name, unique in `podeval.systems.registry`.
-        kind: `model` for a baseline that competes, `control` for one that no ranking may reward.
-    """
-
-    name: ClassVar[str]
-    kind: ClassVar[Kind]
+class OwnMaker(OneByOne[P]):
+    """A maker that says how it makes its outputs: a built-in voice, a server, a function, a folder of outputs."""
 
     @property
     @abstractmethod
     def generation(self) -> dict[str, Any]:
-        """Every parameter that changes what it says, as plain JSON data; the seed is given with each call."""
+        """Every parameter that changes what it makes, as plain JSON data; the seed is given with each call."""
+
+    def require_some(self, asks: Sequence[Ask], seed: int) -> None:
+        """Refuse, before the first item, what can do none of them.
+
+        Raises:
+            BadInput: it says what is missing.
+        """
+
+    def fingerprint(self, ask: Ask, seed: int) -> str | None:
+        """Return the hash of what an item's output is read from; None if it is not read from files."""
+        return None
+
+
+class SpeakingSystem(OwnMaker[Speech]):
+    """A system that reads scripts aloud.
+
+    Attributes:
+        name: the system's name, unique in `podeval.systems.registry`.
+        kind: `model` for a baseline that competes, `control` for a system that no ranking may reward.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[Kind]
 
     @abstractmethod
     def available(self) -> str | None:
@@ -268,7 +283,7 @@ class SpeakingSystem(OneByOne[Speech]):
 
         Raises:
             BadInput: the script cannot be spoken by this system: its language, its speakers, no words.
-            ModelMissing: something must be installed first; says what `available` says.
+            ModelMissing: something must be installed first; the message is that of `available`.
             SpeechFailed: the engine broke or stayed silent.
         """
 
@@ -277,7 +292,7 @@ class SpeakingSystem(OneByOne[Speech]):
         return self.speak(ask.spoken(), seed=seed)
 
     def require(self, seed: int = 0) -> None:
-        """Refuse to start without the engine or with a seed that generators do not take.
+        """Refuse to start without the engine or with a seed that generators do not accept.
 
         Raises:
             BadInput: the seed is outside 0..2^31-1.

@@ -21,7 +21,7 @@ from podeval.texts import parse_sentence, write_sentence
 
 MAX_BYTES = 256 * 1024
 MOST_PROBLEMS = 50
-"""Mistakes that are told of one document."""
+"""Number of mistakes that are reported for one document."""
 FILE_NAME = "submission.yaml"
 _SHOWN = 10
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -32,9 +32,9 @@ _RESULTS: Location = ("source", "results")
 
 @dataclass(frozen=True)
 class DocumentProblem:
-    """One mistake: in which file, where (line and column, from 1), in which field, and what to do about it.
+    """One mistake: its file, its place (line and column, from 1), its field, and the remedy.
 
-    The column is 0 if a line has no columns to tell, as in a table.
+    The column is 0 if a line has no useful columns, as in a table.
     """
 
     file: str
@@ -61,7 +61,7 @@ class BadDocument(BadInput):
 
 @dataclass
 class _Located:
-    """Plain data, and where its values are: in a document of YAML, and in a file of results next to it."""
+    """Plain data with the places of its values: in a YAML document, and in a file of results next to it."""
 
     file: str
     data: Any
@@ -70,7 +70,7 @@ class _Located:
     lines: list[int] = field(default_factory=list)
 
     def problem(self, path: Location, message: str) -> DocumentProblem:
-        """Return a problem at a path; if the path does not exist, at the block that should hold it."""
+        """Return a problem at a path; if the path does not exist, at the block that should contain it."""
         if self.lines and path[:2] == _RESULTS and len(path) > 2:
             return DocumentProblem(self.results, self.lines[int(path[2])], _write_path(path), message)
         mark = find_mark(self.node, path)
@@ -132,7 +132,7 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
 
 
 def parse_form(data: dict[str, Any]) -> Submission:
-    """Read a submission from plain data, as a page or a program sends it.
+    """Read a submission from plain data, in the form of a page or a program.
 
     Raises:
         BadDocument: it is not valid; every mistake has its field.

@@ -173,7 +173,7 @@ class _Mention:
 
 
 def read_requested_length(request: str) -> Minutes | None:
-    """Return the length that a request asks for, in minutes; None if it asks for none, for several, or is unclear.
+    """Return the requested length in minutes; None if a request asks for none, for several, or is unclear.
 
     Words are converted at 150 a minute, characters at 300 a minute.
     """
@@ -184,7 +184,7 @@ def read_requested_length(request: str) -> Minutes | None:
 
 
 def is_length_strict(request: str) -> bool:
-    """Return whether a request says that its length, and not something else, is meant exactly."""
+    """Return whether a request means its length exactly."""
     for mention in _find_mentions(request):
         if _classify_mention(mention) == "asked":
             before = _STRICT_BEFORE.search(mention.before)
@@ -258,7 +258,7 @@ def _classify_mention(mention: _Mention) -> _Meaning:
 
 
 def _only_leads_in(before: str) -> bool:
-    """Return whether the words before a length do nothing but introduce it."""
+    """Return whether the words before a length only introduce it."""
     words = re.findall(r"[a-z'’]+", before.lower().replace("’", "'"))
     chinese = re.sub(r"[A-Za-z'’-]+", "", before)
     return all(word in _LEAD or _NOUN_ALONE.fullmatch(word) for word in words) and bool(

@@ -1,12 +1,12 @@
 """Books as their makers keep them: EPUB, plain text, Markdown, subtitles and JSON, as passages in reading order.
 
-A passage is a heading or a paragraph, and says what it is: what a reader reads aloud (`body`, `heading`), or what
+A passage is a heading or a paragraph, and has a kind: text that a reader reads aloud (`body`, `heading`), or text that
 readers usually leave out: front and back matter (title page, contents, copyright, index, a licence) and notes. An EPUB
-says so itself by `epub:type` and ARIA roles (W3C, EPUB Structural Semantics Vocabulary); everywhere else headings such
+states the kind by `epub:type` and ARIA roles (W3C, EPUB Structural Semantics Vocabulary); everywhere else headings such
 as "Contents" and beginnings such as `[Footnote 1:` do. Marks that refer to notes are left out.
 
-A file of a stranger cannot cost more than its limits: an EPUB is read member by member up to a total, its package is
-parsed by defusedxml, and its pages by a parser that expands no entities.
+A stranger's file cannot exceed the limits: an EPUB is read member by member up to a total, defusedxml parses its
+package, and a parser without entity expansion its pages.
 """
 
 import json
@@ -80,14 +80,14 @@ _GUTENBERG = re.compile(
 )
 
 _FEW_WORDS = 200
-"""Words of an opening before the first heading that are taken for a title page."""
+"""Number of words before the first heading that count as a title page."""
 _LISTED = 3
-"""Headings in a row without any text from which on they are a table of contents."""
+"""Number of consecutive headings without text from which they count as a table of contents."""
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A heading or a paragraph; `section` is the number of the part of the book that it is in, from 0."""
+    """A heading or a paragraph; `section` is the number of its part of the book, from 0."""
 
     text: str
     kind: PassageKind
@@ -106,7 +106,7 @@ def read_book(path: Path) -> Book:
     """Read a book by its name's ending: EPUB, JSON, or else text, which may be Markdown or subtitles.
 
     Raises:
-        BadInput: it is missing, broken, protected, beyond the limits, or without words; says what to do.
+        BadInput: it is missing, broken, protected, beyond the limits, or without words; the message gives the remedy.
     """
     ending = path.suffix.lower()
     if ending in (".mobi", ".azw", ".azw3", ".pdf", ".docx", ".doc", ".odt", ".fb2", ".rtf", ".html", ".htm"):
@@ -123,7 +123,7 @@ Piece = tuple[str, str]
 
 
 def _number_sections(pieces: Iterator[Piece]) -> Book:
-    """Number the sections, and tell front and back matter and notes by their headings."""
+    """Number the sections, and identify front and back matter and notes by their headings."""
     titles, passages, characters, is_new = [""], list[Passage](), 0, False
     kind: PassageKind = "body"
     for what, raw in pieces:
@@ -220,7 +220,7 @@ def _read_spine(archive: zipfile.ZipFile) -> Iterator[Piece]:
     from defusedxml.ElementTree import fromstring
 
     if len(archive.infolist()) > MOST_MEMBERS:
-        raise BadInput(f"the EPUB has more than {MOST_MEMBERS:,} files; export its text alone")
+        raise BadInput(f"the EPUB has more than {MOST_MEMBERS:,} files; export only its text")
     left = UNPACKED_BYTES
 
     def read(name: str) -> bytes:
@@ -230,7 +230,7 @@ def _read_spine(archive: zipfile.ZipFile) -> Iterator[Piece]:
             content = member.read(left + 1)
         left -= len(content)
         if left < 0:
-            raise BadInput(f"the pages of the EPUB are larger than {UNPACKED_BYTES >> 20} MiB; export its text alone")
+            raise BadInput(f"the pages of the EPUB are larger than {UNPACKED_BYTES >> 20} MiB; export only its text")
         return content
 
     container = fromstring(read("META-INF/container.xml"))
@@ -258,7 +258,7 @@ def _decode_page(content: bytes) -> str:
     """Decode a page: UTF-16 by its mark, else the usual encoding that it states, else UTF-8.
 
     Raises:
-        LookupError: it states one that is unknown.
+        LookupError: it states an unknown one.
         UnicodeDecodeError: it is in another.
     """
     stated = _ENCODING.search(content[:1024])
@@ -285,7 +285,7 @@ _TYPES = (
         "matter",
     ),
 )
-"""Types of elements, by `epub:type` or role (`doc-…`), and what they are here."""
+"""Types of elements, by `epub:type` or role (`doc-…`), and their meaning here."""
 
 
 class _PageReader(HTMLParser):
@@ -299,12 +299,12 @@ class _PageReader(HTMLParser):
         self._heading = False
 
     def close(self) -> None:
-        """Read to the end, and take the words that are left."""
+        """Read to the end, and take the remaining words."""
         super().close()
         self._flush()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Open an element, which may begin a paragraph, or be of another kind than what it is in."""
+        """Open an element, which may begin a paragraph, or have another kind than its parent."""
         if tag in _BLOCKS:
             self._flush()
             self._heading = tag in _HEADINGS
@@ -334,7 +334,7 @@ class _PageReader(HTMLParser):
             self._text.append(data)
 
     def unknown_decl(self, data: str) -> None:
-        """Take the words of a section of XML that is taken literally."""
+        """Take the words of a literal section of XML."""
         self.handle_data(data.removeprefix("CDATA["))
 
     def _flush(self) -> None:

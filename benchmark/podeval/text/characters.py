@@ -1,10 +1,10 @@
 r"""The characters of texts: how every text is cleaned when it enters, and which characters are read alike.
 
-`clean_text` is the one way in: scripts, references, transcripts and answers pass through it, so that no other code has
-to deal with byte order marks, decomposed letters, invisible characters and the line ends of other systems.
+`clean_text` is the one way in: scripts, references, transcripts and answers pass through it, so other code does not
+need to handle byte order marks, decomposed letters, invisible characters and the line ends of other systems.
 
 A word consists of letters, the marks that belong to them, and digits. For Python's own regular expressions a mark, such
-as a vowel sign of Hindi or Thai or an accent that is a character of its own, is no part of a word; patterns of words
+as a vowel sign of Hindi or Thai or an accent that is a character of its own, is not part of a word; patterns of words
 therefore use the package `regex`, whose `\w` includes marks.
 """
 
@@ -66,6 +66,10 @@ _TONE_LAST = regex.compile(rf"(?<!q)(?:{'|'.join(_TONE_PLACES)})(?!\p{{L}})")
 _VIETNAMESE = re.compile("[đơư\u1ea0-\u1ef9]")
 _GROUPS = re.compile(r"(?<![\d.,])\d{1,3}(?:[\u00a0\u2009\u202f]\d{3})+(?!\d)")
 _HAS_ALIKE = re.compile(f"[{''.join(_ALIKE)}]")
+# Words that begin with a capital I in texts of other languages, which may have a Turkish name in them.
+_NOT_TURKISH = re.compile(r"\bI(?:[a-z]{1,2}\b|['’ ][a-z])")
+# Numbers of footnotes behind a word; behind one or two letters are powers of units.
+_FOOTNOTES = regex.compile(r"(?<=\p{L}{3})[¹²³⁰⁴-⁹]+")
 _FOLDING = (
     # Digits of other writing.
     (regex.compile(r"[\p{Nd}--[0-9]]", regex.V1), lambda digit: str(unicodedata.decimal(digit[0]))),
@@ -120,13 +124,13 @@ def fold_letters(text: str) -> str:
         return text.replace("`", "'").lower()
     if _HAS_ALIKE.search(text):
         text = text.translate(str.maketrans(_ALIKE))
-    # Groups of a number are joined, and fractions parted from it, before both are plain characters.
+    # Groups of a number are joined, and fractions and powers parted from it, before both are plain characters.
     text = _GROUPS.sub(lambda number: re.sub(r"\D", "", number[0]), text)
-    text = unicodedata.normalize("NFKC", re.sub("(?<=[0-9])(?=[¼-¾⅐-⅞])", " ", text))
+    text = unicodedata.normalize("NFKC", re.sub("(?<=[0-9])(?=[¼-¾⅐-⅞²³¹⁰⁴-⁹])", " ", _FOOTNOTES.sub("", text)))
     for pattern, replacement in _FOLDING if MARKED.search(text) else ():
         text = pattern.sub(replacement, text)
     # The capital I is that of ı in Turkish, where ı and İ are 5 % of the letters.
-    if text.count("ı") + text.count("İ") > 0.005 * len(text):
+    if text.count("ı") + text.count("İ") > 0.005 * len(text) and not _NOT_TURKISH.search(text):
         text = text.replace("I", "ı")
     text = text.casefold().replace("i\u0307", "i")
     if _VIETNAMESE.search(text):
@@ -135,5 +139,5 @@ def fold_letters(text: str) -> str:
 
 
 def keep_letters(text: str) -> str:
-    """Return letters and digits alone, without case and in compatibility form (NFKC)."""
+    """Return only letters and digits, without case and in compatibility form (NFKC)."""
     return "".join(character for character in unicodedata.normalize("NFKC", text).casefold() if character.isalnum())

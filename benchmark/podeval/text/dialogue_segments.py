@@ -240,8 +240,8 @@ def cut_dialogue_clips(
 
     Args:
         segments: segments in order of time.
-        most_seconds: limit for one side; the segment that exceeds it is kept.
-        back: maximum number of segments before the change. PodEval's comment says 2, its code takes 3.
+        most_seconds: limit for one side; the segment that exceeds it is included.
+        back: maximum number of segments before the change. PodEval's comment says 2, its code uses 3.
         forward: maximum number of segments after it.
 
     Raises:
@@ -269,7 +269,7 @@ def cut_dialogue_clips(
 
 
 def explain_no_clips(segments: Sequence[Segment]) -> str | None:
-    """Return a sentence that says why a transcript has no change of speaker; None if it has one."""
+    """Return a sentence on why a transcript has no change of speaker; None if it has one."""
     speakers = sorted({segment.speaker for segment in segments})
     if not speakers:
         return "no speech is assigned to a speaker; turn-taking needs at least two speakers"
@@ -286,15 +286,14 @@ def select_clips(
     max_seconds: float = MAX_SECONDS,
     seed: int = 0,
 ) -> Selection:
-    """Draw clips whose duration is within limits; if there are no more than asked for, all of them are taken.
+    """Draw clips with a duration within limits; if there are no more than requested, all of them are used.
 
-    While too few fit, the limits are widened by 1 s each, as long as the lower one is above 5 s and the upper one
-    below 35 s. The draw is without replacement; the same clips, limits and seed give the same selection.
-    PodEval draws without a seed and fails if too few clips remain; its code starts from 10 to 30 s, its paper
-    says 15 to 25 s.
+    While too few fit, the limits are widened by 1 s each, as long as the lower one is above 5 s and the upper one below
+    35 s. The draw is without replacement; the same clips, limits and seed give the same selection. PodEval draws
+    without a seed and fails if too few clips remain; its code starts from 10 to 30 s, its paper states 15 to 25 s.
 
     Raises:
-        BadInput: fewer than one clip is asked for, or no duration can meet the limits.
+        BadInput: fewer than one clip is requested, or no duration can meet the limits.
     """
     if count < 1:
         raise BadInput(f"at least one clip must be selected, not {count}")

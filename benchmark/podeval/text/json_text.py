@@ -1,14 +1,14 @@
-"""JSON of strangers: parsed, it takes up to sixty times its size, so its values are counted before that."""
+"""Strangers' JSON: parsing takes up to sixty times its size, so its values are counted first."""
 
 import json
 from typing import Any
 
 _MARKS = {b"{": 3, b"[": 1, b",": 1}
-"""Marks that begin a value of JSON, in units of some 60 bytes that it takes once it is parsed."""
+"""Marks that begin a value of JSON, in units of about 60 bytes that the parsed value takes."""
 
 
 def parse_json(content: bytes, most: int, *, strict: bool = True) -> Any:
-    """Parse a stranger's JSON, whose values are counted before they take memory.
+    """Parse a stranger's JSON after counting its values, before they take memory.
 
     Args:
         content: the JSON.

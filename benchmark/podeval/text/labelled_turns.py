@@ -1,12 +1,12 @@
-"""Turns in plain text: which lines, or tags within them, say who speaks.
+"""Turns in plain text: the lines, or tags within them, that name speakers.
 
 Read are numbered labels (`Host 1:`, `Speaker A:`, `嘉宾1：`), tags (`[S1]`, `<Person1>…</Person1>`, `<|speaker:0|>`),
 roles and names (`Narrator:`, `**Ann:**`), each also behind a time or a list's number and with a direction
 (`Speaker 1 (warmly):`), and subtitles. Speakers of `Host 1`, `Speaker 1`, `Person 1` or `S1` are called `1`, others as
-they are written.
+written.
 
 Names are believed only if many lines begin with one and some name comes again, because prose has colons too (`Note:`,
-`10:30`, `Genesis 1:1`). No word is left out or put under another label without a note for people.
+`10:30`, `Genesis 1:1`). Every omitted word, or word under another label, causes a note for people.
 """
 
 import unicodedata
@@ -40,6 +40,7 @@ _LEAD = (
 _DIRECTION = r"(?:[\s*_]*+(?:[(\[（【](?P<aside>[^()\[\]（）【】\n]{1,60})[)\]）】]|[*_][^*_\n:：]{1,60}[*_])){0,2}+"
 _COLON = r"[\s*_\"”]*+[:：︓﹕∶꞉៖፦᠄][*_]*+"
 _CLOCK = r"[\[(]?\d{1,2}(?::\d\d){1,2}(?:[.,]\d{1,3}|\s?[AaPp]\.?[Mm]\b\.?)?(?:\s?(?:-->|[–—-])\s?[\d:.,]{4,12})?[\])]?"
+_DATE = r"(?:[\[(]?\d[\d./\-]{5,9},?\s++|(?i:to|yester)day at\s++)"
 _NUMBERED = regex.compile(
     rf"{_LEAD}(?P<open>[\[(【])?(?:(?P<word>s)(?P<number>\d{{1,3}})|(?P<word>{_COUNTED}|{_ROLES})"
     r"(?:[\s_#\-]*+(?P<number>\d{1,9}|[一二三四五六七八九十]|[①-⑳]|(?<=\p{Han})[a-z])"
@@ -49,13 +50,13 @@ _NUMBERED = regex.compile(
 )
 _NAME = (
     r"(?P<name>\d{1,2}|\p{L}(?:[^\W_]|[.'’&·\-])*+"
-    r"(?:(?: (?:[&+–\-] )?|, |/)(?!\d+:\d)[\"“‘]?[\p{L}\p{N}](?:[^\W_]|[.'’&·\-])*+[\"”’]?){0,5}+)"
+    r"(?:(?: (?:[&+–\-] )?|, |/)(?!\d+:\d|\d{1,4}[./\-]\d)[\"“‘]?[\p{L}\p{N}](?:[^\W_]|[.'’&·\-])*+[\"”’]?){0,5}+)"
 )
 _NAMED = regex.compile(
     # A name and a colon, or in brackets; a name and a time; a heading; capitals alone.
     rf"{_LEAD}(?:(?P<open>[\[【])?{_NAME}(?(open)[\]】]){_DIRECTION}(?:\s++{_CLOCK})?{_COLON}"
     r"(?:(?<=[：︓][*_]*)(?!\d\d\b)|(?=[\s\"“”「『*_(\[（\p{Lu}]|$|[^\x00-\x7f]))"
-    rf"|[\[【]{_NAME}[\]】](?:\s++{_CLOCK}\s*$|(?=\s*[^\s:：]))|{_NAME}[*_]*+\s++{_CLOCK}\s*$)\s*+"
+    rf"|[\[【]{_NAME}[\]】](?:\s++{_CLOCK}\s*$|(?=\s*[^\s:：]))|{_NAME}[*_]*+(?:\s*+[–—•·|,\-])?\s++{_DATE}?{_CLOCK}\s*$)\s*+"
     # A quotation after a name.
     rf"|\s*+{_NAME}(?=[「『].*[」』]\s*$)"
     rf"|(?:\#+\s*+|\*\*){_NAME}{_DIRECTION}\*{{0,2}}\s*$"
@@ -115,7 +116,9 @@ _HEAD_OF_LINE = regex.compile(
 )
 # A word that is not a name's; chats write all names small.
 _SMALL_WORD = regex.compile(
-    r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu|host|co-host|guest|narrator)\b)\p{Ll}"
+    r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu|host|co-host|guest|narrator)\b"
+    # Georgian has no capitals in use.
+    r"|\p{Georgian})\p{Ll}"
 )
 # A colon or a time, which no heading ends with.
 _ENDS_LABEL = regex.compile(rf"(?:[:：]|\s{_CLOCK})[\s*_]*$")
@@ -132,9 +135,9 @@ _INSIDE, _MORE = 0.8, 2
 
 @dataclass(frozen=True)
 class LabelledLine:
-    """A line, its number from 1, the label that it may begin with, and the words behind that.
+    """A line, its number from 1, the label at its beginning, if any, and the words after it.
 
-    `sure` is whether the label says by its form that it is a speaker's, and `aside` what is in brackets behind it.
+    `sure` says whether the label has the form of a speaker's, and `aside` is the text in brackets after it.
     """
 
     number: int
@@ -146,7 +149,7 @@ class LabelledLine:
 
 
 def read_labels(text: str) -> Script:
-    """Read the turns of a clean text; without labels it is one turn, and a note says so if it looks otherwise.
+    """Read the turns of a clean text; without labels it is one turn, with a note if it looks different.
 
     Raises:
         BadInput: the text has no words, or is in a format with markup that is not read.
@@ -158,6 +161,9 @@ def read_labels(text: str) -> Script:
     lines = _name_by_asides(
         [_read_line(number, line) for number, line in enumerate(plain.split("\n"), 1) if line.strip()]
     )
+    clocks = [line for line in lines if line.label and regex.fullmatch(_CLOCK, line.words)]
+    if 2 * len(clocks) > sum(bool(line.label) for line in lines):
+        lines = [replace(line, words="") if line in clocks else line for line in lines]
     speakers, notes = _find_speakers(_leave_out_headings(lines))
     turns, more = _join_turns(lines, speakers) if speakers else ([], [])
     if cues is not None:
@@ -249,7 +255,7 @@ def _read_line(number: int, line: str) -> LabelledLine:
 
 
 def _name_by_asides(lines: list[LabelledLine]) -> list[LabelledLine]:
-    """Name speakers of one role, `Host (Ann):` and `Host (Bob):`, by what is in brackets."""
+    """Name speakers of one role, `Host (Ann):` and `Host (Bob):`, by the text in brackets."""
     asides_by_label: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for line in lines:
         asides_by_label[line.label][line.aside] += 1
@@ -280,7 +286,7 @@ def _name_number(match: regex.Match[str]) -> str:
 
 
 def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
-    """Return the labels that name speakers, none for prose, and notes on how far they can be believed."""
+    """Return the labels that name speakers, none for prose, and notes on their reliability."""
     labels = Counter(line.label for line in lines if _may_speak(line))
     sure = [at for at, line in enumerate(lines) if line.sure]
     share = sum(labels.values()) / max(1, len(lines))
@@ -290,16 +296,23 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     # Where names have lines of their own, a word and a colon in the lines below are words.
     separate = {line.label for line in lines if line.label and not line.words}
     names = names & (separate | again) if separate & again else names
+    timed = {line.label for line in lines if not line.words and _ENDS_LABEL.search(line.text)}
+    alone = bool(names) and names <= timed & again
     # Labels that say by their form what they are, with names before the first of them or used more than once.
     certain = any(line.text.startswith(VOICE) for line in lines) or sure[:1] == [0]
     if certain or (len(sure) > 1 and share >= _SOME and sure[0] <= _LONG_OPENING):
         ahead = {line.label for line in lines[: sure[0]]} & names
-        alone = (f"“{name}:” is read as a speaker, although other speakers are numbered" for name in sorted(ahead))
-        return {lines[at].label for at in sure} | (names if share == 1 else again | ahead), list(alone)
+        noted = (f"“{name}:” is read as a speaker, although other speakers are numbered" for name in sorted(ahead))
+        return {lines[at].label for at in sure} | (names if share == 1 else again | ahead), list(noted)
     # Names at many lines, some of them more than once.
-    many = share >= _MOST or (share >= _SOME and len(again) > 1)
+    many = share >= _MOST or (share >= _SOME and (len(again) > 1 or alone))
     recurring = again and sum(labels[label] for label in again) >= _MOST * sum(labels.values())
-    if many and recurring and {line.label for line in lines[:_OPENING]} & names and (len(names) > 1 or share == 1):
+    if (
+        many
+        and recurring
+        and {line.label for line in lines[:_OPENING]} & names
+        and (len(names) > 1 or share == 1 or alone)
+    ):
         return names, []
     quoted = ", ".join([f"“{label}:”" for label in dict.fromkeys(line.label for line in lines) if label][:2])
     if len(lines) == len(names) == 2 and all(" " not in line.label or _ENDED.search(line.words) for line in lines):
@@ -317,7 +330,7 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     # Short lines that come again above others, as names do.
     short = Counter(line.text.strip() for line in lines if len(line.text) <= _LONGEST_NAME)
     above = [count for text, count in short.items() if count > 1 and not _ENDED.search(text)]
-    like = min(len(lines), max(like, 2 * sum(above) if len(above) > 1 else 0))
+    like = min(len(lines), max(like, 2 * sum(above) if len(above) > 1 or 2 * sum(above) == len(lines) else 0))
     note = (
         f"{max(like, len(sure))} of {len(lines)} lines look like turns with a label, but are read as the words of one "
         f"speaker ({quoted or 'without a colon'}); begin each turn with Speaker 1:, Speaker 2:, or give JSON"
@@ -326,7 +339,7 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
 
 
 def _may_speak(line: LabelledLine) -> bool:
-    """Return whether a label can be a speaker's: no known heading, no sentence."""
+    """Return whether a label can be a speaker's: not a known heading, not a sentence."""
     stem = line.label.rstrip("0123456789 .IVX") or line.label
     short = len(regex.findall(r"\p{Han}", stem)) <= _LONGEST_HAN_NAME
     return bool(line.label) and short and not _NO_SPEAKER.fullmatch(stem)
@@ -338,7 +351,7 @@ def _is_direction(line: LabelledLine) -> bool:
 
 
 def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """Join the lines of each turn; note which lines are left out, or may belong to another turn."""
+    """Join the lines of each turn; note lines that are left out, or may belong to another turn."""
     turns: list[tuple[str, list[str]]] = []
     before: list[LabelledLine] = []
     left: list[LabelledLine] = []

@@ -161,13 +161,13 @@ def read_as(text: str) -> Language | Literal["other"] | None:
 
 
 def read_tokens(text: str, language: str = "auto") -> tuple[list[str], Language | Literal["other"]]:
-    """Tokenise a text and return the tokens with the language by whose rules they were cut.
+    """Tokenise a text and return the tokens with the language of the rules that were used.
 
-    With `auto`, a text in another language is reported as `other` and cut as English is; a text too short to identify
+    With `auto`, a text in another language is reported as `other` and cut like English; a text too short to identify
     is cut according to its characters, as Chinese or otherwise as English.
 
     Raises:
-        CannotScore: the text is punctuation alone or, with `auto`, in a language other than Chinese that puts no spaces
+        CannotScore: the text is only punctuation or, with `auto`, in a language other than Chinese that puts no spaces
             between words.
         BadInput: the language is not supported, or the text is longer than podeval reads (`podeval.text.longest`).
     """

@@ -31,7 +31,7 @@ class WindowedRichness:
     Attributes:
         value: mean over windows, 0..1.
         windows: the share in each window, indexed by the window's first token.
-        window: tokens per window; the length of the text if it is shorter than the window asked for.
+        window: tokens per window; the length of the text if it is shorter than the requested window.
         short: whether the text is shorter than the window, so that the value is that of one smaller window.
     """
 
@@ -64,7 +64,7 @@ def compute_distinct_n(
     Args:
         tokens: the text's tokens.
         n: length of an n-gram.
-        window: window in tokens; it holds `window - n + 1` n-grams.
+        window: window in tokens; it contains `window - n + 1` n-grams.
         short_is_zero: score a text shorter than the window 0, as PodEval's code does, rather than as one
             window.
 

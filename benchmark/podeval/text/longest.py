@@ -56,7 +56,7 @@ def refuse_endless(text: str) -> None:
     """Refuse a text with too many words, numbers, punctuation marks or sentences, or more characters than `LONGEST`.
 
     Raises:
-        BadInput: a limit is exceeded; the message says which.
+        BadInput: a limit is exceeded; the message names it.
     """
     refuse_longer(len(text))
     # A text cannot have more words than half its characters, and so on: short texts are not counted.

@@ -45,7 +45,9 @@ _LEAST_STAMPED = 0.25
 
 
 def strip_tags(text: str) -> str:
-    """Strip comments and the tags of SSML and HTML that say how a text looks or sounds; paragraphs become lines."""
+    """Strip comments and the tags of SSML and HTML that describe the look or sound of a text; paragraphs become
+    lines.
+    """
     for pattern, replacement in _MARKUP if "<" in text else ():
         text = pattern.sub(replacement, text)
     return text

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any, Self
 
 FIRST = "en"
-"""The language that says everything."""
+"""The language that contains all messages."""
 
 
 class PluralText(str):
-    """A text with a form for each number: `format` takes the one of `count`, or of its last whole number.
+    """A text with a form for each number: `format` uses the form for `count`, or for its last whole number.
 
     Attributes:
         forms: forms of the text in the catalogue; the text itself is the last one.
-        rule: gives the place of the form that a number takes.
+        rule: function that returns the place of a number's form.
 
     Example:
         >>> votes = PluralText(("{} vote", "{} votes"), lambda number: int(number != 1))
@@ -31,13 +31,13 @@ class PluralText(str):
     rule: Callable[[int], int]
 
     def __new__(cls, forms: tuple[str, ...], rule: Callable[[int], int]) -> Self:
-        """Create the text that is shown if no number is given."""
+        """Create the text for the case that no number is given."""
         self = super().__new__(cls, forms[-1])
         self.forms, self.rule = forms, rule
         return self
 
     def format(self, *values: Any, **named: Any) -> str:
-        """Fill in values, in the form that their number takes."""
+        """Fill in values, in the form for their number."""
         numbers = [value for value in (*values, *named.values()) if isinstance(value, int)]
         count = named.get("count", numbers[-1] if numbers else None)
         form = self.forms[-1] if count is None else self.forms[self.rule(count)]
@@ -48,13 +48,13 @@ def read_texts(folder: Path, language: str, pages: tuple[str, ...] = ()) -> dict
     """Read the texts of a language.
 
     Args:
-        folder: holds `<language>/LC_MESSAGES/<page>.po`.
+        folder: folder with `<language>/LC_MESSAGES/<page>.po`.
         language: the language of the texts.
-        pages: those that are read; by default all.
+        pages: the pages to read; by default all.
 
     Returns:
-        Texts by page, then by the parts of their ids. A group that only another language fills is there and empty: its
-        words are the engine's, which speaks English.
+        Texts by page, then by the parts of their ids. A group that only another language fills is present but empty:
+        its words are those of the engine, in English.
     """
     languages = sorted(path.name for path in folder.iterdir() if path.is_dir())
     names = pages or sorted(path.stem for path in folder.glob(f"{FIRST}/LC_MESSAGES/*.po"))
@@ -76,7 +76,7 @@ def read_texts(folder: Path, language: str, pages: tuple[str, ...] = ()) -> dict
 
 @cache
 def read_messages(file: Path) -> dict[str, str]:
-    """Read a catalogue; returns its texts by message id, those with plural forms as `PluralText`."""
+    """Read a catalogue; returns its texts by message id, texts with plural forms as `PluralText`."""
     from babel.messages.pofile import read_po
 
     if not file.is_file():

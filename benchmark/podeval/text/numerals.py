@@ -1,7 +1,7 @@
 """Numbers as English and Chinese write them: in digits, in words, or both.
 
 `ENGLISH` and `CHINESE` are regular expressions for one number each, without groups; `parse_number` returns the value of
-what they match. English goes up to the thousands (`one hundred and twenty`, `8k`, `two and a half`), Chinese up to 万
+their matches. English goes up to the thousands (`one hundred and twenty`, `8k`, `two and a half`), Chinese up to 万
 (`一百二十`, `1千5百`, `两万三`). `say_number` converts the other way, from digits to words.
 """
 
@@ -99,7 +99,7 @@ def _parse_chinese(text: str) -> float | None:
 
 
 def say_number(digits: str, language: str = "en") -> str:
-    """Spell out a whole number as it is spoken: 25 as `twenty five` or `二十五`, 1984 as a year, but not 1,984.
+    """Spell out a whole number as spoken: 25 as `twenty five` or `二十五`, 1984 as a year, but not 1,984.
 
     Numbers with a leading zero or more than nine digits are spelt digit by digit.
     """

@@ -1,4 +1,4 @@
-"""A request for a podcast script, and what of it can be counted in the script: language, speakers, length.
+"""A request for a podcast script, and its parts that can be counted in the script: language, speakers, length.
 
 Accepted as plain text, or as an object with `instruction` and optionally `sources` (or `content`), `language`,
 `speakers` (a number or several allowed numbers), `minutes` and an approved `checklist`. A row of the dataset
@@ -40,7 +40,7 @@ class PodcastRequest:
 
     @property
     def strict(self) -> bool:
-        """Whether the request says that its length is meant exactly."""
+        """Whether the request states that its length is meant exactly."""
         return self.minutes is not None and is_length_strict(self.text)
 
     @classmethod
@@ -52,7 +52,7 @@ class PodcastRequest:
         """
         if isinstance(source, PodcastRequest):
             return source
-        data = _read(source) if isinstance(source, str) else source
+        data = read_request_fields(source) if isinstance(source, str) else source
         text = next((data[key] for key in _TEXT_KEYS if isinstance(data.get(key), str) and data[key].strip()), None)
         if text is None:
             raise BadInput(f"a request needs its words, under {' or '.join(_TEXT_KEYS)}")
@@ -86,7 +86,7 @@ class Counted:
 
 
 def count_facts(script: Script, request: PodcastRequest, tolerance: float | None = None) -> Counted:
-    """Count in a script what the request asks for.
+    """Count in a script the properties that the request states.
 
     Args:
         script: the script with its speakers.
@@ -126,7 +126,7 @@ def count_facts(script: Script, request: PodcastRequest, tolerance: float | None
 
 
 def _describe_language(written: IdentifiedLanguage, request: PodcastRequest) -> str:
-    """Describe the language in words; return "" if it is unknown, because a judge takes what it reads for a fact."""
+    """Describe the language in words; return "" if it is unknown, because a judge would treat it as a fact."""
     if written.code is None:
         return ""
     suffix = f"; {NAMES[request.language]} was asked for" if request.language else ""
@@ -158,7 +158,12 @@ def _describe_length(words: int, rate: int | None, request: PodcastRequest, allo
     return f"{length}; {span} asked for, which it is{'' if fits else ' not'} within {allowed:.0%}."
 
 
-def _read(text: str) -> Mapping[str, Any]:
+def read_request_fields(text: str) -> Mapping[str, Any]:
+    """Read the fields of a request in JSON; plain text is its instruction.
+
+    Raises:
+        BadInput: the text begins as JSON does, and is none.
+    """
     if not text.lstrip().startswith("{"):
         return {"instruction": text}
     try:

@@ -1,4 +1,4 @@
-"""Strip what a model thinks from what it answers, in one pass over texts of any length."""
+"""Separate a model's thoughts from its answer, in one pass over texts of any length."""
 
 import re
 from collections.abc import Iterable
@@ -11,9 +11,10 @@ _FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\s*json)?\s
 
 
 def strip_reasoning(answer: str) -> str:
-    """Strip a model's reasoning from its answer: keep what `<answer>` holds, else what follows the thoughts, else all.
+    """Strip a model's reasoning from its answer: keep the content of `<answer>`, else the text after the thoughts, else
+    everything.
 
-    Thoughts that never end are kept, as nobody knows where the answer begins.
+    Thoughts that never end are kept, because the beginning of the answer is unknown.
     """
     rest = _strip_ended_thoughts(answer)
     for text in (rest, answer):
@@ -57,5 +58,5 @@ def _strip_whole_thoughts(text: str) -> str:
 
 
 def _last_end(matches: Iterable[re.Match[str]]) -> int:
-    """Return the position at which the last match ends; 0 if there is none."""
+    """Return the position of the end of the last match; 0 if there is none."""
     return max((match.end() for match in matches), default=0)

@@ -3,11 +3,11 @@
 Accepted as JSON in the usual forms: a list of turns, an object with the list under `turns`, `dialogue`, `content`,
 `transcript`, `segments` or another usual key, or JSON lines; a turn is an object with a speaker (`speaker`, `role`,
 `name`) and a text (`text`, `content`, `speaking_content`, `dialogue`, `line`, `utterance`), or a pair [speaker, text].
-The segments of a recogniser need no speaker, and JSON in a fence of Markdown is read too. Plain text is one turn of one
+The segments of a recogniser need no speaker, and JSON in a Markdown fence is also read. Plain text is one turn of one
 speaker. Every text passes through `clean_text`.
 
 Names that differ only in case, spacing or character width belong to one speaker and take the spelling of the first.
-A name whose turns hold no words is not a speaker.
+A name whose turns contain no words is not a speaker.
 """
 
 import json
@@ -75,7 +75,7 @@ class Script:
 
     Attributes:
         turns: the turns, in order.
-        notes: sentences for people on what was read in another way than it is written; no part of the dialogue.
+        notes: sentences for people on unusual readings; not part of the dialogue.
     """
 
     turns: tuple[Turn, ...]
@@ -151,7 +151,7 @@ class Script:
 
     @classmethod
     def from_turns(cls, turns: Sequence[tuple[str, str]], notes: Iterable[str] = ()) -> "Script":
-        """Create a script from speakers and texts, and note what another program could not read in them.
+        """Create a script from speakers and texts, and note parts that another program could not read.
 
         Raises:
             BadInput: there are no words at all, or more characters than podeval reads.
@@ -194,6 +194,7 @@ def _name_fields(entry: Mapping[Any, Any]) -> dict[str, Any]:
 def _find_entries(data: Any) -> "str | list[Any] | None":
     """Find the turns in data, or their text if they have no speakers; None if there are none."""
     if isinstance(data, list | tuple):
+        data = _open_sections(data)
         if any(
             isinstance(one, Turn)
             or (isinstance(one, Mapping) and (_find_speaker(one) is not None or _is_name_with_words(one)))
@@ -218,6 +219,7 @@ def _find_entries(data: Any) -> "str | list[Any] | None":
         return list(zip(speakers, texts, strict=False)) if len(texts) == len(speakers) else None
     for key in _TURN_LIST_KEYS:
         if isinstance(entries := fields.get(key), list | tuple) and entries:
+            entries = _open_sections(entries)
             recognised = key in _RECOGNISED and all(isinstance(one, Mapping) for one in entries)
             has_speaker = [not recognised or _find_speaker(one) is not None for one in entries]
             if not any(has_speaker):
@@ -233,13 +235,29 @@ def _find_entries(data: Any) -> "str | list[Any] | None":
     return next((part for part in parts if isinstance(part, list)), next(iter(parts), None))
 
 
+def _open_sections(entries: Sequence[Any]) -> list[Any]:
+    """Put the turns of a section in its place: of an object without a text of its own, which may have a name."""
+    opened: list[Any] = []
+    for one in entries:
+        fields = _name_fields(one) if isinstance(one, Mapping) else {}
+        lists = [value for key, value in fields.items() if key not in _NO_TURNS and isinstance(value, list)]
+        has_text = any(isinstance(fields.get(key), str) for key in _TEXT_KEYS)
+        turns = [] if has_text else [value for value in lists if any(map(_is_turn, value))]
+        opened += turns[0] if turns else [one]
+    return opened
+
+
+def _is_turn(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and _find_speaker(entry) is not None
+
+
 def _find_speaker(entry: Mapping[Any, Any]) -> Any:
     fields = _name_fields(entry)
     return next((fields[key] for key in _SPEAKER_KEYS if key in fields), None)
 
 
 def _find_text(entry: Mapping[Any, Any]) -> Any:
-    """Find the text of a turn, which may be in parts; a value that is not text is returned as it is."""
+    """Find the text of a turn, which may be in parts; a value that is not text is returned unchanged."""
     fields = _name_fields(entry)
     for key in _ALTERNATIVES:
         if isinstance(best := fields.get(key), list) and best and isinstance(best[0], Mapping):

@@ -1,4 +1,4 @@
-"""Scripts as models and programs write them, and how long one takes to say."""
+"""Scripts as written by models and programs, and the time that they take to say."""
 
 from typing import Any
 
@@ -45,6 +45,6 @@ def count_length(text: str) -> int:
 def rate_of(text: str) -> int | None:
     """Return the words, or Chinese characters, per minute of speech; the English rate applies to all spaced languages.
 
-    Returns None for languages without spaces such as Japanese or Thai, for which there is no agreed rate.
+    Returns None for languages without spaces such as Japanese or Thai, which have no agreed rate.
     """
     return None if is_unspaced(text) else PER_MINUTE[detect_language(text)]

@@ -1,11 +1,14 @@
-"""The words of subtitles: SubRip (SRT) and WebVTT, without numbers, times, settings, styles and comments.
+"""Subtitles and labels of a recording: the words of SubRip (SRT) and WebVTT are read; labels and WebVTT are written.
 
-A WebVTT voice tag, `<v Ann>`, names the speaker of what follows. Text of other formats that is not a script, such as
-ASS subtitles or a web page, is refused by name.
+Words are read without numbers, times, settings, styles and comments. A WebVTT voice tag, `<v Ann>`, names the speaker
+of the following text. Text of other formats that is not a script, such as ASS subtitles or a web page, is refused by name.
+
+Labels are a label track for Audacity (lines of start, end and text with tabs between them), or cues in WebVTT, for
+players.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import unescape
 from itertools import groupby, pairwise
 
@@ -85,3 +88,28 @@ def _find_words(lines: list[str]) -> Iterator[str]:
             marked = _VOICE_TAG.sub(lambda voice: f"\n{VOICE}{' '.join(voice[1].split())}{VOICE}", line)
             words = unescape(_STYLE_TAG.sub("", marked))
             yield from (part.strip() for part in words.split("\n") if part.strip())
+
+
+Labels = Iterable[tuple[float, float, str]]
+"""Start and end in seconds, and a text."""
+
+
+def format_audacity_labels(labels: Labels) -> str:
+    """Format labels as Audacity imports them."""
+    return "".join(f"{start:.6f}\t{end:.6f}\t{' '.join(text.split())}\n" for start, end, text in labels)
+
+
+def format_webvtt_cues(labels: Labels) -> str:
+    """Format labels as cues, each at least a millisecond long; what would be read as markup is written out."""
+    cues = []
+    for start, end, text in labels:
+        plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        cues.append(f"{format_moment(start)} --> {format_moment(max(end, start + 0.001))}\n{plain}\n")
+    return "\n".join(["WEBVTT\n", *cues])
+
+
+def format_moment(seconds: float) -> str:
+    """Format a moment as hours, minutes and seconds to the millisecond."""
+    thousandths = round(seconds * 1000)
+    minutes, thousandths = divmod(thousandths, 60_000)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}:{thousandths // 1000:02d}.{thousandths % 1000:03d}"

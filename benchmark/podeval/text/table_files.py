@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _CELL = r"(?:^|(?<=[;\t\r\n]))"
-"""Beginning of a text, and of what becomes a cell of its own where a spreadsheet splits at semicolons or tabs too.
+"""Beginning of a text, and of a separate cell if a spreadsheet also splits at semicolons or tabs.
 
 Excel does in countries with a decimal comma, and LibreOffice takes all separators at once (OWASP/www-community#443).
 """
@@ -17,7 +17,7 @@ _MARKED = re.compile(rf"{_CELL}'{_FORMULA}|^'(?=[\"']*[\t\r\n])")
 
 
 def make_csv_safe(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Return a copy with an apostrophe before text that a spreadsheet would take for a formula (= + - @, controls).
+    """Return a copy with an apostrophe before text that a spreadsheet would treat as a formula (= + - @, controls).
 
     Carriage returns are line feeds in it.
     """
@@ -34,7 +34,7 @@ def make_csv_safe(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def mark_formulas(text: str) -> str:
-    """Return a text with an apostrophe before all in it that a spreadsheet may take for a formula."""
+    """Return a text with an apostrophe before every part that a spreadsheet may treat as a formula."""
     return _TO_MARK.sub("'", text)
 
 
@@ -44,9 +44,10 @@ def unmark_formulas(text: str) -> str:
 
 
 def _mark(text: str) -> str:
-    """Return a text with its formulas marked, and with line feeds for carriage returns; a number with its sign is none.
+    """Return a text with its formulas marked, and with line feeds for carriage returns; a number with its sign is not a
+    formula.
 
-    A carriage return alone is not quoted in CSV, and what follows it would be a cell of its own.
+    A carriage return alone is not quoted in CSV, and the text after it would be a separate cell.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     try:

@@ -21,7 +21,7 @@ _MOVES = re.compile(r"(?:[\r\n]|\x1b\[A)+")
 
 
 def make_printable(text: str) -> str:
-    r"""Write out the control characters of a text, as in `\x1b`; line ends and tabs are kept.
+    r"""Write out the control characters of a text, as in `\x1b`; line ends and tabs are preserved.
 
     These are escape sequences, C1 controls, lone carriage returns, the marks that change the direction of a line, and
     the bytes of a file name that are no text, as in `caf\udce9.wav`.
@@ -75,7 +75,7 @@ class Printable(io.TextIOBase):
 
     @property
     def buffer(self) -> Any:
-        """The underlying binary buffer, for callers who know their bytes to be safe."""
+        """The underlying binary buffer, for callers whose bytes are safe."""
         return self.unfiltered.buffer
 
 

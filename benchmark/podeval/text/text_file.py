@@ -18,7 +18,7 @@ _SUFFIXES = (".json", ".jsonl", ".txt", ".yaml", ".yml", ".md", ".srt", ".vtt")
 
 
 def read_text(path: Path) -> str:
-    """Read a text file, and clean its text; JSON stays as it is, because its texts are cleaned when it is parsed.
+    """Read a text file, and clean its text; JSON is not changed, because its texts are cleaned when it is parsed.
 
     Raises:
         BadInput: the file is missing, a directory, empty, not text, or named .json without holding JSON.

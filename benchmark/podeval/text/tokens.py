@@ -1,13 +1,12 @@
 """Tokens of English and Chinese, and the stop words that carry no information.
 
-Both languages are tokenised as for the papers' figures: lower case, punctuation kept. Nothing is downloaded.
+Both languages are tokenised as for the papers' figures: in lower case, with punctuation. Nothing is downloaded.
 
 English uses `nltk.word_tokenize`: sentences by Punkt, then Treebank words. Punkt's trained data is not available
-without a network, but on lower-cased text what it learned about capitals has practically no effect: what
-remains is the list of abbreviations whose period stays with the word. `data/abbreviations_en.txt` pins those
-of NLTK's model that are words of the language. The remaining difference concerns initials such as "t.s." and
-learned word pairs: whether their period is a separate token. Of 113,930 tokens of LFS-Bench's English
-texts, one differs.
+without a network, but its knowledge of capitals has practically no effect on lower-cased text: only its list of
+abbreviations that keep their period matters. `data/abbreviations_en.txt` pins those of NLTK's model that are words of
+the language. The remaining difference concerns initials such as "t.s." and learned word pairs: whether their period is
+a separate token. Of 113,930 tokens of LFS-Bench's English texts, one differs.
 
 Chinese uses jieba with its standard dictionary and HMM; whitespace is not a token.
 """
@@ -61,7 +60,7 @@ def detect_language(text: str) -> Language:
 
     A Chinese word has about two characters, so the text is Chinese if half its Chinese characters outnumber
     its words in other letters: this is right for Chinese sprinkled with English terms and for English that quotes
-    Chinese. Japanese is not taken for Chinese, however many Chinese characters it has.
+    Chinese. Japanese does not count as Chinese, however many Chinese characters it contains.
     """
     chinese = len(_HAN_CHARACTER.findall(text)) > 2 * len(_OTHER_WORD.findall(text))
     return "zh" if chinese and not is_japanese(text) else "en"
@@ -70,7 +69,7 @@ def detect_language(text: str) -> Language:
 def is_foreign(text: str) -> bool:
     """Return whether most letters are neither Latin nor Chinese, so that the text is in neither of the two languages.
 
-    A language in Latin letters cannot be told from English in this way.
+    A language in Latin letters cannot be distinguished from English in this way.
     """
     return 2 * len(FOREIGN_LETTER.findall(text)) > len(_LETTER.findall(text)) or is_japanese(text)
 
@@ -88,7 +87,7 @@ def is_japanese(text: str) -> bool:
 
 
 def require_words(tokens: Sequence[str]) -> None:
-    """Refuse a text that consists of punctuation alone.
+    """Refuse a text that consists only of punctuation.
 
     Raises:
         CannotScore: there are tokens, but no letter or digit in them.
@@ -123,7 +122,7 @@ def count_words_or_characters(text: str, language: str) -> int:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split a line of text into sentences; a full stop after a title or an initial ends none."""
+    """Split a line of text into sentences; a full stop after a title or an initial does not end one."""
     parts: list[str] = []
     begin = 0
     for end in _SENTENCE_END.finditer(text):
@@ -155,7 +154,7 @@ def _read_word_list(name: str) -> frozenset[str]:
 
 @cache
 def _load_english_tokenisers() -> tuple[Any, Any]:
-    """Return what splits a text into sentences, and what splits a sentence into words."""
+    """Return the functions that split a text into sentences and a sentence into words."""
     from nltk.tokenize.destructive import NLTKWordTokenizer
     from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 

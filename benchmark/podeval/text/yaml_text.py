@@ -1,6 +1,7 @@
-"""Reads untrusted YAML: with libyaml where it is installed, and with limits checked before the document costs time.
+"""Reads untrusted YAML: with libyaml if it is installed, and with limits that are checked before the document costs
+time.
 
-Aliases are allowed, because designs of listening tests may repeat what they compare; the size after repetition is
+Aliases are allowed, because designs of listening tests may repeat their stimuli; the size after repetition is
 checked first.
 """
 
@@ -24,7 +25,7 @@ LONGEST_NUMBER = 1_000
 
 _NUMBER = re.compile(r"[-+\d:._]+")
 PLAIN_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The loader of YAML: libyaml's where it is installed."""
+"""The loader of YAML: libyaml's if it is installed."""
 
 # Untrusted YAML makes its loader raise more than YAMLError: KeyError for `!!bool maybe`, IndexError for `!!int ""`,
 # ValueError for a date that is none, TypeError for a list as a key.
@@ -57,7 +58,7 @@ def read_yaml(text: str, longest: int = LONGEST_YAML) -> Any:
 
 
 def _load(text: str, *, bounded: bool) -> Any:
-    """Load a document, and first refuse one that would grow without bound."""
+    """Load a document, but first refuse one that would grow without bound."""
     try:
         if bounded:
             _refuse_endless(text)
@@ -91,20 +92,19 @@ def read_yaml_file(path: Path, *, trusted: bool = False) -> Any:
 
 
 def find_place(text: str, location: Sequence[str | int]) -> str:
-    """Return where a field is in a document that was read, as `line 3, column 5`.
+    """Return the place of a field in a parsed document, as `line 3, column 5`.
 
     Args:
         text: the document.
-        location: keys and positions in lists that lead to the field. Of one that is not there the block counts that
-            should hold it, and names that stand for no key, as those of the kinds among which a reader chooses, are
-            passed over.
+        location: keys and positions in lists that lead to the field. For a missing field, the place is that of the
+            block that should contain it; names that are not keys, such as those of a union's kinds, are skipped.
     """
     mark = find_mark(yaml.compose(text, PLAIN_LOADER), location)
     return _describe_mark(mark) if mark else "line 1, column 1"
 
 
 def find_mark(node: yaml.Node | None, location: Sequence[str | int]) -> yaml.Mark | None:
-    """Return where a field is below a node, as `find_place` does; None if there is no node."""
+    """Return the place of a field below a node, like `find_place`; None if there is no node."""
     mark = node.start_mark if node else None
     for part in location:
         entry = _look_up(node, part)
@@ -114,7 +114,7 @@ def find_mark(node: yaml.Node | None, location: Sequence[str | int]) -> yaml.Mar
 
 
 def describe_place(path: Path, location: Sequence[str | int]) -> str:
-    """Return a file's name, and where in it a field stands, as `judge.yaml, line 3, column 5`."""
+    """Return a file's name with the place of a field, as `judge.yaml, line 3, column 5`."""
     try:
         return f"{path}, {find_place(path.read_text(encoding='utf-8'), location)}"
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
@@ -153,7 +153,7 @@ def _describe_mark(mark: Any) -> str:
 
 
 def _describe_character(text: str) -> str:
-    """Describe the first character that YAML does not allow; libyaml counts bytes, and of them tells no line."""
+    """Describe the first character that YAML does not allow; libyaml counts bytes and does not report their line."""
     match = yaml.reader.Reader.NON_PRINTABLE.search(text)
     if match is None:
         return "a character is not allowed; save it as UTF-8"
@@ -163,7 +163,7 @@ def _describe_character(text: str) -> str:
 
 
 def _refuse_endless(text: str) -> None:
-    """Refuse deep nesting and aliases that multiply, from the parser's events alone, before any data is built."""
+    """Refuse deep nesting and aliases that multiply, from only the parser's events, before any data is built."""
     counts = [0]
     anchors: list[str | None] = [None]
     values: dict[str, int] = {}

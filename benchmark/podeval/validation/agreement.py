@@ -2,13 +2,13 @@
 
 A metric's value of an output (system, item) is compared with the mean human score of that output. Metrics that are
 better when lower are turned, and those that are best in a range are folded to the distance from it, so that a positive
-correlation is agreement; keys without a direction are left out. Both systems and items are draws: a metric is wanted
-for systems that nobody has measured yet. The variance is that over systems plus that over items less that over single
-outputs (Cameron, Gelbach and Miller, 2011), each by the jackknife on Fisher's z; Student's t with as many degrees of
-freedom as the smaller of the two has. With the six systems of a paper that is a wide interval, as it should be.
+correlation is agreement; keys without a direction are left out. Both systems and items are draws: a metric serves for
+systems that nobody has measured yet. The variance is that over systems plus that over items minus that over single
+outputs (Cameron, Gelbach and Miller, 2011), each by the jackknife on Fisher's z; Student's t has the degrees of freedom
+of the smaller of the two. With a paper's six systems the interval is wide, as it should be.
 
-In addition there is the agreement on systems as wholes, of which there are few, without each of them in turn, and what
-the best of so many keys would reach by chance.
+In addition, there is the agreement on whole systems, which are few, without each of them in turn, and the result that
+the best of this many keys reaches by chance.
 """
 
 import json
@@ -25,23 +25,25 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
-from podeval.metrics import catalogue
-from podeval.metrics.declaration import Key
+from podeval.metrics import Key, catalogue
 from podeval.metrics.description import read_table
 from podeval.stats.agreement import Estimate, krcc, plcc, srcc
-from podeval.stats.intervals import mean_ci, number_clusters
+from podeval.stats.intervals import number_clusters
 from podeval.stats.mushra_scores import HIGH, LOW, Mark
+from podeval.validation.human_scores import average_figures
 
 FEWEST = 5
 """Fewest outputs with both figures for which an agreement is reported."""
 ENOUGH_SYSTEMS = 12
-"""Systems from which a key that is as good as .8 is told from none in four of five tests (docs/validity.md, power)."""
+"""Number of systems from which four of five tests distinguish a key with a correlation of .8 from none
+(docs/validity.md, power)."""
 FEWEST_CLUSTERS = 3
 """Systems, and items, below which there is no interval."""
 MOST_OUTPUTS = 300
 """Outputs beyond which the variance over single ones is not subtracted."""
 ALL_ORDERS, DRAWS = 6, 500
-"""Most systems all of whose orders are counted, and random orders of more, from which follows what chance reaches."""
+"""Highest number of systems all of whose orders are counted, and the number of random orders for more, from which the
+result of chance follows."""
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Sequence[float], Sequence[float]], Estimate]
@@ -65,9 +67,9 @@ class Validity:
         systems: SRCC over the systems' means.
         left_out: the same SRCC without each system in turn.
         keys: number of keys that were compared with this measure.
-        by_chance: the SRCC over systems that the best of so many keys reaches in at most one of twenty orders of the
+        by_chance: the SRCC over systems that the best of this many keys reaches in at most one of twenty orders of the
             systems by chance alone; None if there is none.
-        chance: the share of orders of the systems in which the best of so many keys reaches the SRCC of this one.
+        chance: the share of orders of the systems in which the best of this many keys reaches the SRCC of this one.
         within: mean over categories of the SRCC of their clips, for published clips.
     """
 
@@ -88,7 +90,7 @@ class Validity:
 
     @property
     def thin(self) -> bool:
-        """Whether so few systems were heard that no correlation is more than a hint."""
+        """Whether there are so few systems that no correlation is more than a hint."""
         return self.systems.count < ENOUGH_SYSTEMS
 
     @property
@@ -191,17 +193,25 @@ def compare_systems(
 ) -> Validity:
     """Return the agreement of one key with people over the systems' means alone, which takes little time."""
     by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
-    left_out = {}
-    for system in by_system:
-        rest = [name for name in by_system if name != system]
-        left_out[system] = srcc([by_system[name] for name in rest], [liked[name] for name in rest]).value
     nothing = Estimate(None, None, None, len(outputs))
     of_systems = srcc(list(by_system.values()), list(liked.values()))
+    left_out = correlate_without_each(by_system, liked)
     return Validity(metric, key.name, protocol, measure, key.better, nothing, nothing, nothing, of_systems, left_out)
 
 
+def correlate_without_each(ours: Mapping[str, float], theirs: Mapping[str, float]) -> dict[str, float | None]:
+    """Return the SRCC of two means by system without each of the systems in turn."""
+    rests = {system: [name for name in ours if name != system] for system in ours}
+    return {
+        system: srcc([ours[name] for name in rest], [theirs[name] for name in rest]).value
+        for system, rest in rests.items()
+    }
+
+
 def to_badness(key: Key, value: float) -> float:
-    """Return a value so that more is better: turned where lower is, minus the distance where a range is."""
+    """Return a value for which more is better: the negative if lower is better, minus the distance if a range is
+    best.
+    """
     if key.better == "in range" and key.ideal is not None:
         low, high = key.ideal
         return -max(low - value, value - high, 0.0)
@@ -247,7 +257,9 @@ def correlate(
 
 
 def _jackknife(statistic: Statistic, a: Array, b: Array, codes: NDArray[np.intp]) -> float | None:
-    """Return the jackknife's variance of Fisher's z over clusters; None if one leaves nothing to correlate."""
+    """Return the jackknife's variance of Fisher's z over clusters; None if the values without one cannot be
+    correlated.
+    """
     count = int(codes.max()) + 1
     values = [statistic(a[codes != code].tolist(), b[codes != code].tolist()).value for code in range(count)]
     if any(value is None for value in values):
@@ -264,10 +276,10 @@ def _draw_best(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, f
     """Return the SRCC over systems of the best of these keys with each order that people could have had by chance: all
     orders of few systems, a random part for many; empty if nothing can be compared.
 
-    The keys are the real ones, so those that go together count as fewer than their number.
+    The keys are the real ones, so correlated keys count as fewer than their number.
 
     Args:
-        columns: the systems' means by each key, turned so that more is better; compared are the systems that all have.
+        columns: the systems' means by each key, with more being better; only the systems with all keys are compared.
         scores: people's scores.
     """
     from scipy.spatial.distance import cdist
@@ -325,13 +337,9 @@ def read_printed_audits() -> tuple[Row, ...]:
 
 
 def compare_within(items: Sequence[str], ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
-    """Return the mean over items of the SRCC of the systems' outputs; its count is that of the items that have one."""
+    """Return the mean over items of the SRCC of the systems' outputs; its count is that of the items with one."""
     by_item: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for item, mine, liked in zip(items, ours, theirs, strict=True):
         by_item[item].append((mine, liked))
     figures = [srcc(*map(list, zip(*pairs, strict=True))).value for pairs in by_item.values()]
-    defined = [value for value in figures if value is not None]
-    if not defined:
-        return Estimate(None, None, None, 0)
-    mean = mean_ci(defined, bounds=(-1, 1))
-    return Estimate(mean.mean, mean.low, mean.high, mean.n)
+    return average_figures([value for value in figures if value is not None], None, (-1, 1))

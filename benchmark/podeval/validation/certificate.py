@@ -1,8 +1,8 @@
-"""A certificate for a number: what of a figure is the system, and what seed, recogniser, normaliser and averaging.
+"""A certificate for a number: the effects of the system and of seed, recogniser, normaliser and averaging on a figure.
 
 Error rates are recomputed from the transcripts that the run keeps, with no audio: under each normaliser, each way of
 averaging, for each recogniser and seed that was run. Anyone who compares the figure with a printed one sees whether the
-difference is larger than these choices make. For other keys there are seeds and profiles alone.
+difference is larger than these choices make. For other keys there are only seeds and profiles.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ NORMALISERS = {
     "lfs": "F5-TTS's (LFS-Bench)",
     "none": "none (PodEval)",
 }
-"""The normalisers of `podeval.text.comparison.normalise`, with whose they are."""
+"""The normalisers of `podeval.text.comparison.normalise`, with their authors."""
 ERROR_RATES = ("wer.wer", "wer.cer")
 
 
@@ -44,13 +44,13 @@ class Certificate:
     Attributes:
         system: system of the figure.
         key: `metric.key`.
-        value: the figure as the run has it, with its interval over items.
+        value: the run's figure, with its interval over items.
         seeds: the figure of each seed.
-        choices: the figure under each choice, of the run's own seed; empty for keys that are no error rates.
+        choices: the figure under each choice, of the run's own seed; empty for keys that are not error rates.
         floor: the figure of recordings of people by the same recogniser and normaliser; None if none was named.
         flips: pairs of systems whose order depends on the choice.
         compared: number of pairs of systems that were compared.
-        printed: the figure that it is set against.
+        printed: the figure for comparison.
     """
 
     system: str
@@ -77,7 +77,7 @@ class Certificate:
 
     @property
     def is_inside(self) -> bool | None:
-        """Whether the printed figure is within what seeds and choices give; None if there is none."""
+        """Whether the printed figure is within the range of seeds and choices; None if there is none."""
         low, high = self.extent
         return None if self.printed is None else low <= self.printed <= high
 
@@ -188,7 +188,7 @@ def explain(certificate: Certificate, unit: float = 1.0) -> list[str]:
 
 
 def _is_of(protocol: str, metric: str, chosen: str | None) -> bool:
-    """Tell whether a protocol is the one that was chosen; in a run without a summary, whether it is of the metric."""
+    """Return whether a protocol is the chosen one; in a run without a summary, whether it belongs to the metric."""
     return protocol == chosen if chosen else protocol.partition("@")[0] == metric
 
 
@@ -224,7 +224,7 @@ def _figures(run: RunFolder, profiles: Iterable[str], key: str) -> dict[str, flo
 
 
 def _read_transcripts(run: RunFolder, profile: str) -> list[tuple[str, str, str]]:
-    """Return reference, transcript and language of each item whose transcript was kept."""
+    """Return reference, transcript and language of each item with a stored transcript."""
     texts, chosen = [], _choose_protocol(run, profile, "wer")
     for (item, protocol), result in run.results(profile).items():
         if not _is_of(protocol, "wer", chosen) or not isinstance(result, Score):
@@ -259,12 +259,12 @@ def _flips(systems: Mapping[str, Mapping[str, float]]) -> tuple[tuple[Flip, ...]
 
 
 def _list_missing(run: RunFolder, people: RunFolder | None, systems: Mapping[str, object], key: str) -> tuple[str, ...]:
-    """Return what a fuller certificate needs."""
+    """Return the requirements of a more complete certificate."""
     error_rate = key in ERROR_RATES
     lacking = {
         "the spread over seeds (`podeval run … --seeds 3`)": not run.repeats(),
         "the recogniser's floor (`--people RUN`, a run of recordings of people)": people is None and error_rate,
-        "what another recogniser makes of it (`podeval run … --profile reference` measures again)": (
+        "the result of another recogniser (`podeval run … --profile reference` measures again)": (
             len(run.summaries()) < 2
         ),
         "whether ranks change (`--against RUN`)": not systems and error_rate,

@@ -1,8 +1,5 @@
 """Read people's scores and a judge's from files, join them by item, and measure their agreement, and the listeners'."""
 
-import csv
-import json
-import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from podeval.errors import BadInput
-from podeval.metrics.human_records import list_records
+from podeval.metrics.human_records import list_records, read_number
 from podeval.stats import agreement
 from podeval.stats.agreement import Estimate, format_estimate, srcc
-from podeval.stats.intervals import mean_ci
+from podeval.stats.intervals import Bounds, mean_ci
 from podeval.stats.mushra_scores import Mark, tabulate_marks
 from podeval.validation.raters import AnalysisLine
 
@@ -26,7 +23,7 @@ FEWEST_SHARED = 10
 """Outputs that a listener must share with others to be compared with them."""
 HALVINGS = 100
 MOST_SYSTEMS = 12
-"""Systems whose mean marks are named."""
+"""Number of systems whose mean marks are listed."""
 NOTHING = Estimate(None, None, None, 0)
 
 
@@ -44,22 +41,13 @@ class Agreement:
     only_people: int
 
 
-def has_scores(path: Path) -> bool:
-    """Return whether a file is a CSV with a column of scores; other files are votes.
-
-    Raises:
-        BadInput: the file cannot be read.
-    """
-    return "score" in next(csv.reader(_read_text(path).splitlines()), ())
-
-
 def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("item", "score")) -> list[Mark]:
     """Read scores from a CSV with the columns item and score, and perhaps system, rater and measure.
 
     Args:
         path: the file.
-        key: the measure to read; lines without a measure are read too, and every line where it is None.
-        columns: the columns that it needs.
+        key: the measure to read; lines without a measure are also read; None reads every line.
+        columns: the necessary columns.
 
     Raises:
         BadInput: the file cannot be read, a column is missing, a score is not a number, or a rater scored twice.
@@ -71,11 +59,7 @@ def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("it
     for line, row in rows:
         if key is not None and row.get("measure") not in (None, "", key):
             continue
-        try:
-            score = float(row["score"])
-        except (TypeError, ValueError):
-            score = math.nan
-        if not math.isfinite(score):
+        if (score := read_number(row["score"])) is None:
             raise BadInput(f"{path}, {line}: the score {row['score']!r} is not a number")
         rater, item = row.get("rater") or "", row["item"] or ""
         mark = Mark(rater, item, row.get("system") or "", score, row.get("measure") or "")
@@ -101,14 +85,10 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
     if path.suffix.lower() == ".csv":
         return {mark.page: mark.value for mark in read_marks(path, key)}
     scores: dict[str, float] = {}
-    for number, line in enumerate(_read_text(path).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            data = json.loads(line)
-            name = Path(str(data["file"])).stem
-        except (ValueError, KeyError, TypeError):
-            raise BadInput(f"{path}, line {number} is not what `podeval measure --json` prints") from None
+    for line, data in list_records(path, "value"):
+        if "file" not in data:
+            raise BadInput(f"{path}, {line} is not what `podeval measure --json` prints")
+        name = Path(str(data["file"])).stem
         if "unscored" in data:
             continue
         if key is None:
@@ -117,7 +97,7 @@ def read_scores(path: Path, key: str | None) -> dict[str, float]:
                 raise BadInput(f"{path} contains {', '.join(keys) or 'no values'}; name one with --key")
             (key,) = keys
         if not isinstance(data.get(key), int | float):
-            raise BadInput(f"{path}, line {number} has no value {key!r}")
+            raise BadInput(f"{path}, {line} has no value {key!r}")
         if name in scores:
             raise BadInput(f"{path} scores {name!r} twice; items are told apart by the names of their files")
         scores[name] = float(data[key])
@@ -157,7 +137,7 @@ def compute_agreement(scores: Mapping[str, float], marks: Sequence[Mark]) -> Agr
     judged = [scores[item] for item in items]
     figures = compare_with_people(judged, [fmean(by_item[item]) for item in items])
     raters, table = tabulate_marks(Mark(mark.rater, mark.page, "", mark.value) for mark in marks if mark.page in scores)
-    figures["Krippendorff alpha, the judge one of the raters"] = agreement.krippendorff_alpha(
+    figures["Krippendorff alpha, with the judge as one of the raters"] = agreement.krippendorff_alpha(
         [judged, *table], "interval"
     )
     if len(raters) > 1:
@@ -169,15 +149,8 @@ def _list_some(names: Mapping[str, object]) -> str:
     return ", ".join(repr(name) for name in sorted(names)[:3]) or "nothing"
 
 
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} cannot be read ({error})") from None
-
-
 def describe_marks(measures: Mapping[str, Sequence[Mark]]) -> list[AnalysisLine]:
-    """Describe people's marks by scale: their number, the means of the systems, and how far listeners agree.
+    """Describe people's marks by scale: their number, the means of the systems, and the agreement of listeners.
 
     That agreement is the ceiling for a metric: SRCC between the means of two random halves of the listeners (the mean
     of `HALVINGS` halvings with their middle 95 %) over outputs and over systems; from the former the reliability of all
@@ -241,9 +214,7 @@ def _leave_one_out(table: pd.DataFrame) -> Estimate:
     return average_figures(figures, None, (-1, 1))
 
 
-def average_figures(
-    values: Sequence[float], clusters: Sequence[object] | None, bounds: tuple[float, float] = (0, 1)
-) -> Estimate:
+def average_figures(values: Sequence[float], clusters: Sequence[Hashable] | None, bounds: Bounds = (0, 1)) -> Estimate:
     """Return the mean of figures within bounds, with its clustered interval."""
     if not values:
         return NOTHING

@@ -57,11 +57,11 @@ class JudgeAnswers:
     """All recorded answers of one judge.
 
     Args:
-        described: the judge's description, as `Judge.described`.
+        described: the judge's description, from `Judge.described`.
         folder: the folder with its records.
         replies: the usable answers.
         asked: number of questions that got at least one answer.
-        unusable: number of those with a first answer that could not be used.
+        unusable: number of those with an unusable first answer.
         unanswered: number of those without a usable answer finally.
         failed_calls: number of calls without any answer.
         unknown: number of answers to prompts that this version of podeval does not have.
@@ -87,8 +87,7 @@ class JudgeAnswers:
 def read_answers(folder: Path) -> list[JudgeAnswers]:
     """Read the answers of all judges from a folder of records, or from the lines of `podeval judge battles`.
 
-    The lines, in a file of their own or as `battles.jsonl` in a folder without records, are of the answers alone that
-    could be used.
+    The lines, in a separate file or as `battles.jsonl` in a folder without records, contain only the usable answers.
 
     Raises:
         BadInput: the folder contains no records, or damaged ones; the file has something else than judged battles.
@@ -99,7 +98,7 @@ def read_answers(folder: Path) -> list[JudgeAnswers]:
     records = Records(folder)
     # List the judges, and count failed calls.
     if not records.judges():
-        raise BadInput(f"there are no records of a judge in {folder}; name the folder given as records")
+        raise BadInput(f"there are no records of a judge in {folder}; name the judge's folder of records")
     answers = {described["id"]: JudgeAnswers(described, str(folder)) for described in records.judges()}
     for failure in records.failures():
         _of(answers, failure["judge"]).failed_calls += 1
@@ -144,7 +143,7 @@ def _read_battles(file: Path) -> list[JudgeAnswers]:
 
 
 def _of(answers: dict[str, JudgeAnswers], judge: str) -> JudgeAnswers:
-    """Return the entry of a judge by its id, also where the line that describes the judge is missing."""
+    """Return the entry of a judge by its id, even if the line that describes the judge is missing."""
     return answers.setdefault(judge, JudgeAnswers({"id": judge}))
 
 
@@ -187,7 +186,7 @@ def answer_model(prompt: str) -> type[pydantic.BaseModel] | None:
 
 
 def list_leaves(value: pydantic.BaseModel, path: str = "") -> Iterator[tuple[str, Leaf]]:
-    """Yield the comparable parts of an answer, each with a path such as `items.3.score`; prose is left out."""
+    """Yield the comparable parts of an answer, each with a path such as `items.3.score`; without prose."""
     for name, about in type(value).model_fields.items():
         yield from _leaves(getattr(value, name), about.annotation, f"{path}{name}")
 
@@ -218,5 +217,5 @@ def _is_choice(kind: Any) -> bool:
 
 
 def measure_of(path: str) -> str:
-    """Return a path without the numbers of items, such as `items.score`: the name under which values are pooled."""
+    """Return a path without the numbers of items, such as `items.score`: the name for pooling values."""
     return ".".join(part for part in path.split(".") if not part.isdecimal())

@@ -1,13 +1,13 @@
 """Audit a judge: is it consistent, do position or length sway it, does it agree with people and with other judges?
 
 A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one half (at
-least 50 pairs, ties left out), or when it is a declared trial model. The two orders of one comparison are found in the
-records themselves: the same prompt and seed, the same texts or clips, exchanged. A judge that was asked about one thing
-at a time has no orders: it is not unfit for lacking them, and `orders` is None. One without a usable answer is unfit.
+least 50 pairs, ties left out), or when it is a declared trial model. The records themselves show the two orders of one
+comparison: the same prompt and seed, with exchanged texts or clips. A judge that was asked about one thing at a time
+has no orders: it is not unfit without them, and `orders` is None. One without a usable answer is unfit.
 
-A probe is an audit that asks: cases whose right answer is known are put to the judge, which fails a kind of case if the
-lower 95 % bound of its share of errors is above `TOLERATED`: with 20 cases from five errors on, with ten from three, so
-that a sound judge that errs once passes.
+A probe is an audit that asks the judge about cases with known answers. The judge fails a kind of case if the lower 95 %
+bound of its share of errors is above `TOLERATED`: with 20 cases from five errors on, with ten from three, so a sound
+judge that errs once passes.
 """
 
 import itertools
@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from podeval.errors import BadInput
 from podeval.judges.rounds import hold
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.judged.dialogue_judge import Comparison
@@ -27,16 +26,14 @@ from podeval.metrics.pairwise_judge import Choice
 from podeval.stats import agreement
 from podeval.stats.agreement import Estimate, format_estimate
 from podeval.stats.bias import Bias, LengthBias, length_bias, position_bias, preference, wilson
-from podeval.stats.intervals import mean_ci
-from podeval.validation.human_scores import Named, compare_with_people
+from podeval.validation.human_scores import NOTHING, Named, average_figures, compare_with_people
 from podeval.validation.judge_answers import JudgeAnswers, JudgeReply, Leaf, measure_of
 from podeval.validation.planted_cases import WEAKNESSES, CaseGroup
 
 PAIRS = 50
 """Fewest pairs without ties for a verdict on the order agreement."""
 TOLERATED = 0.1
-"""The share of errors that the lower bound of a probe may not pass."""
-NOT_ASKED = Estimate(None, None, None, 0)
+"""The share of errors that the lower bound of a probe may not exceed."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +44,9 @@ class Orders:
         agreement: share of the pairs, ties left out, in which the same one was preferred in both orders.
         ties: number of pairs with a tie in either order.
         single: number of comparisons asked in one order only.
-        places: the first place's share of all decided answers, as the papers print it.
+        places: the first place's share of all decided answers, as in the papers.
         swayed: share of the pairs decided by the order in which the first place won both times.
-        lengths: preference for the longer one, where the order did not decide.
+        lengths: preference for the longer one, if the order did not decide.
         unit: unit of the lengths.
     """
 
@@ -97,7 +94,7 @@ class Probe:
 
     @property
     def failed(self) -> bool:
-        """Whether the judge errs too often, as far as the cases can tell."""
+        """Whether the judge errs too often, as far as the cases can show."""
         return self.errors.low is not None and self.errors.low > TOLERATED
 
     @property
@@ -113,16 +110,16 @@ class Probe:
 
 @dataclass(frozen=True)
 class AuditFindings:
-    """All findings on one judge; `unfit` lists why its scores may not be published, empty when they may.
+    """All findings on one judge; `unfit` lists the reasons against publishing its scores; empty if there are none.
 
     `judge` is its description; `unknown` counts answers to prompts that this version of podeval does not have. An audit
-    of records has no `probes`, and a probe nothing but these.
+    of records has no `probes`, and a probe has only these.
     """
 
     judge: Mapping[str, Any]
     unfit: tuple[str, ...]
-    unusable: Estimate = NOT_ASKED
-    unanswered: Estimate = NOT_ASKED
+    unusable: Estimate = NOTHING
+    unanswered: Estimate = NOTHING
     failed_calls: int = 0
     unknown: int = 0
     prompt_tokens: int = 0
@@ -163,9 +160,7 @@ def probe(judge: JudgeConfig, groups: Iterable[CaseGroup]) -> AuditFindings:
     errors: dict[str, list[bool | None]] = defaultdict(list)
     described: Mapping[str, Any] = {}
     for group in groups:
-        client = judge.judging(group.asks, group.parameters)
-        if client is None:
-            raise BadInput("choose a judge with --judge")
+        client = judge.require_client(group.asks, group.parameters)
         described = client.judge.described()
         for kind, error in group.find_errors(hold(group.conversations, client)):
             errors[kind].append(error)
@@ -177,7 +172,7 @@ def probe(judge: JudgeConfig, groups: Iterable[CaseGroup]) -> AuditFindings:
 
 
 def explain_unfit(orders: Orders | None, *, trial: bool, answered: bool) -> tuple[str, ...]:
-    """Return why a judge's scores may not be published; empty when they may."""
+    """Return the reasons against publishing a judge's scores; empty if there are none."""
     reasons = ["it is declared a trial model"] if trial else []
     if not answered:
         reasons.append("no answer of it can be used")
@@ -196,7 +191,7 @@ def explain_unfit(orders: Orders | None, *, trial: bool, answered: bool) -> tupl
 
 @dataclass
 class _Pair:
-    """One comparison in its orders: by what stood first, the preference (1 the first, -1 the second, 0 a tie)."""
+    """One comparison in its orders: the preference (1 the first, -1 the second, 0 a tie) by the first text."""
 
     preferences: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, float] = field(default_factory=dict)
@@ -257,7 +252,7 @@ def _orders(pairs: Sequence[_Pair]) -> Orders:
 
 
 def read_preference(answer: JudgeReply) -> int | None:
-    """Return 1 where the first was preferred, -1 the second, 0 neither; None if the answer is not a comparison."""
+    """Return 1 if the first was preferred, -1 for the second, 0 for neither; None if the answer is not a comparison."""
     if isinstance(answer.value, Choice):
         return {"A": 1, "B": -1, "tie": 0}[answer.value.winner]
     if isinstance(answer.value, Comparison):
@@ -271,7 +266,7 @@ Side = list[tuple[str, float]]
 
 
 def _sides(answer: JudgeReply) -> tuple[Side, Side, str]:
-    """Return what stood first, what stood second, and what was shown once for both."""
+    """Return the first, the second, and the material that was shown once for both."""
     first: Side = []
     second: Side = []
     rest = []
@@ -287,7 +282,9 @@ def _sides(answer: JudgeReply) -> tuple[Side, Side, str]:
 
 
 def measure_steadiness(replies: Sequence[JudgeReply]) -> tuple[Steadiness, ...]:
-    """Return how answers repeat over seeds, by prompt and measure, for questions that were asked more than once."""
+    """Return the repeatability of answers over seeds, by prompt and measure, for questions that were asked more than
+    once.
+    """
     repeats: dict[str, list[JudgeReply]] = defaultdict(list)
     for answer in replies:
         repeats[answer.question].append(answer)
@@ -322,7 +319,7 @@ def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
 
 
 def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
-    """Return how each two judges agree on questions that both were asked, by prompt and measure.
+    """Return the agreement of each two judges on their common questions, by prompt and measure.
 
     Two versions of one judge are compared by giving the answers of both: `difference` is then the drift.
     """
@@ -349,10 +346,6 @@ def measure_likeness(rows: Sequence[tuple[Leaf, Leaf, Hashable]]) -> Named:
     second = [value for _, value, _ in rows if not isinstance(value, str)]
     if len(first) != len(rows) or len(second) != len(rows):
         return identical | {"kappa": agreement.cohen_kappa([a for a, _, _ in rows], [b for _, b, _ in rows], clusters)}
-    drift = mean_ci([b - a for a, b in zip(first, second, strict=True)], clusters)
+    drift = average_figures([b - a for a, b in zip(first, second, strict=True)], clusters, (None, None))
     repeated = clusters if len(set(clusters)) < len(clusters) else None
-    return (
-        identical
-        | {"difference": Estimate(drift.mean, drift.low, drift.high, drift.n)}
-        | compare_with_people(first, second, repeated)
-    )
+    return identical | {"difference": drift} | compare_with_people(first, second, repeated)

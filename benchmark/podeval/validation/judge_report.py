@@ -1,4 +1,4 @@
-"""An audit of a judge for readers: its figures as text, next to those that papers print, and as parts of a report."""
+"""An audit of a judge for readers: its figures as text, next to the papers' figures, and as parts of a report."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ CHECKS = {
 
 @dataclass(frozen=True)
 class AuditRow:
-    """One line of an audit as text: the name of the check, its figure, and what papers print of the same."""
+    """One line of an audit as text: the name of the check, its figure, and the papers' figures for the same."""
 
     name: str
     figure: str
@@ -83,7 +83,7 @@ def describe_likeness(likeness: Likeness) -> str:
 
 
 def quote_papers(measure: str, kind: str) -> str:
-    """Return what papers print of a measure, such as `TPR` of the kind `bias`, as shares between 0 and 1."""
+    """Return the papers' figures for a measure, such as `TPR` of the kind `bias`, as shares between 0 and 1."""
     scale = 100.0 if kind == "bias" else 1.0
     tables: dict[str, list[str]] = {}
     for row in read_printed_audits():
@@ -99,7 +99,7 @@ def _format_p(p: float | None) -> str:
 
 
 def describe_audit(name: str, audited: AuditFindings) -> Iterator[str]:
-    """Yield the lines of an audit for a terminal; a probe has nothing but its cases.
+    """Yield the lines of an audit for a terminal; a probe has only its cases.
 
     Args:
         name: name of the judge.
@@ -116,7 +116,7 @@ def describe_audit(name: str, audited: AuditFindings) -> Iterator[str]:
     if audited.orders:
         yield f"  {audited.orders.ties} pairs with a tie, {audited.orders.single} comparisons in one order only"
     else:
-        yield "  it was never asked to compare, so that a preference for a place or a length is not audited"
+        yield "  it was never asked to compare, so a preference for a position or a length is not audited"
     for repeat in audited.steadiness:
         yield f"  repeats of {repeat.prompt}, {repeat.measure}: {describe_repeat(repeat)}"
     calls = f"  {audited.failed_calls} calls without an answer; {audited.unknown} answers to unknown prompts"
@@ -155,7 +155,7 @@ def tabulate_people(people: Agreement, name: str, words: Texts) -> Table:
 
 
 def tabulate_papers(words: Texts, method: Texts) -> Iterator[Table]:
-    """Make a folded table of each table in which papers print figures on judges.
+    """Make a folded table of each of the papers' tables with figures on judges.
 
     Args:
         words: texts of the page `judges`.

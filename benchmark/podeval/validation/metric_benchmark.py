@@ -1,13 +1,13 @@
-"""A benchmark of metrics: any set of them against what people say of the same outputs.
+"""A benchmark of metrics: any set of them against people's judgement of the same outputs.
 
 For each key of a metric and each scale of people's: SRCC, PLCC and KRCC over single outputs and over the means of the
-systems, turned so that a positive value is agreement. Intervals are over systems, because a metric is wanted for
-systems that nobody has rated: over outputs by a bootstrap of systems (`stats.clustered_correlations`); over means, of
-which each is one point, by Fisher's z, because a bootstrap of six points often draws only two or three of them.
+systems, with signs such that a positive value means agreement. Intervals are over systems, because a metric serves for
+systems that nobody has rated: over outputs by a bootstrap of systems (`stats.clustered_correlations`); over means, each
+of which is one point, by Fisher's z, because a bootstrap of six points often draws only two or three of them.
 
-In addition: what the best of so many keys reaches by chance (`agreement.compare_all`); the listeners' own ceiling,
+In addition: the result of the best of this many keys by chance (`agreement.compare_all`); the listeners' own ceiling,
 which no metric can be expected to pass; the correlation that remains without loudness, bandwidth or length of the
-recordings (partial rank correlation); and for choices between two outputs the share that a key orders as people do.
+recordings (partial rank correlation); and, for choices between two outputs, the share that a key orders like people.
 """
 
 from collections import defaultdict
@@ -33,6 +33,7 @@ from podeval.validation.agreement import (
     average_by_system,
     compare_all,
     compare_within,
+    correlate_without_each,
     group_by_measure,
     to_badness,
 )
@@ -42,7 +43,7 @@ from podeval.validation.raters import AnalysisLine, analyse_votes
 from podeval.validation.rating_files import Output, Preference, RatingFile
 
 MARKS = {"higher": "", "lower": " (turned)", "in range": " (folded)"}
-"""Words for how a key's values were made so that more is better."""
+"""Words that describe how more of a key's values became better."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,12 @@ class KeyAgreement(Validity):
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """Share of choices between two outputs that a key orders alike; ties of people are left out, a key's count half.
+    """Share of choices between two outputs that a key orders alike; people's ties are left out, and a key's ties count
+    half.
 
     Attributes:
-        accuracy: the share, with an interval by items, or by pairs of systems where items are not named.
-        listeners: share of choices that agree with the majority of the others' of the same two outputs; the ceiling.
+        accuracy: the share, with an interval by items, or by pairs of systems if items are not named.
+        listeners: share of choices that agree with the majority of others for the same two outputs; the ceiling.
         keys: number of keys that were compared.
     """
 
@@ -90,7 +92,7 @@ class BenchmarkReport:
         agreements: each key with each human scale.
         pairs: each key with each file of choices.
         lines: findings on the ratings themselves.
-        notes: sentences on what was left out, and not measured.
+        notes: sentences on omitted and unmeasured parts.
     """
 
     agreements: tuple[KeyAgreement, ...]
@@ -112,13 +114,13 @@ def compare_with_ratings(
     Args:
         files: the ratings.
         tables: tables of values.
-        audio: folder with recordings, which are measured; None for none.
+        audio: folder with recordings to measure; None for none.
         metrics: names of metrics, or of keys as `metric.key`; empty for all.
-        settings: parameters of what is measured, as `METRIC.PARAMETER=VALUE`.
-        options: profile and `allow_upsampling` of what is measured.
+        settings: parameters of the measurement, as `METRIC.PARAMETER=VALUE`.
+        options: profile and `allow_upsampling` of the measurement.
 
     Raises:
-        BadInput: a table or a metric does not fit; the message says what to do.
+        BadInput: a table or a metric does not fit; the message gives the remedy.
     """
     measures = group_by_measure({file.name: file.marks for file in files if file.marks})
     choices = {file.name: file.preferences for file in files if file.preferences}
@@ -180,7 +182,7 @@ def benchmark_metrics(
 
 
 def _expand_marks(marks: Iterable[Mark], outputs: Sequence[Output]) -> dict[Output, float]:
-    """Return the mean mark of each output but anchors; that of a system as a whole is of each of its outputs."""
+    """Return the mean mark of each output except anchors; a mark of a whole system applies to each of its outputs."""
     of_output: dict[Output, list[float]] = defaultdict(list)
     for mark in marks:
         if not mark.page:
@@ -203,10 +205,6 @@ def _compare(
     by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
     names, systems = list(by_system), [system for system, _ in outputs]
     means = [[of[name] for name in names] for of in (by_system, liked)]
-    left_out = {
-        name: srcc(*([value for n, value in zip(names, side, strict=True) if n != name] for side in means)).value
-        for name in names
-    }
     items = [item for _, item in outputs]
     each_system = {}
     for name in names:
@@ -224,7 +222,7 @@ def _compare(
         key.better,
         *correlate_by_cluster(ours, theirs, systems),
         srcc(*means),
-        left_out,
+        correlate_without_each(by_system, liked),
         within=compare_within(items, ours, theirs) if len(set(items)) < len(items) else None,
         systems_plcc=plcc(*means),
         systems_krcc=krcc(*means),
@@ -286,7 +284,7 @@ def compare_preferences(keys: Iterable[KeyValues], choices: Mapping[str, Sequenc
 
 
 def _agree_with_majority(choices: Sequence[Preference]) -> Estimate:
-    """Return the share of choices that agree with the majority of the others' of the same two outputs; ties half."""
+    """Return the share of choices that agree with the majority of others for the same two outputs; ties count half."""
     groups: dict[tuple[str, frozenset[str]], list[int]] = defaultdict(list)
     for one in choices:
         if one.rater and one.choice:
@@ -332,7 +330,7 @@ def tabulate_agreements(rows: Sequence[KeyAgreement], pairs: Sequence[PairAgreem
 
 
 def tabulate_systems(rows: Sequence[KeyAgreement]) -> list[str]:
-    """Return a Markdown table of what is within each system: the mean of a key, SRCC and PLCC."""
+    """Return a Markdown table of the figures within each system: the mean of a key, SRCC and PLCC."""
     cells = [
         [row.human, f"{row.metric}.{row.key}", system, *("–" if v is None else f"{v:.4g}" for v in figures.values())]
         for row in rows

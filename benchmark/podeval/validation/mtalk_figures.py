@@ -40,7 +40,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class RubricMarks:
-    """What one judge, or one person, marked in a system's dialogues: 1 or 0 by dialogue and criterion.
+    """One judge's, or one person's, marks of a system's dialogues: 1 or 0 by dialogue and criterion.
 
     `capability` is that of each dialogue; `seconds` the mean length of the system's answers to one, None if unknown.
     """
@@ -69,9 +69,9 @@ def collect_people_marks(
     """Collect the marks that people gave for criteria, apart for each person and system.
 
     Args:
-        tests: the marks of each file or listening test. Marks are of criteria where all of a test are 0 or 1 and name a
-            rater and a criterion, as their scale; other tests are passed over.
-        rubrics: the marks of judges, by whose runs the capabilities of dialogues and the seconds of answers are known.
+        tests: the marks of each file or listening test. Marks belong to criteria if all marks of a test are 0 or 1 and
+            name a rater and, as their scale, a criterion; other tests are skipped.
+        rubrics: the marks of judges, whose runs state the capabilities of dialogues and the seconds of answers.
     """
     people: dict[tuple[str, str], dict[Mark, int]] = defaultdict(dict)
     for marks in tests.values():
@@ -102,7 +102,7 @@ def _read_run(folder: RunFolder) -> Iterator[RubricMarks]:
 
 
 def _measure_answers(folder: RunFolder) -> float | None:
-    """Return the mean over dialogues of the seconds that the system spoke; None if its audio is not there."""
+    """Return the mean over dialogues of the seconds that the system spoke; None if its audio is missing."""
     lengths = []
     for output in folder.readable_outputs():
         try:
@@ -140,7 +140,7 @@ class _Evaluator:
 def draw_figures(
     votes: Mapping[str, Sequence[Mapping[str, Any]]], rubrics: Sequence[RubricMarks]
 ) -> list[AnalysisLine]:
-    """Return what figures 4 to 12 show, a line for each system, pair of evaluators or share of criteria.
+    """Return the content of figures 4 to 12: a line for each system, pair of evaluators or share of criteria.
 
     Args:
         votes: the records of each log of battles, by its name.
@@ -220,7 +220,7 @@ def _duration(of: str, seconds: Mapping[str, float], values: Mapping[str, float]
 def _split_gaps(
     of: str, unit: str, verb: str, things: str, gaps: Sequence[tuple[float, float]]
 ) -> Iterator[AnalysisLine]:
-    """Yield how often the better system of a pair is preferred, in the half of close pairs and in the other."""
+    """Yield how often the better system of a pair is preferred, in the half of close pairs and in the other half."""
     if len(gaps) < 2:
         return
     middle = median(gap for gap, _ in gaps)

@@ -1,11 +1,11 @@
 """Values of metrics for outputs that people rated: from recordings in a folder, or from a table of values.
 
-A recording or a line of a table is matched with an output by its name: what the file of ratings calls the recording, or
-`SYSTEM/ITEM`, `ITEM/SYSTEM`, `SYSTEM_ITEM`, `ITEM_SYSTEM`, or the item alone where only one recording has that name.
+A recording or a line of a table is matched with an output by its name: its name in the file of ratings, or
+`SYSTEM/ITEM`, `ITEM/SYSTEM`, `SYSTEM_ITEM`, `ITEM_SYSTEM`, or only the item if just one recording has that name.
 
-Three facts of a recording can go with people's marks and with a metric's values at once without being what the metric
-measures: its loudness (integrated, LUFS), its bandwidth (Hz) and its length (seconds). They are values under the names
-in `CONTROLS`; a table may have them as columns.
+Three facts of a recording can correlate with both people's marks and a metric's values without being the subject of the
+metric: its loudness (integrated, LUFS), its bandwidth (Hz) and its length (seconds). They are values under the names in
+`CONTROLS`; a table may have them as columns.
 """
 
 import math
@@ -21,8 +21,7 @@ from podeval.audio.levels import measure_bandwidth
 from podeval.errors import BadInput, PodevalError
 from podeval.measuring.engine import score_source
 from podeval.measuring.inputs import ScoreRequest
-from podeval.metrics import catalogue
-from podeval.metrics.declaration import Key
+from podeval.metrics import Key, catalogue
 from podeval.metrics.human_records import list_records
 from podeval.recording.source import AudioSource, list_recordings, read_source
 from podeval.validation.agreement import KeyValues, has_direction
@@ -40,12 +39,12 @@ Values = dict[str, dict[Output, float]]
 def match_recordings(
     names: Iterable[str], outputs: Mapping[Output, str], systems: Iterable[str] = ()
 ) -> dict[str, Output]:
-    """Return the output of each recording that is of one alone.
+    """Return the output of each recording that belongs to only one.
 
     Args:
         names: paths of recordings.
-        outputs: the rated outputs, each with what its file of ratings calls the recording, or an empty text.
-        systems: systems that are rated as wholes; each recording in a folder of that name is an output.
+        outputs: the rated outputs, each with its recording's name in the file of ratings, or an empty text.
+        systems: systems that are rated as a whole; each recording in a folder of that name is an output.
     """
     ends: dict[str, list[str]] = defaultdict(list)
     matches: dict[str, Output] = {}
@@ -70,16 +69,16 @@ def _strip_ending(name: str) -> str:
 def measure_recordings(
     folder: Path, outputs: Mapping[Output, str], systems: Iterable[str], request: ScoreRequest
 ) -> tuple[Values, list[str]]:
-    """Measure the recordings of outputs; results are kept, so that a second call measures only what is new.
+    """Measure the recordings of outputs; results are cached, so a second call measures only new recordings.
 
     Args:
         folder: the folder with the recordings, at any depth.
-        outputs: the rated outputs, as `match_recordings` takes them.
-        systems: systems that are rated as wholes.
+        outputs: the rated outputs, in the form for `match_recordings`.
+        systems: systems that are rated as a whole.
         request: the metrics with their choices.
 
     Returns:
-        The values, and sentences on what was not measured.
+        The values, and sentences on unmeasured parts.
 
     Raises:
         BadInput: the folder contains none of the recordings, or a metric or a choice does not exist.
@@ -119,13 +118,13 @@ def _measure_controls(source: AudioSource, values: Mapping[str, float]) -> dict[
 
 
 def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str]) -> Values:
-    """Read values from a table: what `podeval score --out` writes as CSV or Parquet, or a line for each output with its
-    system and item (or category), or its file, and a column for each value, called `metric.key` or a name of one's own.
+    """Read values from a table: the CSV or Parquet of `podeval score --out`, or a line for each output with its
+    system and item (or category), or its file, and a column for each value, with the name `metric.key` or your own.
 
     Args:
         path: the table.
-        outputs: the rated outputs, as `match_recordings` takes them.
-        systems: systems that are rated as wholes.
+        outputs: the rated outputs, in the form for `match_recordings`.
+        systems: systems that are rated as a whole.
 
     Raises:
         BadInput: it cannot be read, has two lines of an output, or no value of a rated one.
@@ -164,9 +163,10 @@ def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str
 
 
 def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) -> tuple[list[KeyValues], list[str]]:
-    """List the values whose direction is known, by metric and key.
+    """List the values with a known direction, by metric and key.
 
-    A name that no metric of podeval has is of a metric of one's own: more is better, or less if `-` is before its name.
+    A name that is not a metric of podeval denotes the user's own metric: more is better, or less if its name begins
+    with `-`.
 
     Args:
         values: the values by name.
@@ -174,7 +174,7 @@ def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) 
         metrics: names of metrics, or of keys as `metric.key`; empty for all.
 
     Returns:
-        The keys with their values, and a sentence on the names that are none of podeval's.
+        The keys with their values, and a sentence on the names that are not podeval's.
 
     Raises:
         BadInput: there are no values of one of the metrics.
@@ -194,7 +194,7 @@ def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) 
     names = {one for metric, _, key, _ in keys for one in (metric, f"{metric}.{key.name}")}
     if absent := [one for one in metrics if one not in names]:
         raise BadInput(f"there are no values of {', '.join(absent)} with a direction; there are {', '.join(values)}")
-    note = f"{', '.join(others)}: no metric of podeval, so more is taken as better (less, if called -NAME)"
+    note = f"{', '.join(others)}: not a metric of podeval, so more counts as better (less if called -NAME)"
     return keys, [note] if others else []
 
 

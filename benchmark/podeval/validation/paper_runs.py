@@ -1,8 +1,8 @@
 """Set one's own runs next to the figures that papers print of the same systems: print, ours, difference and verdict.
 
-A figure is compared only where a run has the paper's material, the paper's protocol (its preset) and no deviation that
-podeval knows, on nearly every item; the preset says which these are. Of any other, the reason is given and no number. A
-run is of a paper's system if it has its name in `submissions/`.
+A figure is compared only if a run has the paper's material, the paper's protocol (its preset) and no known deviation,
+on nearly every item; the preset lists the deviations. Any other figure has a reason and no number. A run is of a
+paper's system if it has its name in `submissions/`.
 """
 
 from collections import defaultdict
@@ -15,9 +15,8 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.benchmarks.presets import PRESETS, PaperPreset
 from podeval.errors import BadInput
-from podeval.metrics import catalogue
+from podeval.metrics import Metric, catalogue
 from podeval.metrics.aggregate import Aggregate, aggregate
-from podeval.metrics.declaration import Metric
 from podeval.metrics.description import read_table
 from podeval.models.registry import list_cards
 from podeval.runs.aggregate import NOT_MEASURED
@@ -49,13 +48,13 @@ class RunFigure:
     """One printed figure next to a run of the same system.
 
     Attributes:
-        paper, table, figure: the paper, its table, and the system with what is printed of it.
+        paper, table, figure: the paper, its table, and the system with its printed quantity.
         printed: the printed value.
         run: the folder of the run.
-        ours: the run's value; None if the two are not comparable, and `why_not` says why.
+        ours: the run's value; None if the two are not comparable, with the reason in `why_not`.
         low, high: its 95 % interval.
         inside: whether the printed value, to its digits, is inside; None without an interval.
-        why_not: why they are not comparable.
+        why_not: the reason why they are not comparable.
     """
 
     paper: str
@@ -118,7 +117,7 @@ def _explain_material(row: Row, folder: RunFolder) -> str:
     """Return why a run cannot have a printed figure, whatever it was measured by; empty if it can."""
     plan, preset = folder.plan(), PRESETS.get(row["paper"])
     if preset is None or plan.split not in preset.material.get(plan.track, ()):
-        return f"the paper's material is not that of the split {plan.split}, track {plan.track}"
+        return f"the paper's material differs from that of the split {plan.split}, track {plan.track}"
     if row["module"] in preset.deviations:
         return preset.deviations[row["module"]]
     if row["module"] not in catalogue.NAMES or row["variant"] not in (row["paper"], *ITEMS_OF_VARIANT):
@@ -180,10 +179,10 @@ def list_printed_agreements() -> list[dict[str, Any]]:
 def recompute_agreement(comparison: Comparison | None = None) -> list[Validity]:
     """Return the agreement of every key at hand with the printed order of PodEval's systems, the strongest first.
 
-    The interval of `within`, the mean over categories, is valid for new categories alone.
+    The interval of `within`, the mean over categories, is valid only for new categories.
 
     Args:
-        comparison: the comparison of one key, as `compare_all` takes it.
+        comparison: the comparison of one key, in the form for `compare_all`.
     """
     people = {system: float(len(ORDER) - number) for number, system in enumerate(ORDER)}
     keys: list[KeyValues] = []

@@ -1,12 +1,13 @@
 """Recompute the papers' figures that follow from other printed figures, by our own statistics.
 
-The tables come from `submissions/*/results.csv`, as the board shows them, and from `paper_tables/` next to this file,
-which has tables that are not figures of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). Everything else
-rests on values of single items or votes that are not published, and a line says so, for tables without a figure of a
-system too. PodEval's Table 9 is over whole episodes, which are not published: its figures are set next to those of the
-public clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each says so, and no
-difference is taken. Of the scripts behind its Table 6 one is published, Arts_19 (`paper_tables/podeval_arts_19.json`):
-its figures are computed here and set next to those of its category, which are over three scripts.
+The tables come from `submissions/*/results.csv`, as on the board, and from `paper_tables/` next to this file, which has
+tables that are not figures of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). Everything else depends on
+unpublished values of single items or votes, and a line states this, also for tables without a figure of a system.
+PodEval's Table 9 is over whole episodes, which are not published: its figures are shown next to those of the public
+clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each states this, and no
+difference is computed. One of the scripts behind its Table 6 is published, Arts_19
+(`paper_tables/podeval_arts_19.json`): its figures are computed here and shown next to those of its category, which are
+over three scripts.
 """
 
 import json
@@ -16,10 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
-from podeval.hub_sources import locate_hub_source
-from podeval.metrics import catalogue
+from podeval.files import locate_hub_source
+from podeval.metrics import Score, catalogue
 from podeval.metrics.description import read_table
-from podeval.metrics.score import Score
 from podeval.stats.agreement import srcc
 from podeval.stats.bias import wilson
 from podeval.stats.mushra_scores import MushraRules, screen_by_shares
@@ -27,13 +27,13 @@ from podeval.text.script import Script
 from podeval.text.yaml_text import read_yaml_file
 from podeval.validation.agreement import TABLES, Row
 
-UNPUBLISHED = "rests on single items or votes, which the paper does not publish"
+UNPUBLISHED = "depends on single items or votes, which the paper does not publish"
 EXAMPLE = "podeval_arts_19.json"
 """The published script of MoonCast on Arts_19."""
 PAGES = 17
 """Pages of PodEval's MUSHRA test, one a category."""
 DROPPED = {"7", "18", "20"}
-"""The judges that PodEval left out by the rule of its Table 3."""
+"""The judges that PodEval excluded by the rule of its Table 3."""
 CLIPS = {
     "real_pod": "HQ",
     "notebooklm": "notebooklm",
@@ -58,10 +58,10 @@ _SPREADS = {"spread_input_length": "input_length", "spread_speakers": "speakers"
 class PaperFigure:
     """One printed figure, and its value recomputed from others of the paper, or measured on other material.
 
-    `recomputed` and `difference` are None if that is not possible, and `why_not` says why. `rounding` is the largest
-    difference that the printed digits explain. `material` says on what a figure was measured here where that is not
-    the paper's own material: such a figure need not follow. `of_system` is whether it is a line of a system's results,
-    `count` how many figures the line stands for.
+    `recomputed` and `difference` are None if that is not possible, and `why_not` gives the reason. `rounding` is the
+    largest difference that the printed digits explain. `material` is the material of a figure if it was measured here
+    on other material than the paper's: such a figure may differ. `of_system` says whether it is a line of a system's
+    results, `count` the number of figures in the line.
     """
 
     paper: str
@@ -77,7 +77,7 @@ class PaperFigure:
 
     @property
     def difference(self) -> float | None:
-        """Recomputed minus printed; None also for other material, because a difference says nothing there."""
+        """Recomputed minus printed; None also for other material, because a difference has no meaning there."""
         if self.printed is None or self.recomputed is None or self.material:
             return None
         return self.recomputed - self.printed
@@ -95,7 +95,7 @@ def read_printed() -> list[Row]:
 
 
 def recompute() -> list[PaperFigure]:
-    """Return every printed figure that follows from others, and a line for what of each table does not."""
+    """Return every printed figure that follows from others, and a line for the rest of each table."""
     printed = read_printed()
     by_paper: dict[str, list[Row]] = defaultdict(list)
     for row in printed:
@@ -129,7 +129,7 @@ def recompute() -> list[PaperFigure]:
 
 
 def _build(row: Row, name: str, value: float | None = None, slack: float = 0.0, why_not: str = "") -> PaperFigure:
-    """Return the figure of a system's row; its inputs are taken as rounded to the same number of digits.
+    """Return the figure of a system's row; its inputs are assumed to be rounded to the same number of digits.
 
     Args:
         row: the row as printed.
@@ -151,7 +151,9 @@ def halve_last_digit(text: str) -> float:
 def _split(
     rows: Iterable[Row], breakdown: str, tables: Mapping[str, str] | None = None
 ) -> Iterator[tuple[Row, dict[str, float]]]:
-    """Yield each row without a breakdown with its values by group; `tables` says which table another one continues."""
+    """Yield each row without a breakdown with its values by group; `tables` maps a table to the one that it
+    continues.
+    """
     parts: dict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
     whole: dict[tuple[str, ...], Row] = {}
     for row in rows:
@@ -245,14 +247,14 @@ def _correlations(rows: Iterable[Row]) -> Iterator[PaperFigure]:
         scores = values[f"{judge}_{kind}_14_systems", row["protocol"], row["dimension"]]
         shared = sorted(people.keys() & scores.keys())
         name = f"{row['judge']} ({row['modality']}), {row['protocol']}, {row['dimension']}"
-        value, why = None, f"the text at hand has {len(shared)} of the {len(people)} scores it rests on"
+        value, why = None, f"the available text has {len(shared)} of the {len(people)} necessary scores"
         if len(shared) >= max(len(people), 3):
             value, why = srcc([people[s] for s in shared], [scores[s] for s in shared]).value, ""
         yield PaperFigure("mtalk", "Table 13", name, float(row["value"]), value, halve_last_digit(row["value"]), why)
 
 
 def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Set PodEval's Table 9 next to the means of the public clips, or say why not."""
+    """Show PodEval's Table 9 next to the means of the public clips, or give the reason why not."""
     clips = read_table(TABLES / "podeval_subjective_metrics.csv")
     for row in rows:
         if row["table"] != "Table 9":
@@ -269,13 +271,13 @@ def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
             material = f"{len(values)} public clips of about 17 s in place of whole episodes"
             yield replace(figure, recomputed=fmean(values), material=material)
         elif of_system:
-            yield replace(figure, why_not="the public clips are dialogue alone, without the music that it needs")
+            yield replace(figure, why_not="the public clips contain only dialogue, without the music that it needs")
         else:
             yield replace(figure, why_not="no audio of this system is published")
 
 
 def _example_script(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Set the Arts figures of PodEval's Table 6 next to those of the one script of the category that is published."""
+    """Show the Arts figures of PodEval's Table 6 next to those of the one published script of the category."""
     text = Script.parse(json.loads((TABLES / EXAMPLE).read_text(encoding="utf-8"))["turns"]).text
     for row in rows:
         if (row["table"], row["group"]) != ("Table 6", "Arts") or row["module"] not in (

@@ -1,10 +1,10 @@
-"""Cases whose right answer is known, by which an audit probes a judge: planted weaknesses, and a benchmark's anchors.
+"""Cases with a known answer, with which an audit probes a judge: planted weaknesses, and a benchmark's anchors.
 
-A planted case is a script next to itself, altered in a way that makes it no better: not at all (a tie), by turns that
-say nothing (padding), by a turn that asks the judge for the highest rating (injection), or by a last turn that names
-the judge's own model as the author (self). The judge compares both as in `dialogue_judge`. An anchor is an item of
-planted quality that belongs to the definition of a judged benchmark, at several levels; each pair of neighbouring
-levels is a case, and the judge errs if it scores the better one no higher.
+A planted case is a script next to itself, altered in a way that makes it no better: not at all (a tie), by empty turns
+(padding), by a turn that asks the judge for the highest rating (injection), or by a last turn that names the judge's
+own model as the author (self). The judge compares both as in `dialogue_judge`. An anchor is an item of planted quality
+that belongs to the definition of a judged benchmark, at several levels; each pair of neighbouring levels is a case, and
+the judge errs if it scores the better one no higher.
 """
 
 import json
@@ -23,11 +23,9 @@ from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
 from podeval.judges.rounds import Conversation
 from podeval.measuring.inputs import read_input
-from podeval.metrics import catalogue
-from podeval.metrics.judge_use import JudgeUse
+from podeval.metrics import JudgeUse, Score, catalogue
 from podeval.metrics.judged.dialogue_judge import COMPARE, BothOrders, compare
 from podeval.metrics.pairwise_judge import JudgedBattle, judge_battle, list_prompts
-from podeval.metrics.score import Score
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 from podeval.recording import Recording
 from podeval.systems import registry
@@ -81,7 +79,7 @@ class Anchor(FactSheet):
 
 @dataclass(frozen=True)
 class CaseGroup:
-    """Planted cases that are asked in one way.
+    """Planted cases that use the same prompt.
 
     Attributes:
         conversations: the conversations with the judge that decide the cases.
@@ -172,7 +170,7 @@ def read_anchors(benchmark: Benchmark) -> tuple[Anchor, ...]:
     """Return the anchors of a benchmark; none if it is not judged.
 
     Raises:
-        PodevalError: the file is not the one that the benchmark pins.
+        PodevalError: the file is not the one pinned by the benchmark.
     """
     content = json.loads(benchmark.anchors.read())["anchors"] if benchmark.anchors else ()
     return tuple(Anchor.model_validate(one) for one in content)

@@ -1,4 +1,5 @@
-"""Analyses of people and judges as raters: whether two agree, whether one agrees with itself, what ratings depend on.
+"""Analyses of people and judges as raters: agreement of two raters, agreement of one with itself, dependence of
+ratings.
 
 Based on MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, arena against rubric by the same rater,
 exclusion of rubric items, Elo against win rate, separability against gap, groups of raters; and each rater against the
@@ -33,7 +34,7 @@ def compute_pseudo_agreement(first: float, second: float) -> float:
     """Return the probability that two independent evaluators prefer the same of two systems: p q + (1 - p)(1 - q).
 
     MTalk-Bench App. F.3; p and q are their win rates of the first system. It does not measure agreement on the same
-    item: two that always agree, with win rates of one half, give one half.
+    item: two raters that always agree, with win rates of one half, result in one half.
 
     Raises:
         BadInput: a win rate is not between 0 and 1.
@@ -202,10 +203,10 @@ class Cohorts:
 def compare_groups(one: Ratings, other: Ratings) -> Cohorts:
     """Compare the ratings by two groups of raters, such as volunteers and paid ones (MTalk-Bench Table 12).
 
-    Compared are the systems that both groups saw and that battles connect in both; one that is provisional in either
-    has neither interval nor test. Ratings of each group are about the mean of the systems it ranks, so both are shifted
-    to the mean of the shared ones, with errors derived from those of the differences. The test is Student's, with
-    Welch's degrees of freedom from the numbers of voters.
+    The comparison covers the systems that both groups saw and that battles connect in both; a system that is
+    provisional in either has neither interval nor test. Ratings of each group are about the mean of the systems it
+    ranks, so both are shifted to the mean of the shared ones, with errors derived from those of the differences. The
+    test is Student's, with Welch's degrees of freedom from the numbers of voters.
 
     Raises:
         BadInput: there are fewer than two shared systems.
@@ -258,7 +259,7 @@ class AnalysisLine:
 
 
 def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[AnalysisLine]:
-    """Return what is provisional, the separability of the ratings by all votes, and the agreement of voter groups.
+    """Return the provisional systems, the separability of the ratings by all votes, and the agreement of voter groups.
 
     Args:
         name: name of the votes in the findings.

@@ -1,16 +1,15 @@
 """Files of human ratings, in the layouts of public corpora and of podeval: marks of outputs, or choices between two.
 
-Each layout is one entry of `LAYOUTS`: its columns, how a line is read, and where its data is to be had. A file is
-recognised by its columns. Systems and items are called what the file calls them; where a file names the recording of an
-output, that name is kept, so that the recording is found in a folder.
+Each layout is one entry of `LAYOUTS`: its columns, the reading of a line, and the source of its data. A file is
+recognised by its columns. Systems and items have the file's names; if a file names the recording of an output, that
+name is kept for finding the recording in a folder.
 
-Filters that belong to a corpus are applied, and a note counts what they leave out: those of PAM's appendix 10.2 where a
-file has raters and times, SOMOS's own quality checks where a file has the column `clean`, and sessions that a listening
-test of podeval does not count.
+Filters of a corpus are applied, and a note counts the omitted lines: those of PAM's appendix 10.2 if a file has raters
+and times, SOMOS's own quality checks if a file has the column `clean`, and sessions that a listening test of podeval
+does not count.
 """
 
 import csv
-import math
 import re
 import shutil
 import tarfile
@@ -23,7 +22,7 @@ from typing import Any
 from podeval.datasets.http import Web
 from podeval.errors import BadInput
 from podeval.metrics.battle_log import read_log_record
-from podeval.metrics.human_records import list_records, read_webmushra
+from podeval.metrics.human_records import list_records, read_number, read_webmushra
 from podeval.stats.mushra_scores import Mark, screen_pam
 from podeval.validation.human_scores import read_marks
 from podeval.validation.raters import read_votes
@@ -49,7 +48,7 @@ _OUTCOMES = {"a": 1, "b": -1, "tie": 0, "both_bad": 0}
 
 @dataclass(frozen=True)
 class Preference:
-    """A choice between two systems on an item: 1 for the first, -1 for the second, 0 for neither; no item is all."""
+    """A choice between two systems on an item, or on all without one: 1 for the first, -1 for the second, else 0."""
 
     rater: str
     item: str
@@ -63,13 +62,13 @@ class RatingFile:
     """The content of a file of ratings.
 
     Attributes:
-        name: name of the file, or of the task that it is of.
+        name: name of the file, or of its task.
         layout: name of its layout.
-        marks: marks of outputs; a mark of a system as a whole has no page.
+        marks: marks of outputs; a mark of a whole system has no page.
         preferences: choices between two systems.
         votes: votes as records, for the analyses of votes.
         recordings: name of the recording of an output, if the file has one.
-        notes: sentences on what was left out.
+        notes: sentences on omitted lines.
     """
 
     name: str
@@ -87,14 +86,14 @@ class Layout:
 
     Attributes:
         name: its name, for `podeval data fetch ratings NAME`.
-        title: the ratings that it is for.
+        title: its ratings.
         columns: sets of columns, any of which a file must have.
-        where: the place where the data is to be had.
-        scales: columns with marks, each with the name of its scale; those that a file does not have are skipped.
-        locate: returns system, item and the name of the recording of a line.
-        counts: column that says whether a line counts, with the reason why others do not.
-        read: reads a file of another kind than marks by line.
-        archive: address of the published archive; empty if it cannot be fetched by a program.
+        where: the source of the data.
+        scales: columns with marks, each with the name of its scale; missing ones are skipped.
+        locate: function that returns system, item and the name of the recording of a line.
+        counts: column that marks counting lines, with the reason why others do not count.
+        read: function that reads a file of another kind than marks by line.
+        archive: address of the published archive; empty if a program cannot fetch it.
     """
 
     name: str
@@ -200,13 +199,10 @@ def _to_number(line: str, record: Record, name: str) -> float:
     """Return a number.
 
     Raises:
-        BadInput: it is none.
+        BadInput: it is not such a number.
     """
-    try:
-        number = float(record[name])
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
+    number = read_number(record[name])
+    if number is None:
         raise BadInput(f"{line}: {name} is a number, not {record.get(name)!r}")
     return number
 
@@ -275,7 +271,7 @@ def _read_speechjudge(path: Path, records: Records) -> RatingFile:
 
 
 def _read_votes(path: Path) -> RatingFile:
-    """Read votes in any form of `raters.read_votes`; an item, if a vote has one, is that of both outputs."""
+    """Read votes in any form of `raters.read_votes`; a vote's item, if any, is that of both outputs."""
     votes, preferences = read_votes(path), []
     for number, vote in enumerate(votes):
         row = read_log_record(f"vote {number + 1}", vote)
@@ -290,12 +286,12 @@ def fetch_ratings(name: str, into: Path, web: Web, most_bytes: int) -> Path:
 
     Args:
         name: name of the layout.
-        into: the folder; the archive stays there, so that a download that was stopped is resumed.
-        web: reads from the server.
-        most_bytes: size of the largest archive that is taken.
+        into: the folder; the archive stays there, so a stopped download resumes.
+        web: reader of the server.
+        most_bytes: size of the largest accepted archive.
 
     Raises:
-        BadInput: there is no such corpus, it cannot be fetched, or what came is not an archive.
+        BadInput: there is no such corpus, it cannot be fetched, or the download is not an archive.
     """
     layout = LAYOUTS.get(name)
     if layout is None or not layout.archive:
@@ -396,4 +392,4 @@ _LIST = (
     ),
 )
 LAYOUTS: Mapping[str, Layout] = {layout.name: layout for layout in _LIST}
-"""The layouts by name, in the order in which they are tried; a new one is one entry. Files in none are votes."""
+"""The layouts by name, in the order of the attempts; a new one is one entry. Files in no such layout are votes."""

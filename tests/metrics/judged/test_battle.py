@@ -10,7 +10,7 @@ import soundfile
 
 from podeval.errors import BadInput
 from podeval.judges.rounds import NoAnswer, hold
-from podeval.metrics.judge_use import JudgeUse
+from podeval.metrics import JudgeUse
 from podeval.metrics.pairwise_judge import SAMPLING, JudgedBattle, judge_battle, list_prompts
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 from podeval.systems.espeak_ng import EspeakNg

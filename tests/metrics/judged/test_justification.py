@@ -7,8 +7,8 @@ import pytest
 
 from podeval.errors import CannotScore
 from podeval.judges.rounds import NoAnswer, hold
+from podeval.metrics import JudgeUse
 from podeval.metrics.human.mos import SUMMARISE, judge_justifications
-from podeval.metrics.judge_use import JudgeUse
 
 QUESTION = "How engaging is the podcast?"
 COMMENTS = {

@@ -100,7 +100,7 @@ def test_a_rate_that_is_stated_nowhere_is_noted() -> None:
     samples = voice_of(TEXTS[0]).tobytes()
     sound, _ = hear(lambda request: Reply(((0.0, samples),), kind="audio/pcm"), TEXTS[0])
     assert_same(sound, TEXTS[0])
-    assert sound.notes == ("the server sent samples without their rate, which is taken for 24000 Hz",)
+    assert sound.notes == ("the server sent samples without their rate, so 24000 Hz is assumed",)
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_floats_that_are_called_samples_are_read_as_floats() -> None:
     body = (voice_of(TEXTS[0]) / np.float32(2**15)).astype("<f4").tobytes()
     sound, _ = hear(lambda request: label("audio/pcm;rate=24000", body), TEXTS[0])
     assert_same(sound, TEXTS[0])
-    assert sound.notes == ("the server sent floats of 32 bits, which its label does not say",)
+    assert sound.notes == ("the server sent 32-bit floats, which its label does not say",)
 
 
 def test_noise_is_read_in_the_usual_order() -> None:

@@ -254,7 +254,9 @@ def test_a_script_with_more_speakers_than_a_request_takes_is_sent_turn_by_turn_a
     speech, server = speak("gemini", three, model="gemini-3.8-flash-tts", voice=("Kore", "Puck", "Zephyr"))
     assert len(server.requests) == 4
     assert speech.details["strategy"] == "turns"
-    assert speech.details["notes"] == ["scripts of more than 2 speakers are sent turn by turn, since a request takes 2"]
+    assert speech.details["notes"] == [
+        "scripts of more than 2 speakers are sent turn by turn, because a request accepts 2"
+    ]
     assert len(speech.turns) == 4
 
 
@@ -271,8 +273,8 @@ def test_gemini_before_3_8_reads_lines_with_names_and_one_speaker_in_one_voice(a
 WAYS = [
     ("openai", "tts-1", {}, "sent turn by turn, in voices of the server"),
     ("vllm-omni", "MOSS-TTSD", {"clone": True}, "sent whole, in the reference voices"),
-    ("vllm-omni", "Qwen3-TTS", {"clone": True}, "turn by turn, .* vllm-omni takes one reference voice in a request"),
-    ("vllm-omni", "s2-pro", {"clone": True, "dialogue": "whole"}, "turn by turn, .* takes one reference voice"),
+    ("vllm-omni", "Qwen3-TTS", {"clone": True}, "turn by turn, .* vllm-omni accepts one reference voice per request"),
+    ("vllm-omni", "s2-pro", {"clone": True, "dialogue": "whole"}, "turn by turn, .* accepts one reference voice"),
     ("elevenlabs", "eleven_v3", {}, "sent whole"),
     (
         "elevenlabs",
@@ -306,17 +308,17 @@ def test_scripts_go_whole_by_default_where_the_model_is_known_to_perform(
 @pytest.mark.parametrize(
     ("kind", "options", "words"),
     [
-        ("openai", {"clone": True}, "--server-kind openai takes no reference voices; leave out --clone"),
-        ("gemini", {"clone": True}, "gemini takes no reference voices"),
-        ("piper", {"clone": True}, "piper takes no reference voices"),
+        ("openai", {"clone": True}, "--server-kind openai accepts no reference voices; leave out --clone"),
+        ("gemini", {"clone": True}, "gemini accepts no reference voices"),
+        ("piper", {"clone": True}, "piper accepts no reference voices"),
         ("vllm-omni", {"clone": True, "voice": ("a",)}, "leave out --voice"),
         ("vllm-omni", {"dialogue": "whole", "voice": ("a", "b")}, "name one with --voice at most"),
-        ("piper", {"dialogue": "whole"}, "piper takes one turn in a request; leave out --dialogue whole"),
-        ("huggingface", {"dialogue": "whole", "voice": ("a", "b")}, "takes one turn in a request"),
+        ("piper", {"dialogue": "whole"}, "piper accepts one turn per request; leave out --dialogue whole"),
+        ("huggingface", {"dialogue": "whole", "voice": ("a", "b")}, "accepts one turn per request"),
         (
             "piper",
             {"voice": ("joe", "bob")},
-            "no voice bob and would speak in another; .* one of joe, vctk#p225",
+            "no voice bob and would use another; .* one of joe, vctk#p225",
         ),
         ("openrouter", {}, "does not list its voices; .*--clone"),
         ("openai", {}, "give one for each speaker: --voice alloy --voice onyx$"),

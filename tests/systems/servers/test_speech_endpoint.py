@@ -170,7 +170,7 @@ def test_a_wav_that_announces_more_than_comes_is_no_whole_answer() -> None:
 def test_where_a_header_lies_about_the_rate_the_sound_counts() -> None:
     speech, _ = speak(in_turn(whole(wav(0.5, rate=16_000), headers={"X-Sample-Rate": "48000"})))
     assert (speech.rate, speech.duration) == (16_000, pytest.approx(0.5, abs=0.05))
-    assert speech.details["headers_wrong"] == ["a header says 48000 Hz, the sound is of 16000 Hz"]
+    assert speech.details["headers_wrong"] == ["a header says 48000 Hz, but the sound has 16000 Hz"]
 
 
 def test_turns_of_two_rates_are_joined_at_the_first() -> None:

@@ -19,27 +19,24 @@ from numpy.typing import NDArray
 from podeval.audio.samples import BLOCK_FRAMES, SampleBuffer, mix_to_mono, resample
 from podeval.audio.windows import Span, count_seconds_inside
 from podeval.errors import CannotScore
+from podeval.metrics import Key, Reach, Score, Timeline, facts, metric
 from podeval.metrics.audio.smr import measure_stem
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PODEVAL_HARMONY, Reach
-from podeval.metrics.score import Score, Timeline
 from podeval.models import registry
 from podeval.models.interfaces import Harmony, Samples
-from podeval.recording import Recording
-from podeval.recording.speech_track import find_lasting_music
+from podeval.recording import Recording, speech_track
 
 RATE = 16_000
 CLIP_SECONDS = 10.0
 CLIP = round(CLIP_SECONDS * RATE)
 
 SHORTEST = 3.0
-"""Seconds below which looping the sound to fill a clip says nothing."""
+"""Seconds below which looping the sound to fill a clip makes no sense."""
 
 LEAST = 1.0
 """Seconds of speech, and of music, in a stretch that counts."""
 
 NO_MUSIC = -60.0
-"""LUFS below which an accompaniment is none, by PodEval's rule for the speech-to-music ratio."""
+"""LUFS below which an accompaniment does not count, by PodEval's rule for the speech-to-music ratio."""
 
 
 @metric(
@@ -55,7 +52,7 @@ NO_MUSIC = -60.0
             (-1, 1),
             about="how well speech and its accompaniment fit together",
             reach=Reach(
-                PODEVAL_HARMONY,
+                facts.PODEVAL_HARMONY,
                 people=(0.16, 0.16),
                 systems=(0.12, 0.12),
             ),
@@ -80,7 +77,7 @@ def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "defa
     recording.require_sound(SHORTEST)
     # Nothing is looked for or separated if there is no model for what follows.
     registry.get_card("harmony", recording.profile)
-    if variant == "default" and not find_lasting_music(recording):
+    if variant == "default" and not speech_track.find_lasting_music(recording):
         raise CannotScore("no music is heard in the recording, so there is nothing to compare with its speech")
     separator = registry.get_card("separator", recording.profile).identity
     cosines = recording.array_from(
@@ -102,14 +99,14 @@ def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "defa
 
 
 def _count(recording: Recording, count: int) -> NDArray[np.bool_]:
-    """Return for every 10 s stretch whether it holds both speech and music.
+    """Return for every 10 s stretch whether it contains both speech and music.
 
     Raises:
         CannotScore: none does.
     """
     clips = [(Span(index * CLIP_SECONDS, (index + 1) * CLIP_SECONDS),) for index in range(count)]
     speech, music = (
-        count_seconds_inside(clips, spans) for spans in (recording.speech(), find_lasting_music(recording))
+        count_seconds_inside(clips, spans) for spans in (recording.speech(), speech_track.find_lasting_music(recording))
     )
     counted: NDArray[np.bool_] = (speech >= LEAST) & (music >= LEAST)
     if not counted.any():

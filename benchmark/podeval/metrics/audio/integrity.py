@@ -42,14 +42,11 @@ from podeval.audio.loops import find_loops
 from podeval.audio.samples import BLOCK_FRAMES
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore, ModelMissing
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import DEMO, Reach
-from podeval.metrics.score import Score
-from podeval.recording import Recording
+from podeval.metrics import Key, Reach, Score, facts, metric
+from podeval.recording import Recording, speech_track
 from podeval.recording.defects import TimedDefect
 from podeval.recording.predicted_windows import predict_windows, score_clips, start_windows
 from podeval.recording.recording import MODEL_RATE
-from podeval.recording.speech_track import NEEDS, find_lasting_music
 from podeval.recording.spoken_script import align_recording
 from podeval.text.script import Script
 
@@ -59,13 +56,13 @@ SHORTEST = 0.5
 HOUR = 3600.0
 
 PLCMOS_WINDOW, PLCMOS_WINDOWS = 6.0, 30
-"""Seconds of a window that PLCMOS hears, and windows at most, spread over the recording."""
+"""Seconds of a window for PLCMOS, and the highest number of windows, spread over the recording."""
 
 WRITTEN_TWICE = 0.7
-"""Share of a loop's words that the script has there, from which on it is the script that repeats them."""
+"""Share of a loop's words that are in the script there, from which the script itself contains the repetition."""
 
 SAME_WORDS = 0.5
-"""Similarity of the words of a loop and of what it repeats, from which on they are the same."""
+"""Similarity between the words of a loop and the repeated words from which they count as equal."""
 
 _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clipped", "music": "unasked_music"}
 """Key that counts a kind of fault, by kind."""
@@ -83,7 +80,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "per hour",
             (0, None),
             title="Faults",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="faults of all kinds",
         ),
         Key(
@@ -92,7 +89,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "per hour",
             (0, None),
             title="Dropouts",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="digital silence that interrupts sound",
         ),
         Key(
@@ -101,7 +98,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "per hour",
             (0, None),
             title="Clicks",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="clicks",
         ),
         Key(
@@ -110,7 +107,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "per hour",
             (0, None),
             title="Loops",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="stretches that are repeated identically",
         ),
         Key(
@@ -119,7 +116,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "per hour",
             (0, None),
             title="Clipping",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="stretches of clipped peaks",
         ),
         Key(
@@ -128,7 +125,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "per hour",
             (0, None),
             title="Unrequested music",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="music where there should be none",
             only_for="recordings that should have no music",
         ),
@@ -138,11 +135,11 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             "MOS",
             (1, 5),
             title="PLCMOS",
-            reach=Reach(DEMO, systems=(4.36, 4.53), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(4.36, 4.53), profile="embedded", version="1.4", n=9),
             about="predicted rating of how free the speech is of dropouts",
         ),
     ),
-    needs=(*NEEDS, "transcriber", "loss_quality"),
+    needs=(*speech_track.NEEDS, "transcriber", "loss_quality"),
     where_available=("aligner",),
     paper="ours",
     intended_use="Finding dropouts, clicks, loops, clipping and unrequested music.",
@@ -167,7 +164,7 @@ def integrity(
     sounding = levels.measure_sounding(recording.mono(recording.rate), recording.rate)
     per_fault = HOUR / sounding
     counts = {key: sum(defect.kind == kind for defect in defects) * per_fault for kind, key in _KEYS.items()}
-    heard_music = find_lasting_music(recording)
+    heard_music = speech_track.find_lasting_music(recording)
     return Score(
         values={
             "faults_per_hour": len(defects) * per_fault,
@@ -221,14 +218,14 @@ def list_faults(
         *_list_loops(recording, script),
         *(
             TimedDefect("music", *_edges(span), heard=f"{span.duration:.1f} s of music", severity="high")
-            for span in (() if music_asked else find_lasting_music(recording))
+            for span in (() if music_asked else speech_track.find_lasting_music(recording))
         ),
     ]
     return sorted(defects, key=lambda defect: (defect.start, defect.end)), len(silences) - len(holes)
 
 
 def _find_in_channels(recording: Recording, find: Callable[[levels.Samples, int], list[Span]]) -> list[Span]:
-    """Find spans in every channel; those that overlap are one."""
+    """Find spans in every channel; overlapping ones are merged."""
     first, *others = recording.samples.T
     channels = [first, *(channel for channel in others if not _is_same(channel, first))]
     spans = [span for channel in channels for span in find(channel, recording.rate)]
@@ -252,10 +249,10 @@ def _list_loops(recording: Recording, script: Script | None) -> list[TimedDefect
 
 
 def _is_written_twice(recording: Recording, script: Script, span: Span, lag: float) -> bool:
-    """Whether a stretch and what is heard `lag` seconds before are the same words, and the script has both.
+    """Whether a stretch and the sound `lag` seconds before contain the same words, and the script contains both.
 
-    Where they are not the same words, the recogniser has run over the loop as if it were not there. What is heard is
-    that of the speech track, which `wer` and the others transcribe too, so that no sound is transcribed twice.
+    If the words differ, the recogniser has skipped the loop. The words come from the speech track, which `wer` and
+    others also transcribe, so no sound is transcribed twice.
     """
     try:
         alignment, _ = align_recording(recording.speech_track(), script)
@@ -273,7 +270,7 @@ def _is_written_twice(recording: Recording, script: Script, span: Span, lag: flo
 
 
 def _rate_losses(recording: Recording) -> tuple[float | None, dict[str, Any]]:
-    """PLCMOS, or None and a note that says how to get it."""
+    """PLCMOS, or None and a note on how to get it."""
     list_starts = partial(start_windows, most=PLCMOS_WINDOWS)
     try:
         predicted = predict_windows(recording, "loss_quality", PLCMOS_WINDOW, MODEL_RATE, score_clips, list_starts)

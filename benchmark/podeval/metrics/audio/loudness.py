@@ -17,13 +17,11 @@ constant of Eq. 2 gives 0.65 at −23 LUFS, where the paper says about 0.6.
 from typing import Literal
 
 from podeval.audio import loudness as meter
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import CLIPS, Reach
-from podeval.metrics.score import UNRANKED, Score, Timeline
+from podeval.metrics import UNRANKED, Key, Reach, Score, Timeline, facts, metric
 from podeval.recording import Recording
 
 SHORTEST_PROGRAMME = 60.0
-"""Seconds from which a loudness range is that of a programme."""
+"""Seconds from which a loudness range describes a programme."""
 SHORT = "the loudness range of less than a minute is not that of a programme"
 
 _TIMELINE_POINTS = 600
@@ -44,7 +42,7 @@ _BLOCK = 1 << 16
             ideal=(-18, -14),
             title="Loudness",
             about="loudness of the whole recording",
-            reach=Reach(CLIPS, people=(-22.4, -19.1), systems=(-25.6, -15.7), version="1.1", n=85),
+            reach=Reach(facts.CLIPS, people=(-22.4, -19.1), systems=(-25.6, -15.7), version="1.1", n=85),
         ),
         Key(
             "true_peak",
@@ -53,7 +51,7 @@ _BLOCK = 1 << 16
             ideal=(float("-inf"), -1),
             title="True peak",
             about="highest level, including between samples",
-            reach=Reach(CLIPS, people=(-3.3, -1.2), systems=(-5.2, 0.04), version="1.1", n=85),
+            reach=Reach(facts.CLIPS, people=(-3.3, -1.2), systems=(-5.2, 0.04), version="1.1", n=85),
         ),
         Key(
             "range",
@@ -64,7 +62,7 @@ _BLOCK = 1 << 16
             title="Loudness range",
             only_for="a recording of 3 s or more",
             about="variation of loudness over time",
-            reach=Reach(CLIPS, people=(3.0, 5.4), systems=(2.3, 4.5), version="1.1", n=85),
+            reach=Reach(facts.CLIPS, people=(3.0, 5.4), systems=(2.3, 4.5), version="1.1", n=85),
         ),
         Key(
             "integrated_score",
@@ -73,7 +71,7 @@ _BLOCK = 1 << 16
             (0, 1),
             title="Loudness score",
             about="how well the loudness suits a podcast",
-            reach=Reach(CLIPS, people=(0.68, 0.91), systems=(0.52, 1.0), version="1.1", n=85),
+            reach=Reach(facts.CLIPS, people=(0.68, 0.91), systems=(0.52, 1.0), version="1.1", n=85),
         ),
         Key(
             "true_peak_score",
@@ -82,7 +80,7 @@ _BLOCK = 1 << 16
             (0, 1),
             title="True-peak score",
             about="how safe the peaks are",
-            reach=Reach(CLIPS, people=(1.0, 1.0), systems=(0.01, 1.0), version="1.1", n=85),
+            reach=Reach(facts.CLIPS, people=(1.0, 1.0), systems=(0.01, 1.0), version="1.1", n=85),
         ),
         Key(
             "range_score",
@@ -92,7 +90,7 @@ _BLOCK = 1 << 16
             title="Loudness-range score",
             only_for="a recording of 3 s or more",
             about="how well the range suits a podcast",
-            reach=Reach(CLIPS, people=(0.33, 1.0), systems=(0.15, 1.0), version="1.1", n=85),
+            reach=Reach(facts.CLIPS, people=(0.33, 1.0), systems=(0.15, 1.0), version="1.1", n=85),
         ),
     ),
     paper="PodEval",

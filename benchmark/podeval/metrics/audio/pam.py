@@ -29,9 +29,7 @@ from numpy.typing import NDArray
 
 from podeval.audio.samples import resample
 from podeval.errors import BadInput
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PAM_READERS, VARIANT, Reach
-from podeval.metrics.score import Score, Timeline
+from podeval.metrics import Key, Reach, Score, Timeline, facts, metric
 from podeval.models.interfaces import Samples
 from podeval.recording import Recording
 from podeval.recording.predicted_windows import cut_to_sound, start_windows
@@ -41,7 +39,7 @@ CHUNK_SECONDS = 7
 CHUNK = CHUNK_SECONDS * RATE
 
 SHORTEST = 0.5
-"""Seconds below which looping the sound to fill a chunk says nothing."""
+"""Seconds below which looping the sound to fill a chunk makes no sense."""
 
 GOOD = ("the sound is clear and clean.", "the sound quality is good.")
 BAD = ("the sound is noisy and with artifacts.", "the sound quality is bad.")
@@ -63,13 +61,13 @@ Floats = NDArray[np.float64]
             "higher",
             bounds=(0, 1),
             about="quality according to one pair of opposite prompts",
-            reach=Reach(PAM_READERS, systems=(0.81, 0.9)),
+            reach=Reach(facts.PAM_READERS, systems=(0.81, 0.9)),
         ),
         Key(
             "pam_avg",
             "higher",
             bounds=(0, 1),
-            unreached=VARIANT,
+            unreached=facts.VARIANT,
             only_for="the paper's prompts",
             about="mean of the scores from two pairs of prompts",
         ),
@@ -77,7 +75,7 @@ Floats = NDArray[np.float64]
             "pam_avgsim",
             "higher",
             bounds=(0, 1),
-            unreached=VARIANT,
+            unreached=facts.VARIANT,
             only_for="the paper's prompts",
             about="score from the mean similarities of two pairs of prompts",
         ),
@@ -185,7 +183,9 @@ def _tracks(recording: Recording, variant: Variant) -> tuple[list[Samples], int]
 
 
 def _is_cut(samples: Samples, recording: Recording, variant: Variant) -> bool:
-    """Return whether less is heard than of the whole recording, whose embeddings variants that mix it share."""
+    """Return whether only a part of the recording is used, whose embeddings are not shared with variants that mix all
+    of it.
+    """
     if variant != "default":
         return False
     whole = recording.mono(RATE, offset=True, upsample=True)
@@ -193,7 +193,7 @@ def _is_cut(samples: Samples, recording: Recording, variant: Variant) -> bool:
 
 
 def _chunk(tracks: Sequence[Samples], start: int) -> Samples:
-    """Return 7 s from `start` of the tracks joined end to end, looped where they are shorter."""
+    """Return 7 s from `start` of the concatenated tracks, looped if they are shorter."""
     pieces: list[Samples] = []
     for track in tracks:
         if start < len(track) and sum(len(piece) for piece in pieces) < CHUNK:

@@ -32,14 +32,11 @@ import numpy as np
 from podeval.audio.srmr import compute_srmr_windows
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import CLIPS, NEW, Constraint, Reach
-from podeval.metrics.score import UNRANKED, Score, Timeline
+from podeval.metrics import UNRANKED, Constraint, Key, Reach, Score, Timeline, facts, metric
 from podeval.metrics.speech.timbre_consistency import LFS_RATE
 from podeval.recording import Recording, speech_track
 from podeval.recording.predicted_windows import SpokenPart, cut_to_speech
 from podeval.recording.recording import MODEL_RATE
-from podeval.recording.speech_track import find_sounding
 
 WINDOW, STRIDE = 3.0, 2.0
 """Length and stride of windows in seconds."""
@@ -59,7 +56,7 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
             "",
             (0, None),
             title="Reverberation, variation",
-            unreached=NEW,
+            unreached=facts.NEW,
             about="spread of SRMR over time divided by its mean: how much the room seems to change",
         ),
         Key(
@@ -68,7 +65,9 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
             "",
             (0, None),
             about="the paper's value: spread of SRMR, which reverberation throughout would lower",
-            reach=Reach(CLIPS, people=(1.26, 2.12), systems=(1.95, 4.63), profile="embedded", version="1.3", n=85),
+            reach=Reach(
+                facts.CLIPS, people=(1.26, 2.12), systems=(1.95, 4.63), profile="embedded", version="1.3", n=85
+            ),
             ranked=False,
         ),
         Key(
@@ -78,7 +77,9 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
             (0, None),
             title="Reverb consistency, normalised",
             about="the same for normalised SRMR, which depends less on the voice",
-            reach=Reach(CLIPS, people=(0.31, 0.47), systems=(0.26, 0.48), profile="embedded", version="1.3", n=85),
+            reach=Reach(
+                facts.CLIPS, people=(0.31, 0.47), systems=(0.26, 0.48), profile="embedded", version="1.3", n=85
+            ),
             ranked=False,
         ),
         Key(
@@ -88,7 +89,7 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
             (0, None),
             title="SRMR",
             about="mean SRMR: how dry the speech sounds (higher is drier)",
-            reach=Reach(CLIPS, people=(4.5, 6.9), systems=(6.4, 10.5), profile="embedded", version="1.3", n=85),
+            reach=Reach(facts.CLIPS, people=(4.5, 6.9), systems=(6.4, 10.5), profile="embedded", version="1.3", n=85),
         ),
     ),
     needs=speech_track.NEEDS,
@@ -138,7 +139,7 @@ def reverb_consistency(
     srmr = partial(compute_srmr_windows, part.samples, MODEL_RATE, window, stride, fast=mode == "fast")
     starts, values = srmr(norm=norm)
     starts += part.begin
-    kept = find_sounding([(Span(start, start + window),) for start in starts.tolist()], speech)
+    kept = speech_track.find_sounding([(Span(start, start + window),) for start in starts.tolist()], speech)
     if kept.sum() < 2:
         few = "no window" if not kept.any() else "only one window"
         raise CannotScore(

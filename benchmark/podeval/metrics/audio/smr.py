@@ -29,9 +29,7 @@ from podeval.audio.faults import join_spans
 from podeval.audio.samples import mix_to_mono, resample
 from podeval.audio.windows import Span, count_seconds_inside
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PODEVAL_AUDIO, VARIANT, Reach
-from podeval.metrics.score import LOW_RATE, UNRANKED, Score, Timeline
+from podeval.metrics import LOW_RATE, UNRANKED, Key, Reach, Score, Timeline, facts, metric
 from podeval.models import registry
 from podeval.recording import Recording, speech_track
 
@@ -47,7 +45,7 @@ LEAST_RATE = 24_000
 _PODEVAL_RATE = 16_000
 
 Meter = Callable[[Span], float]
-"""A function that returns the loudness of a stretch in LUFS; minus infinity where it is silent."""
+"""A function that returns the loudness of a stretch in LUFS; minus infinity if it is silent."""
 
 
 @metric(
@@ -61,7 +59,7 @@ Meter = Callable[[Span], float]
             "in range",
             "LU",
             ideal=(5, 30),
-            unreached=VARIANT,
+            unreached=facts.VARIANT,
             about="how much louder speech is than the music under it, mean over segments",
         ),
         Key(
@@ -70,14 +68,14 @@ Meter = Callable[[Span], float]
             "",
             (0, 1),
             about="share of segments in which speech is louder",
-            reach=Reach(PODEVAL_AUDIO, people=(0.99, 0.99), systems=(1.0, 1.0)),
+            reach=Reach(facts.PODEVAL_AUDIO, people=(0.99, 0.99), systems=(1.0, 1.0)),
         ),
         Key(
             "smr_reference",
             "higher",
             "",
             (0, 1),
-            unreached=VARIANT,
+            unreached=facts.VARIANT,
             about="PodEval's reference score, mean over segments",
         ),
         Key(
@@ -167,7 +165,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
 
 
 def find_speech_segments(speech: Sequence[Span]) -> list[Span]:
-    """Return the stretches of speech, with short pauses closed and stretches that are too short left out."""
+    """Return the stretches of speech, with short pauses closed and without stretches that are too short."""
     return [span for span in join_spans(list(speech), LONGEST_PAUSE) if span.duration >= SHORTEST_SEGMENT]
 
 
@@ -202,7 +200,7 @@ def _meter(stem: Any, rate: int, layout: str | None) -> Meter:
 
 
 def measure_stem(samples: Any, rate: int, layout: str | None = None) -> float:
-    """Return the integrated loudness of a stem in LUFS; minus infinity where it is silent."""
+    """Return the integrated loudness of a stem in LUFS; minus infinity if it is silent."""
     try:
         return loudness.measure(samples, rate, layout).integrated
     except CannotScore:

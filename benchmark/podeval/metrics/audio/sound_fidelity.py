@@ -18,14 +18,11 @@ range given in the paper, −0.5 to 4.5, is that of narrow-band PESQ, which the 
 from functools import partial
 from typing import Literal
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import LFS, Reach
+from podeval.metrics import Key, Reach, Score, facts, metric
 from podeval.metrics.predicted_opinion import rate_speech
-from podeval.metrics.score import Score
 from podeval.metrics.speech.timbre_consistency import LFS_RATE
-from podeval.recording import Recording
+from podeval.recording import Recording, speech_track
 from podeval.recording.predicted_windows import start_windows
-from podeval.recording.speech_track import NEEDS
 
 RATE = 16_000
 WINDOW, STRIDE = 5.0, 2.5
@@ -44,7 +41,7 @@ SHORTEST = 1.0
             "PESQ",
             (1, 4.64),
             about="wide-band PESQ as estimated by SQUIM",
-            reach=Reach(LFS, people=(2.94, 3.62), systems=(3.02, 3.63)),
+            reach=Reach(facts.LFS, people=(2.94, 3.62), systems=(3.02, 3.63)),
         ),
         Key(
             "pesq_estimate_stem",
@@ -54,7 +51,7 @@ SHORTEST = 1.0
             about="the same for the speech once music is separated from it",
         ),
     ),
-    needs=("pesq_estimator", *NEEDS),
+    needs=("pesq_estimator", *speech_track.NEEDS),
     paper="LFS-Bench",
     intended_use="Screening for distortion without a clean reference.",
     limitations=(

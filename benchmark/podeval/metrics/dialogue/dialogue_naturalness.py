@@ -20,12 +20,10 @@ from typing import Literal
 import numpy as np
 
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.score import Score
+from podeval.metrics import Key, Score, metric
 from podeval.metrics.speech.pace import PAUSE, describe_speakers, join_speech
 from podeval.recording import Recording, speech_track
 from podeval.recording.speaker_turns import NEEDS, find_overlapping_turns
-from podeval.recording.speech_track import require_speech
 from podeval.stats.turn_taking import FloorEvents, follow_the_floor
 
 SHORTEST = 8.0
@@ -112,7 +110,7 @@ def dialogue_naturalness(recording: Recording, *, source: Literal["auto", "mix"]
     """
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)
-    require_speech(track, SHORTEST)
+    speech_track.require_speech(track, SHORTEST)
     turns = find_overlapping_turns(track)
     floor = follow_the_floor((turn.speaker, turn.start, turn.end) for turn in turns)
     if len(floor.talk) > 1 and not floor.offsets:

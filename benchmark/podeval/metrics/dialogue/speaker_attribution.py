@@ -27,13 +27,10 @@ from typing import Any, Literal
 import numpy as np
 
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import DEMO, NEW, Reach
-from podeval.metrics.score import Score, Unscored, compute_share_by_minute
+from podeval.metrics import Key, Reach, Score, Unscored, compute_share_by_minute, facts, metric
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import TimedDefect
 from podeval.recording.reference_voices import ReferenceVoices, match_names
-from podeval.recording.speech_track import SHORTEST_VOICE
 from podeval.recording.spoken_script import align_recording, require_spoken
 from podeval.recording.voices_by_word import VoicedStretch, VoicedWords, count_words_by, find_voices
 from podeval.text.comparison.alignment import ScriptAlignment, join_words
@@ -64,7 +61,7 @@ FEWEST = 3
             (0, 1),
             percent=True,
             title="Words by the right speaker",
-            reach=Reach(DEMO, systems=(1, 1), profile="embedded", version="1.1", n=9),
+            reach=Reach(facts.DEMO, systems=(1, 1), profile="embedded", version="1.1", n=9),
             about="share of words said by the right speaker",
         ),
         Key(
@@ -74,7 +71,7 @@ FEWEST = 3
             (0, None),
             percent=True,
             title="cpWER",
-            reach=Reach(DEMO, systems=(0.013, 0.06), profile="embedded", version="1.1", n=9),
+            reach=Reach(facts.DEMO, systems=(0.013, 0.06), profile="embedded", version="1.1", n=9),
             only_for="a language that puts spaces between words",
             about="word error rate that takes speakers into account",
         ),
@@ -85,7 +82,7 @@ FEWEST = 3
             (0, None),
             percent=True,
             title="cpCER",
-            reach=Reach(DEMO, systems=(0.006, 0.036), profile="embedded", version="1.1", n=9),
+            reach=Reach(facts.DEMO, systems=(0.006, 0.036), profile="embedded", version="1.1", n=9),
             about="character error rate that takes speakers into account",
         ),
         Key(
@@ -94,7 +91,7 @@ FEWEST = 3
             "cosine",
             (-1, 1),
             title="cpSIM",
-            unreached=NEW,
+            unreached=facts.NEW,
             only_for="reference voices of the script's speakers",
             about="similarity of each voice to its reference",
         ),
@@ -104,7 +101,7 @@ FEWEST = 3
             "turns",
             (0, None),
             title="Turns in a wrong voice",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.1", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.1", n=9),
             about="number of turns in a wrong voice",
         ),
     ),
@@ -139,7 +136,7 @@ def speaker_attribution(
         reference_voices: a recording of each speaker's voice, by which the voices are told apart.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
     """
-    recording.require_sound(SHORTEST_VOICE)
+    recording.require_sound(speech_track.SHORTEST_VOICE)
     if len(script.speakers) < 2:
         raise CannotScore("the script has one speaker; attribution needs at least two")
     track = recording.speech_track(source)
@@ -181,7 +178,9 @@ def speaker_attribution(
 
 
 def _place_words(voiced: VoicedWords, alignment: ScriptAlignment) -> Iterator[tuple[float, float, float]]:
-    """Yield of each stretch when it is, how many of its words the right speaker says, and of how many."""
+    """Yield for each stretch its time, the number of its words said by the right speaker, and the number of all its
+    words.
+    """
     for stretch in voiced.stretches:
         counts = count_words_by([stretch], alignment)
         right = sum(number for (meant, voice), number in counts.items() if meant == voice)
@@ -194,7 +193,7 @@ def _embed_speakers(voices: ReferenceVoices, script: Script) -> dict[str, Any]:
 
 
 def _count_speaker_errors(voiced: VoicedWords, alignment: ScriptAlignment) -> dict[str, float | None]:
-    """cpWER, where the language has words between spaces, and cpCER."""
+    """cpWER, if the language has words between spaces, and cpCER."""
     meant: dict[str, list[str]] = {}
     spoken: dict[str, list[str]] = {}
     for number, word in enumerate(alignment.written):
@@ -213,7 +212,7 @@ def _count_speaker_errors(voiced: VoicedWords, alignment: ScriptAlignment) -> di
 
 
 def _find_swapped_turns(voiced: VoicedWords, alignment: ScriptAlignment) -> list[dict[str, Any]]:
-    """The turns of which more than half the words are in a wrong voice, with their times."""
+    """The turns with more than half of their words in a wrong voice, with their times."""
     by_turn: dict[int, list[VoicedStretch]] = {}
     for stretch in voiced.stretches:
         if stretch.decided:
@@ -228,7 +227,7 @@ def _find_swapped_turns(voiced: VoicedWords, alignment: ScriptAlignment) -> list
 
 
 def list_wrong_voices(voiced: VoicedWords, alignment: ScriptAlignment) -> list[TimedDefect]:
-    """List the stretches in a wrong voice, those in a row of one turn as one."""
+    """List the stretches in a wrong voice, with consecutive ones of a turn merged."""
     runs: list[list[VoicedStretch]] = []
     for stretch in voiced.stretches:
         if not stretch.decided or stretch.heard == stretch.meant:

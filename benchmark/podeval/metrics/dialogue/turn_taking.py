@@ -27,9 +27,7 @@ from typing import Literal
 import numpy as np
 
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PEOPLE_STRETCHES, PEOPLE_TURNS, Reach
-from podeval.metrics.score import Score
+from podeval.metrics import Key, Reach, Score, facts, metric
 from podeval.recording import Recording, speech_track
 from podeval.recording.speaker_turns import NEEDS, find_overlapping_turns
 from podeval.stats.turn_taking import (
@@ -41,10 +39,10 @@ from podeval.stats.turn_taking import (
 )
 
 FEWEST_EVENTS = 15
-"""Fewest events from which a distance is given.
+"""Fewest events for which a distance is reported.
 
-The fewest of the study with which 95 % of people's stretches are at least 0.25 nearer to other people, of either kind
-of conversation, than the same number of turns that are strung together with equal gaps (docs/studies/turn-taking.md).
+The smallest number in the study at which 95 % of people's stretches are at least 0.25 nearer to other people, in both
+kinds of conversation, than the same number of concatenated turns with equal gaps (docs/studies/turn-taking.md).
 """
 
 
@@ -61,7 +59,7 @@ of conversation, than the same number of turns that are strung together with equ
             (0, 1),
             title="Turn-taking, distance from people",
             about="distance of gaps, overlaps and backchannels from people's",
-            reach=Reach(PEOPLE_STRETCHES, people=(0.20, 0.43)),
+            reach=Reach(facts.PEOPLE_STRETCHES, people=(0.20, 0.43)),
             timing=True,
         ),
         Key(
@@ -71,7 +69,7 @@ of conversation, than the same number of turns that are strung together with equ
             title="Median gap between turns",
             only_for="a dialogue in which the turn passes from one speaker to another",
             about="median from the end of a turn to the next; overlaps are negative",
-            reach=Reach(PEOPLE_TURNS, people=(-0.02, 0.12)),
+            reach=Reach(facts.PEOPLE_TURNS, people=(-0.02, 0.12)),
             timing=True,
         ),
         Key(
@@ -81,7 +79,7 @@ of conversation, than the same number of turns that are strung together with equ
             (0, 1),
             title="Share of overlap",
             about="share of speech in which two or more speak at once",
-            reach=Reach(PEOPLE_TURNS, people=(0.03, 0.14)),
+            reach=Reach(facts.PEOPLE_TURNS, people=(0.03, 0.14)),
             timing=True,
         ),
         Key(

@@ -1,1 +1,1 @@
-"""Metrics made of what people said: votes, marks and answers."""
+"""Metrics from people's judgements: votes, marks and answers."""

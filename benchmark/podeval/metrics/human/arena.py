@@ -14,9 +14,7 @@ from functools import lru_cache
 from typing import Literal
 
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PLACE
-from podeval.metrics.score import Score
+from podeval.metrics import Key, Score, facts, metric
 from podeval.stats.battles import Battles, elo
 from podeval.stats.bradley_terry import rate
 
@@ -35,21 +33,21 @@ _elo = lru_cache(maxsize=4)(elo)
             "rating",
             "higher",
             "Elo points",
-            unreached=PLACE,
+            unreached=facts.PLACE,
             about="Bradley–Terry strength; the mean over all systems is 1000",
         ),
         Key(
             "rating_low",
             "higher",
             "Elo points",
-            unreached=PLACE,
+            unreached=facts.PLACE,
             about="lower end of the 95 % interval of the rating, clustered by voter",
         ),
         Key(
             "rating_high",
             "higher",
             "Elo points",
-            unreached=PLACE,
+            unreached=facts.PLACE,
             about="upper end of the 95 % interval of the rating",
         ),
         Key(
@@ -57,7 +55,7 @@ _elo = lru_cache(maxsize=4)(elo)
             "lower",
             "",
             (1, None),
-            unreached=PLACE,
+            unreached=facts.PLACE,
             about="best rank compatible with the votes",
         ),
         Key(
@@ -65,7 +63,7 @@ _elo = lru_cache(maxsize=4)(elo)
             "lower",
             "",
             (1, None),
-            unreached=PLACE,
+            unreached=facts.PLACE,
             about="worst rank compatible with the votes",
         ),
         Key(

@@ -20,13 +20,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from podeval.errors import CannotScore
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PART, PODEVAL_QUESTIONS, Reach
+from podeval.judges import Conversation, JudgeAnswer, JudgeRequest, Prompt, select_values
+from podeval.metrics import Key, Reach, Score, facts, metric
 from podeval.metrics.human_records import QuestionnaireAnswers
-from podeval.metrics.score import Score
 from podeval.stats.questionnaire_scores import (
     MUSIC,
     RATED,
@@ -97,8 +93,7 @@ QUESTIONS: Mapping[str, str] = {
 def group_reasons(
     answers: Sequence[QuestionnaireAnswer], clips: Mapping[tuple[str, str], ClipFacts]
 ) -> dict[str, dict[str, list[str]]]:
-    """Return the reasons of listeners who pass the screening, by question and system; none about music that is not
-    there.
+    """Return the reasons of listeners who pass the screening, by question and system; none about absent music.
 
     A question is included only where every system has a reason.
     """
@@ -158,7 +153,7 @@ def judge_justifications(
 
 
 def _shuffle(question: str, systems: Mapping[str, Sequence[str]], seed: int) -> list[str]:
-    """Return the systems in an order that tells the judge neither their names nor their order in the table."""
+    """Return the systems in an order that does not reveal their names or their order in the table."""
     digest = hashlib.sha256("\n".join([str(seed), question, *sorted(systems)]).encode()).digest()
     order = sorted(systems)
     random.Random(digest).shuffle(order)  # noqa: S311
@@ -195,7 +190,7 @@ _ABOUT = {
             (1, 5),
             about="mean over the six questions that apply to every clip, without music",
             reach=Reach(
-                PODEVAL_QUESTIONS,
+                facts.PODEVAL_QUESTIONS,
                 people=(3.6, 3.6),
                 systems=(3.5, 3.5),
             ),
@@ -206,7 +201,7 @@ _ABOUT = {
                 "higher",
                 "",
                 (1, 5),
-                unreached=PART,
+                unreached=facts.PART,
                 only_for="listeners who were asked this",
                 about=_ABOUT[name],
             )
@@ -248,7 +243,7 @@ def mos(
 
     Args:
         system: its name.
-        reference_answers: all answers, what is known of the clips, and J.
+        reference_answers: all answers, the facts about the clips, and J.
         variant: `default` is the mean of Q and J; `q` is Q alone.
         screening: exclude listeners who fail the checks.
     """

@@ -12,9 +12,7 @@ everything alike, is ours: the paper's two rules already exclude its judge 20, a
 from typing import Annotated
 
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import RELATIVE, Constraint
-from podeval.metrics.score import Score
+from podeval.metrics import Constraint, Key, Score, facts, metric
 from podeval.stats.intervals import mean_ci
 from podeval.stats.mushra_scores import HIGH, LOW, Mark, MushraRules, describe_screening, screen
 
@@ -30,7 +28,7 @@ from podeval.stats.mushra_scores import HIGH, LOW, Mark, MushraRules, describe_s
             "higher",
             "points",
             (0, 100),
-            unreached=RELATIVE,
+            unreached=facts.RELATIVE,
             about="mean rating by the listeners who pass the screening",
         ),
         Key(
@@ -38,7 +36,7 @@ from podeval.stats.mushra_scores import HIGH, LOW, Mark, MushraRules, describe_s
             "higher",
             "points",
             (0, 100),
-            unreached=RELATIVE,
+            unreached=facts.RELATIVE,
             only_for="marks of two or more listeners",
             about="lower end of the 95 % interval, clustered by listener",
         ),
@@ -47,7 +45,7 @@ from podeval.stats.mushra_scores import HIGH, LOW, Mark, MushraRules, describe_s
             "higher",
             "points",
             (0, 100),
-            unreached=RELATIVE,
+            unreached=facts.RELATIVE,
             only_for="marks of two or more listeners",
             about="upper end of the 95 % interval",
         ),
@@ -76,7 +74,7 @@ def mushra(
     """Return the mean mark of one stimulus.
 
     Args:
-        system: its name; the anchors HQ and LQ can be asked for too.
+        system: its name; the anchors HQ and LQ are also possible.
         reference_marks: all marks of the test, those of the anchors among them.
         screening: exclude listeners who do not recognise the anchors.
         low_worst: share of pages that must be exceeded with the low anchor last.

@@ -17,13 +17,8 @@ import regex
 from pydantic import Field
 
 from podeval.errors import CannotScore
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import MTALK, Reach
-from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.score import Result, Score
+from podeval.judges import Conversation, JudgeAnswer, JudgeRequest, Prompt, select_values
+from podeval.metrics import JudgeUse, Key, Reach, Result, Score, facts, metric
 from podeval.metrics.spoken_dialogue import SpokenDialogue, Transcripts
 from podeval.text.characters import HAN, keep_letters
 from podeval.text.comparison.alignment import join_words
@@ -94,7 +89,7 @@ def _require_whole(answer: Any, text: str) -> None:
 
 
 def describe_difference(text: str, answer: str) -> str:
-    """Describe which words were left out and which were added, from where the two begin to differ.
+    """Describe the omitted and the added words, from the first difference on.
 
     difflib finds the stretches that people would name, but its time grows as the third power of the number of words.
     """
@@ -126,7 +121,7 @@ def _quote(parts: list[str]) -> str:
             "higher",
             "% of words",
             (0, 100),
-            reach=Reach(MTALK, people=(69.6, 81.3), systems=(29.3, 98.8)),
+            reach=Reach(facts.MTALK, people=(69.6, 81.3), systems=(29.3, 98.8)),
             about="share of words in essential clauses",
         ),
     ),

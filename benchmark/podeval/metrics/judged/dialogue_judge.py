@@ -15,13 +15,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import ZERO
-from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.score import Result, Score
+from podeval.judges import Conversation, JudgeAnswer, JudgeRequest, Prompt, select_values
+from podeval.metrics import JudgeUse, Key, Result, Score, facts, metric
 from podeval.text.script import Script
 
 PROTOCOL = """\
@@ -98,7 +93,7 @@ class BothOrders:
 
     @property
     def disagreeing(self) -> tuple[str, ...]:
-        """The keys on which the two orders prefer different scripts."""
+        """The keys for which the two orders prefer different scripts."""
         return tuple(key for key in KEYS if getattr(self.forward, key) * getattr(self.backward, key) > 0)
 
 
@@ -133,7 +128,7 @@ _ABOUT = {
             "higher",
             "",
             (-3, 3),
-            unreached=ZERO,
+            unreached=facts.ZERO,
             about=_ABOUT[key],
         )
         for key in KEYS

@@ -10,16 +10,10 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field
 
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import AudioClip, HalfStep, JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import LFS_JUDGED, Reach
-from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.score import Result, Score
-from podeval.recording import Recording
+from podeval.judges import AudioClip, Conversation, HalfStep, JudgeAnswer, JudgeRequest, Prompt, select_values
+from podeval.metrics import JudgeUse, Key, Reach, Result, Score, facts, metric
+from podeval.recording import Recording, speech_track
 from podeval.recording.recording import MODEL_RATE
-from podeval.recording.speech_track import NEEDS
 
 PROTOCOL = """\
 How a long performance develops, heard by a judge as a whole (LFS-Bench, figure 13).
@@ -87,10 +81,10 @@ Then give one score, in steps of 0.5:
             "",
             (1, 5),
             about="one rating of the whole recording",
-            reach=Reach(LFS_JUDGED, people=(3.94, 4.17), systems=(2.67, 3.76)),
+            reach=Reach(facts.LFS_JUDGED, people=(3.94, 4.17), systems=(2.67, 3.76)),
         ),
     ),
-    needs=NEEDS,
+    needs=speech_track.NEEDS,
     paper="LFS-Bench",
     asks=JudgeUse(prompts=lambda _: (HEAR,)),
     intended_use="Comparing how long readings develop, using one judge that listens to all of each.",

@@ -13,16 +13,10 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import AudioClip, HalfStep, JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import LFS_JUDGED, Constraint, Reach
-from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.score import Result, Score, Timeline
-from podeval.recording import Recording
+from podeval.judges import AudioClip, Conversation, HalfStep, JudgeAnswer, JudgeRequest, Prompt, select_values
+from podeval.metrics import Constraint, JudgeUse, Key, Reach, Result, Score, Timeline, facts, metric
+from podeval.recording import Recording, speech_track
 from podeval.recording.recording import MODEL_RATE
-from podeval.recording.speech_track import NEEDS
 
 PROTOCOL = """\
 How expressive a short stretch of speech is, heard by a judge (LFS-Bench, figure 14).
@@ -87,10 +81,10 @@ STRETCH, SHORTEST = 10.0, 3.0
             "",
             (1, 5),
             about="mean over segments of 10 s",
-            reach=Reach(LFS_JUDGED, people=(4.35, 4.42), systems=(3.03, 3.51)),
+            reach=Reach(facts.LFS_JUDGED, people=(4.35, 4.42), systems=(3.03, 3.51)),
         ),
     ),
-    needs=NEEDS,
+    needs=speech_track.NEEDS,
     paper="LFS-Bench",
     asks=JudgeUse(prompts=lambda _: (HEAR,)),
     intended_use="Comparing the expressiveness of systems over many texts, using one judge that listens.",

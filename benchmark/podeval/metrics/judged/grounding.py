@@ -18,14 +18,9 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from podeval.errors import CannotScore
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Grade, JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
+from podeval.judges import Conversation, Grade, JudgeAnswer, JudgeRequest, Prompt, select_values
+from podeval.metrics import JudgeUse, Key, Result, Score, facts, metric
 from podeval.metrics.checklists import list_missing
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import NEW
-from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.score import Result, Score
 from podeval.recording import Recording, speech_track
 from podeval.text.comparison.alignment import join_words
 from podeval.text.podcast_request import PodcastRequest
@@ -127,13 +122,13 @@ A part of it, as a machine heard it (spelling and punctuation are the machine's)
     version="1.0",
     dimension="podcast.content",
     keys=(
-        Key("on_topic", "higher", "%", (0, 100), about="how far its parts serve the topic", unreached=NEW),
+        Key("on_topic", "higher", "%", (0, 100), about="how far its parts serve the topic", unreached=facts.NEW),
         Key(
             "grounded",
             "higher",
             "%",
             (0, 100),
-            unreached=NEW,
+            unreached=facts.NEW,
             only_for="a podcast with sources that makes claims",
             about="claims that the sources support",
         ),
@@ -142,7 +137,7 @@ A part of it, as a machine heard it (spelling and punctuation are the machine's)
             "lower",
             "%",
             (0, 100),
-            unreached=NEW,
+            unreached=facts.NEW,
             only_for="a podcast with sources that makes claims",
             about="claims that the sources contradict",
         ),
@@ -225,7 +220,7 @@ def require_quotes(answer: Any, part: Script, sources: str) -> None:
     """Refuse claims that are not in the part, and evidence that is not in the sources.
 
     Raises:
-        ValueError: the message, which goes to the judge, names them.
+        ValueError: some are not there; the message, which goes to the judge, names them.
     """
     quotes: Mapping[str, tuple[Script, list[str]]] = {
         "part": (part, [claim.quote for claim in answer.claims]),

@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from podeval.errors import BadInput
-from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Conversation
+from podeval.judges import Conversation, Prompt
+from podeval.metrics import JudgeUse, Key, Reach, Result, Score, Unscored, facts, metric
 from podeval.metrics.checklists import (
     ACCEPT,
     AUDIT,
@@ -31,10 +31,6 @@ from podeval.metrics.checklists import (
     accept,
     audit,
 )
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PART, PODBENCH, VARIANT, Reach
-from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.score import Result, Score, Unscored
 from podeval.text.podcast_request import STRICT_TOLERANCE, Counted, PodcastRequest, count_facts
 from podeval.text.script import Script
 
@@ -88,14 +84,14 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "%",
             (0, 100),
             about="the whole checklist",
-            reach=Reach(PODBENCH, systems=(95.5, 96.6)),
+            reach=Reach(facts.PODBENCH, systems=(95.5, 96.6)),
         ),
         Key(
             "explicit",
             "higher",
             "%",
             (0, 100),
-            unreached=PART,
+            unreached=facts.PART,
             only_for="a request that states requirements",
             about="requirements that the request states",
         ),
@@ -104,7 +100,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "higher",
             "%",
             (0, 100),
-            unreached=PART,
+            unreached=facts.PART,
             only_for="a request that implies requirements",
             about="requirements that the request implies",
         ),
@@ -113,7 +109,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "higher",
             "%",
             (0, 100),
-            unreached=PART,
+            unreached=facts.PART,
             only_for="a request for a language",
             about="whether the language is as requested, measured",
         ),
@@ -122,7 +118,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "higher",
             "%",
             (0, 100),
-            unreached=PART,
+            unreached=facts.PART,
             only_for="a request for a number of speakers",
             about="whether the number of speakers is as requested, measured",
         ),
@@ -131,7 +127,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "higher",
             "%",
             (0, 100),
-            unreached=PART,
+            unreached=facts.PART,
             only_for="a request for a length",
             about="whether the length is as requested, measured",
         ),
@@ -140,7 +136,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "higher",
             "%",
             (0, 100),
-            unreached=VARIANT,
+            unreached=facts.VARIANT,
             about="the checklist value times the share of measured requirements that are met",
         ),
     ),
@@ -179,8 +175,8 @@ def instruction_following(
     if variant == "podbench":
         findings, records = yield from accept(request, script, text)
     else:
-        facts = " ".join(counted.sentences)
-        findings, records = yield from audit(request, script, text, facts, generic=checklist == "generic")
+        sentences = " ".join(counted.sentences)
+        findings, records = yield from audit(request, script, text, sentences, generic=checklist == "generic")
     checks = {
         "language": counted.language_as_asked,
         "speakers": counted.speakers_as_asked,
@@ -216,8 +212,8 @@ def _percent(findings: Sequence[Mapping[str, Any]], kind: str = "") -> float | N
 
 
 def _languages(counted: Counted, request: PodcastRequest) -> dict[str, Any]:
-    """Return notes on the languages of a script in more than one, and on why a key has no value though something was
-    asked.
+    """Return notes on the languages of a script with more than one, and on the reason why a requested key has no
+    value.
     """
     notes: dict[str, Any] = {"languages": dict(counted.shares)} if counted.shares else {}
     if request.language and counted.language_as_asked is None:

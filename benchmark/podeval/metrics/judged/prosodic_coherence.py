@@ -15,16 +15,10 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import AudioClip, HalfStep, JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import LFS_JUDGED, Constraint, Reach
-from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.score import Result, Score
-from podeval.recording import Recording
+from podeval.judges import AudioClip, Conversation, HalfStep, JudgeAnswer, JudgeRequest, Prompt, select_values
+from podeval.metrics import Constraint, JudgeUse, Key, Reach, Result, Score, facts, metric
+from podeval.recording import Recording, speech_track
 from podeval.recording.recording import MODEL_RATE
-from podeval.recording.speech_track import NEEDS
 
 PROTOCOL = """\
 How coherent the prosody of long speech is, heard by a judge (LFS-Bench, section 3 and figure 12).
@@ -98,7 +92,7 @@ Then give one score, in steps of 0.5:
             "",
             (1, 5),
             about="mean over runs",
-            reach=Reach(LFS_JUDGED, people=(3.95, 4.04), systems=(3.41, 3.83)),
+            reach=Reach(facts.LFS_JUDGED, people=(3.95, 4.04), systems=(3.41, 3.83)),
         ),
         Key(
             "spread",
@@ -108,7 +102,7 @@ Then give one score, in steps of 0.5:
             about="standard deviation over runs",
         ),
     ),
-    needs=NEEDS,
+    needs=speech_track.NEEDS,
     paper="LFS-Bench",
     asks=JudgeUse(
         prompts=lambda _: (HEAR,), sampling=lambda chosen: {"temperature": chosen["temperature"], "top_p": None}

@@ -26,13 +26,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import AudioClip, JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import MTALK_RUBRIC, PART, Reach
-from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.score import Result, Score, Unscored
+from podeval.judges import AudioClip, Conversation, JudgeAnswer, JudgeRequest, Prompt, select_values
+from podeval.metrics import JudgeUse, Key, Reach, Result, Score, Unscored, facts, metric
 from podeval.metrics.spoken_dialogue import (
     BRACKETS,
     LEVELS,
@@ -116,7 +111,7 @@ def build_reading_prompt(no_occasion: NoOccasion = "judged") -> Prompt:
 
 @cache
 def build_hearing_prompt(turns: int, no_occasion: NoOccasion = "judged") -> Prompt:
-    """Return the prompt for a dialogue of this many turns that is heard."""
+    """Return the prompt for a dialogue of this many turns with audio."""
     turns_text = "\n".join(
         f"Turn {n}, user:\n{{user_{n}}}\nTurn {n}, system:\n{{answer_{n}}}" for n in range(1, turns + 1)
     )
@@ -164,7 +159,7 @@ def assess(
 
 
 def _groups(criteria: Sequence[Criterion]) -> list[list[Criterion]]:
-    """Group the criteria that are asked about together: the standing criteria, and those of the sample."""
+    """Group the criteria that are judged together: the standing criteria, and those of the sample."""
     standing = [criterion for criterion in criteria if criterion.level != "sample"]
     sample = [criterion for criterion in criteria if criterion.level == "sample"]
     return [group for group in (standing, sample) if group]
@@ -212,14 +207,14 @@ def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
             "%",
             (0, 100),
             about="all criteria; of dialogues about tone and sounds only if a judge hears them or reads noted tones",
-            reach=Reach(MTALK_RUBRIC, people=(51.1, 70.0)),
+            reach=Reach(facts.MTALK_RUBRIC, people=(51.1, 70.0)),
         ),
         Key(
             "general",
             "higher",
             "%",
             (0, 100),
-            unreached=PART,
+            unreached=facts.PART,
             about="criteria that apply to every dialogue",
         ),
         Key(
@@ -227,7 +222,7 @@ def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
             "higher",
             "%",
             (0, 100),
-            unreached=PART,
+            unreached=facts.PART,
             about="criteria of the dialogue's dimension",
         ),
         Key(
@@ -235,7 +230,7 @@ def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
             "higher",
             "%",
             (0, 100),
-            unreached=PART,
+            unreached=facts.PART,
             about="criteria written for the dialogue",
         ),
         Key(
@@ -243,7 +238,7 @@ def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
             "higher",
             "%",
             (0, 100),
-            unreached=PART,
+            unreached=facts.PART,
             about="all criteria, in dialogues about meaning; judged by ear or from words",
         ),
         Key(
@@ -251,7 +246,7 @@ def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
             "higher",
             "%",
             (0, 100),
-            unreached=PART,
+            unreached=facts.PART,
             about="all criteria, in dialogues about the manner of speaking; judged by ear or from noted tones",
         ),
         Key(
@@ -259,7 +254,7 @@ def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
             "higher",
             "%",
             (0, 100),
-            unreached=PART,
+            unreached=facts.PART,
             about="all criteria, in dialogues about surrounding sounds; judged by ear or from noted tones",
         ),
     ),

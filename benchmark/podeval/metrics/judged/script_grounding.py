@@ -14,13 +14,9 @@ same question is asked of what is heard in a finished podcast: `grounding`.
 import re
 
 from podeval.errors import CannotScore
-from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import NEW
-from podeval.metrics.judge_use import JudgeUse
+from podeval.judges import Conversation, Prompt, select_values
+from podeval.metrics import JudgeUse, Key, Result, Score, facts, metric
 from podeval.metrics.judged.grounding import LOOK_UP, PART_WORDS, Claims, compute_support, request_claims
-from podeval.metrics.score import Result, Score
 from podeval.text.podcast_request import PodcastRequest
 from podeval.text.script import Script, Turn
 from podeval.text.script_format import count_length
@@ -87,7 +83,7 @@ def cut_parts(script: Script) -> list[Script]:
             "higher",
             "%",
             (0, 100),
-            unreached=NEW,
+            unreached=facts.NEW,
             only_for="a request with sources, and a script that makes claims",
             about="claims that the sources support",
         ),
@@ -96,7 +92,7 @@ def cut_parts(script: Script) -> list[Script]:
             "lower",
             "%",
             (0, 100),
-            unreached=NEW,
+            unreached=facts.NEW,
             only_for="a request with sources, and a script that makes claims",
             about="claims that the sources contradict",
         ),
@@ -105,7 +101,7 @@ def cut_parts(script: Script) -> list[Script]:
             "informative",
             "",
             (0, None),
-            unreached=NEW,
+            unreached=facts.NEW,
             only_for="a request with sources",
             about="claims that were looked up",
         ),

@@ -18,15 +18,10 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import JudgeAnswer, Prompt
-from podeval.judges.rounds import Conversation, select_values
+from podeval.judges import Conversation, JudgeAnswer, JudgeRequest, Prompt, select_values
+from podeval.metrics import JudgeUse, Key, Reach, Result, Score, facts, metric
 from podeval.metrics.checklists import require_found
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PODBENCH, Reach
-from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.judged.instruction_following import Variant, cut_script, get_sampling
-from podeval.metrics.score import Result, Score
 from podeval.text.script import Script
 
 PROTOCOL = """\
@@ -74,8 +69,8 @@ class Item(JudgeAnswer):
     @model_validator(mode="before")
     @classmethod
     def _as_the_paper_writes(cls, data: Any) -> Any:
-        """Read the paper's form: points as `9/12`, and passages in brackets inside the reason where they have no list
-        of their own.
+        """Read the paper's form: points as `9/12`, and passages in brackets inside the reason if they have no separate
+        list.
         """
         if not isinstance(data, Mapping):
             return data
@@ -161,7 +156,7 @@ class Quality(JudgeAnswer):
         return [item for name in POINTS for item in getattr(self, name).items]
 
     def shares(self, name: str) -> list[float]:
-        """Return for each item of a dimension its points divided by the most that it could get."""
+        """Return for each item of a dimension its points divided by the highest possible number."""
         return [item.score / most for item, most in zip(getattr(self, name).items, POINTS[name], strict=True)]
 
 
@@ -291,7 +286,7 @@ def _require_evidence(answer: Any, script: Script) -> None:
             "points",
             (0, 100),
             about="sum of the three dimensions",
-            reach=Reach(PODBENCH, systems=(63.3, 69.6)),
+            reach=Reach(facts.PODBENCH, systems=(63.3, 69.6)),
         ),
         Key(
             "substance",
@@ -299,7 +294,7 @@ def _require_evidence(answer: Any, script: Script) -> None:
             "points",
             (0, 45),
             about="content, argument, information, views, warmth",
-            reach=Reach(PODBENCH, systems=(25.4, 28.6)),
+            reach=Reach(facts.PODBENCH, systems=(25.4, 28.6)),
         ),
         Key(
             "narrative",
@@ -307,7 +302,7 @@ def _require_evidence(answer: Any, script: Script) -> None:
             "points",
             (0, 30),
             about="opening, structure, rhythm, ending",
-            reach=Reach(PODBENCH, systems=(19.4, 21.5)),
+            reach=Reach(facts.PODBENCH, systems=(19.4, 21.5)),
         ),
         Key(
             "naturalness",
@@ -315,7 +310,7 @@ def _require_evidence(answer: Any, script: Script) -> None:
             "points",
             (0, 25),
             about="spoken language, vividness",
-            reach=Reach(PODBENCH, systems=(18.4, 19.6)),
+            reach=Reach(facts.PODBENCH, systems=(18.4, 19.6)),
         ),
     ),
     paper="PodBench",

@@ -32,9 +32,7 @@ Differs from WER in discounting the recogniser's errors, and in saying what happ
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import DEMO, NEW, Reach
-from podeval.metrics.score import Score, compute_share_by_minute
+from podeval.metrics import Key, Reach, Score, compute_share_by_minute, facts, metric
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import Severity, TimedDefect
 from podeval.recording.spoken_script import confirm_differences, find_span, hear_script
@@ -56,7 +54,7 @@ SHORTEST = 0.5
 """Seconds that a recording lasts at least."""
 
 SENTENCE = 4
-"""Words from which on no listener misses a stretch."""
+"""Number of words from which every listener notices a missing stretch."""
 
 _UNIT = "per 1000 words"
 _ENTITIES = "an English or Chinese script with names or figures"
@@ -74,7 +72,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             _UNIT,
             (0, None),
             title="Content errors",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words omitted, repeated or inserted",
         ),
         Key(
@@ -83,7 +81,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             _UNIT,
             (0, None),
             title="Words left out",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words of the script that are not said",
         ),
         Key(
@@ -92,7 +90,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             _UNIT,
             (0, None),
             title="Words repeated",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words said more often than in the script",
         ),
         Key(
@@ -101,7 +99,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             _UNIT,
             (0, None),
             title="Words added",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words that the script does not have",
         ),
         Key(
@@ -110,7 +108,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             "words",
             (0, None),
             title="Longest faulty stretch",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
+            reach=Reach(facts.DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="longest stretch that differs from the script",
         ),
         Key(
@@ -119,7 +117,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             "",
             (0, 1),
             title="Entities heard right",
-            unreached=NEW,
+            unreached=facts.NEW,
             percent=True,
             only_for=_ENTITIES,
             about="share of the script's names, numbers, amounts and codes that are transcribed",
@@ -204,7 +202,7 @@ def _place_errors(
 
 
 def _describe_entity(each: Entity, alignment: ScriptAlignment) -> dict[str, Any]:
-    """Say of an entity what it is, what is transcribed in its place, and when the script's next word is heard."""
+    """Describe an entity: its kind, the words transcribed in its place, and the time of the script's next word."""
     pairs = zip(alignment.heard, alignment.partners, strict=True)
     start = next((word.start for word, partner in pairs if partner is not None and partner >= each.word), None)
     return {
@@ -216,7 +214,7 @@ def _describe_entity(each: Entity, alignment: ScriptAlignment) -> dict[str, Any]
 
 
 def describe_difference(each: ContentDifference, alignment: ScriptAlignment, duration: float) -> TimedDefect:
-    """Say of a difference where it is, what the script has there and what is heard."""
+    """Describe a difference: its place, the script's words there, and the recognised words."""
     span = find_span(each, alignment, duration)
     written = join_words([word.text for word in alignment.written[each.first : each.last]])
     heard_words = join_words([word.text for word in alignment.heard[each.start : each.end]])

@@ -28,24 +28,22 @@ from typing import Literal
 
 import numpy as np
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import CLIPS, Reach
+from podeval.metrics import Key, Reach, Score, facts, metric
 from podeval.metrics.predicted_opinion import rate_speech
-from podeval.metrics.score import Score
 from podeval.recording import Recording, speech_track
 
 RATE = 16_000
 WINDOW = 122_880
 UPSTREAM_HOP = 16_000
 ENOUGH = 32
-"""Windows that are spread over a recording before they may lie more than `UPSTREAM_HOP` apart.
+"""Number of windows that are spread over a recording before they may be more than `UPSTREAM_HOP` apart.
 
 On 24 clips of 90 s of people and systems, 32 windows give the mean of 83 within 0.034 (root mean square 0.015), 54
 within 0.027 (0.009), 24 within 0.053 (0.019).
 """
 
 PLENTY = 160
-"""Windows before they may overlap by less than half: those of ten minutes.
+"""Number of windows before they may overlap by less than half: that of ten minutes.
 
 On eight minutes of 36 clips of people and systems (values from 2 to 5, standard deviation 0.96), windows half
 overlapping give the mean of windows every second within 0.01, windows side by side within 0.07 (63 of them, standard
@@ -65,7 +63,9 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
             "MOS",
             (1, 5),
             about="naturalness and quality of the speech",
-            reach=Reach(CLIPS, people=(3.51, 4.35), systems=(4.46, 4.67), profile="embedded", version="1.5", n=85),
+            reach=Reach(
+                facts.CLIPS, people=(3.51, 4.35), systems=(4.46, 4.67), profile="embedded", version="1.5", n=85
+            ),
         ),
         Key(
             "distillmos_stem",

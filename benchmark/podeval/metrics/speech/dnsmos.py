@@ -26,10 +26,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import CLIPS, Reach
+from podeval.metrics import Key, Reach, Score, Timeline, facts, metric
 from podeval.metrics.predicted_opinion import note_cancelled
-from podeval.metrics.score import Score, Timeline
 from podeval.models.interfaces import Samples
 from podeval.recording import Recording, speech_track
 from podeval.recording.predicted_windows import choose_tracks, choose_windows, cut_to_speech
@@ -37,13 +35,13 @@ from podeval.recording.recording import MODEL_RATE
 
 WINDOW_SECONDS = 9.01
 SHORTEST = 0.5
-"""Seconds below which looping the clip to fill a window says nothing."""
+"""Seconds below which looping the clip to fill a window makes no sense."""
 
 LEVEL = -26.0
-"""Level of active speech in dBov to which `level="fixed"` brings a recording."""
+"""Level of active speech in dBov for `level="fixed"`."""
 
 _OVRL = 3
-"""Column of the overall quality in what `rate_samples` returns."""
+"""Column of the overall quality in the result of `rate_samples`."""
 
 
 @metric(
@@ -59,7 +57,9 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS OVRL",
             about="overall quality (P.835)",
-            reach=Reach(CLIPS, people=(2.94, 3.39), systems=(3.39, 3.49), profile="embedded", version="1.3", n=85),
+            reach=Reach(
+                facts.CLIPS, people=(2.94, 3.39), systems=(3.39, 3.49), profile="embedded", version="1.3", n=85
+            ),
         ),
         Key(
             "sig",
@@ -68,7 +68,9 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS SIG",
             about="quality of the speech (P.835)",
-            reach=Reach(CLIPS, people=(3.44, 3.63), systems=(3.62, 3.71), profile="embedded", version="1.3", n=85),
+            reach=Reach(
+                facts.CLIPS, people=(3.44, 3.63), systems=(3.62, 3.71), profile="embedded", version="1.3", n=85
+            ),
         ),
         Key(
             "bak",
@@ -77,7 +79,7 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS BAK",
             about="absence of background noise (P.835)",
-            reach=Reach(CLIPS, people=(3.64, 4.13), systems=(4.13, 4.2), profile="embedded", version="1.3", n=85),
+            reach=Reach(facts.CLIPS, people=(3.64, 4.13), systems=(4.13, 4.2), profile="embedded", version="1.3", n=85),
         ),
         Key(
             "p808",
@@ -86,7 +88,7 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS P.808",
             about="overall quality (P.808)",
-            reach=Reach(CLIPS, people=(3.71, 4.1), systems=(3.95, 4.15), profile="embedded", version="1.3", n=85),
+            reach=Reach(facts.CLIPS, people=(3.71, 4.1), systems=(3.95, 4.15), profile="embedded", version="1.3", n=85),
         ),
         Key(
             "ovrl_stem",
@@ -172,9 +174,9 @@ def rate_samples(
 
     Args:
         track: the recording.
-        windows: the kind of windows, as `dnsmos` names them.
-        gain: decibels by which the samples are made louder first.
-        part: the samples that are rated, at 16 kHz; those of the whole recording if None.
+        windows: the kind of windows, in the terms of `dnsmos`.
+        gain: decibels that are added to the samples first.
+        part: the rated samples, at 16 kHz; those of the whole recording if None.
         options: settings that distinguish this part from others.
     """
 
@@ -188,7 +190,7 @@ def rate_samples(
 
 
 def measure_speech_level(recording: Recording) -> float | None:
-    """Return the level of the speech in dBov, the root mean square over its spans; None if none is heard."""
+    """Return the level of the speech in dBov, the root mean square over its spans; None without speech."""
     samples = recording.mono()
     spans = [samples[round(s.start * MODEL_RATE) : round(s.end * MODEL_RATE)] for s in recording.speech()]
     power = float(np.mean(np.square(np.concatenate(spans), dtype=np.float64))) if any(map(len, spans)) else 0.0

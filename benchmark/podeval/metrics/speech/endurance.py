@@ -34,28 +34,15 @@ from numpy.typing import NDArray
 
 from podeval.audio.windows import Clip, Span, count_seconds_inside, place_windows
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, Metric, metric
+from podeval.metrics import Constraint, Key, Metric, Result, Score, Timeline, Unscored, facts, metric
 from podeval.metrics.dialogue.speaker_attribution import speaker_attribution
-from podeval.metrics.facts import NEW, Constraint
-from podeval.metrics.score import (
-    CENSORED,
-    LEFT_AFTER,
-    LONG,
-    MINUTE,
-    SLOPES,
-    Result,
-    Score,
-    Timeline,
-    Unscored,
-    compute_share_by_minute,
-)
+from podeval.metrics.score import CENSORED, LEFT_AFTER, LONG, MINUTE, SLOPES, compute_share_by_minute
 from podeval.metrics.speech.content_errors import content_errors
 from podeval.metrics.speech.dnsmos import dnsmos
 from podeval.metrics.speech.pace import LANGUAGES, STRIDE, WINDOW, count_rates, join_speech
 from podeval.metrics.speech.timbre_consistency import find_turns
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording, speech_track
-from podeval.recording.speech_track import find_sounding, require_speech
 from podeval.stats.drift import Drift, drift, find_departure
 from podeval.text.script import Script
 
@@ -69,10 +56,10 @@ TOLERANCES: Mapping[str, tuple[float, Literal[-1, 0, 1]]] = {
     "errors": (50.0, 1),
     "attribution": (0.1, -1),
 }
-"""Distance from the first minutes at which a value leaves its usual range, and the side on which it does (0: both)."""
+"""Distance from the first minutes at which a value leaves its usual range, and the direction (0: both)."""
 
 REFERENCE = 2
-"""Minutes at the beginning that the rest is compared with."""
+"""Number of minutes at the beginning with which the rest is compared."""
 
 FEWEST = 10
 """Windows of a voice that its first minutes have at least."""
@@ -83,7 +70,7 @@ SHORTEST_SPEECH = 120.0
 TEN_MINUTES = 600.0
 
 _MOMENTARY, _SILENT = 0.4, 1e-10
-"""Length of a window of the momentary loudness, seconds; power of a clip that holds digital silence alone."""
+"""Length of a window of the momentary loudness, seconds; power of a clip that contains only digital silence."""
 
 
 @metric(
@@ -100,7 +87,7 @@ _MOMENTARY, _SILENT = 0.4, 1e-10
             title="Lasts",
             about="minutes until something leaves its usual range",
             ranked=False,
-            unreached=NEW,
+            unreached=facts.NEW,
         ),
         Key(
             "lasting_share",
@@ -110,7 +97,7 @@ _MOMENTARY, _SILENT = 0.4, 1e-10
             percent=True,
             title="Lasts for",
             about="share of the recording until something leaves its usual range",
-            unreached=NEW,
+            unreached=facts.NEW,
         ),
         Key(
             "level_slope",
@@ -200,7 +187,7 @@ def endurance(
     """
     recording.require_sound(LONG)
     track = recording.speech_track(source)
-    require_speech(track, SHORTEST_SPEECH)
+    speech_track.require_speech(track, SHORTEST_SPEECH)
     turns = find_turns(track, script, speakers)[0] if script or speakers else ()
     # What other metrics have by minute, or by window.
     inputs = {"recording": track, **({"script": script} if script else {})}
@@ -239,7 +226,7 @@ def choose_parts(script: Script | None) -> dict[str, tuple[Metric, str]]:
 
 
 def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
-    """Return the loudness of each clip in LUFS: the mean power of the windows of 0.4 s whose middle is in it."""
+    """Return the loudness of each clip in LUFS: the mean power of the windows of 0.4 s with their middle in it."""
     loudness = track.loudness()
     power, middles = 10 ** (loudness.momentary / 10), loudness.momentary_times - _MOMENTARY / 2
     levels = []
@@ -251,7 +238,7 @@ def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
 
 
 def compare_rates(rates: Floats) -> Floats:
-    """Return how far each rate is from their mean, in percent (natural logarithm); NaN if no word is heard."""
+    """Return the distance of each rate from their mean, in percent (natural logarithm); NaN without words."""
     percent = 100 * np.log(np.where(rates > 0, rates, np.nan))
     difference: Floats = percent - np.nanmean(percent)
     return difference
@@ -262,7 +249,7 @@ def measure_distances(track: Recording, turns: Sequence[SpeakerTurn]) -> tuple[l
     clips: list[Clip] = []
     distances: list[Floats] = []
     for voice in track.voices(turns):
-        sounding = find_sounding(voice.clips, track.speech())
+        sounding = speech_track.find_sounding(voice.clips, track.speech())
         if sounding.sum() > FEWEST:
             audible = [clip for clip, sounds in zip(voice.clips, sounding, strict=True) if sounds]
             clips += audible
@@ -273,7 +260,9 @@ def measure_distances(track: Recording, turns: Sequence[SpeakerTurn]) -> tuple[l
 
 
 def compare_with_beginning(embeddings: NDArray[np.float32], starts: Sequence[float]) -> Floats:
-    """Return the cosine distance of each window from the mean of the first minutes, itself and neighbours left out."""
+    """Return the cosine distance of each window from the mean of the first minutes, without itself and its
+    neighbours.
+    """
     units = embeddings / np.linalg.norm(embeddings.astype(np.float64), axis=1, keepdims=True)
     numbers = np.arange(len(units))
     first = (np.asarray(starts) < REFERENCE * MINUTE) | (numbers < FEWEST)
@@ -285,7 +274,7 @@ def compare_with_beginning(embeddings: NDArray[np.float32], starts: Sequence[flo
 def average_by_minute(
     track: Recording, turns: Sequence[SpeakerTurn], clips: Sequence[Clip], values: Floats
 ) -> Sequence[float | None]:
-    """Return the mean of each minute, without what a change of speaker accounts for."""
+    """Return the mean of each minute, without the effect of changes of speaker."""
     steady = remove_speakers(values, clips, turns)
     counts = [
         ((clip[0].start + clip[-1].end) / 2, float(value), 1.0)
@@ -299,7 +288,7 @@ def average_by_minute(
 def remove_speakers(values: Floats, clips: Sequence[Clip], turns: Sequence[SpeakerTurn]) -> Floats:
     """Return the values with every speaker brought to the mean of all; NaN if none of several speakers speaks.
 
-    The value of a clip is taken to be the mean of its speakers' by the time they speak in it (least squares).
+    The value of a clip is assumed to be the mean of its speakers' by their speaking time in it (least squares).
     """
     spans: dict[str, list[Span]] = {}
     for turn in turns:

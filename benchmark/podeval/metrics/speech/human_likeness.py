@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import BadInput, CannotScore, ModelMissing
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.score import Score
+from podeval.metrics import Key, Score, metric
 from podeval.models import registry
 from podeval.recording import Recording, speech_track
 from podeval.recording.likeness_windows import DAMAGES, METHOD, Features, describe_windows
@@ -41,9 +40,9 @@ from podeval.recording.source import AudioSource
 
 FACTORS = ("prosody", "voice", "articulation", "timing", "sound")
 MELODY = 0.25
-"""Share of the melody that is left where it is damaged."""
+"""Share of the melody that remains after damage."""
 LAG = 2
-"""Distance of the windows whose change is looked at, in windows of which one begins each second."""
+"""Distance between the windows of a change, in windows, one of which begins each second."""
 
 AXES = 12
 FEWEST, LEAST, ROUNDS, PLANTED, FOLDS = 10, 60, 1000, 8, 10
@@ -83,7 +82,7 @@ class FactorReference(NamedTuple):
 
     def add_up(self, recordings: Sequence[Features]) -> Array:
         """Return a row for each recording: the number of windows and of pairs of them 2 s apart, and on each axis the
-        square of the windows' mean, as often as there are windows, and the sum of the squared changes within pairs.
+        square of the windows' mean times the number of windows, and the sum of the squared changes within pairs.
         """
         rows = []
         for features in recordings:
@@ -185,7 +184,7 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleRefer
 
     Args:
         recordings: the recordings, of as many people as possible; those that cannot be measured are left out.
-        about: phrase on who says what, kept with the reference.
+        about: phrase on the speakers and speech, stored with the reference.
 
     Raises:
         BadInput: there is too little speech.
@@ -228,9 +227,7 @@ def _damage(recording: Recording, factor: str) -> Windows:
 
 
 def describe_models(profile: str) -> Any:
-    """Return the identities of the models that features are made by, and the version of the features, as JSON has
-    them.
-    """
+    """Return the identities of the models of the features, and the version of the features, in the form of JSON."""
     return json.loads(json.dumps({**registry.describe_identities(MODELS, profile), "windows": METHOD}))
 
 
@@ -270,7 +267,7 @@ load_reference = cache(PeopleReference.load)
     paper="ours",
     only_for="a set with 10 windows of 3 s of speech or more",
     caution="Not validated: whether it orders systems as listeners do has not been measured.",
-    intended_use="Seeing in which respect a system's recordings are unlike those of people; it is never ranked.",
+    intended_use="Seeing in which respect a system's recordings differ from those of people; it is never ranked.",
     limitations=(
         "The shipped reference is four minutes of read English from LibriTTS-R, which a network has restored: talk, "
         "other languages, other rooms and microphones are unlike it for no fault of a system. Compare systems on the "
@@ -324,10 +321,11 @@ def human_likeness(
 def score_set(
     people: PeopleReference, described: Sequence[Windows]
 ) -> tuple[dict[str, float], dict[str, tuple[float, float] | None]]:
-    """Return the values of a set by key, and the 95 % interval of each by resampling recordings; None for one alone.
+    """Return the values of a set by key, and the 95 % interval of each by resampling recordings; None for a single
+    recording.
 
     Raises:
-        CannotScore: a factor has no windows, such as prosody where no voice is heard.
+        CannotScore: a factor has no windows, such as prosody without a voice.
     """
     draws = np.random.default_rng(0).multinomial(len(described), [1 / len(described)] * len(described), size=ROUNDS)
     weights = np.vstack([np.ones(len(described)), draws])

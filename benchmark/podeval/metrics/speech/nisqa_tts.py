@@ -26,10 +26,8 @@ speech, shown and not ranked; `source="stem"` separates every recording, and is 
 
 from typing import Literal
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import UNMEASURED
+from podeval.metrics import Key, Score, facts, metric
 from podeval.metrics.predicted_opinion import rate_speech
-from podeval.metrics.score import Score
 from podeval.recording import Recording, speech_track
 
 WINDOW = 10.0
@@ -47,7 +45,7 @@ HIGHEST_RATE = 48_000
             "higher",
             "MOS",
             (1, 5),
-            unreached=UNMEASURED,
+            unreached=facts.UNMEASURED,
             about="naturalness of the speech, by NISQA-TTS",
         ),
         Key(

@@ -23,6 +23,8 @@ Source: pYIN, Mauch and Dixon, ICASSP 2014; every frame has the pitch that `libr
 Differs from the papers, none of which measures pace.
 """
 
+import re
+import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Literal
@@ -32,17 +34,15 @@ import numpy as np
 from podeval.audio.prosody import VoiceContour, compute_spread
 from podeval.audio.windows import Clip, Span, place_windows
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import NEW, READERS, Reach
-from podeval.metrics.score import UNRANKED, Score, Timeline
+from podeval.metrics import UNRANKED, Key, Reach, Score, Timeline, facts, metric
 from podeval.models.interfaces import SpeakerTurn, Transcript
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import find_long_pauses, find_pace_changes
 from podeval.recording.speaker_turns import find_speaker_turns
-from podeval.recording.speech_track import require_speech
 from podeval.stats.drift import drift
+from podeval.text.characters import fold_letters
+from podeval.text.numerals import say_number
 from podeval.text.script import Script
-from podeval.text.syllables import count_syllables
 
 WINDOW, STRIDE = 20.0, 10.0
 """Length and distance of windows over the speech, seconds."""
@@ -60,12 +60,30 @@ SHORTEST_VOICED = 2.0
 """Fewest voiced seconds of a speaker whose pitch and level are described."""
 
 RUN = 8
-"""Words in a row that are the same at another place, from which on they count as said again."""
+"""Number of consecutive words that occur at another place, from which they count as repeated."""
 
 REPEATED = "most of what is said is said more than once, which makes any pace even"
 
 LANGUAGES = ("en", "zh")
 """Languages whose syllables, or characters, are counted."""
+
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_NUMBER = re.compile(r"\d+")
+_LATIN = re.compile("[a-z\u00df-\u00f6\u00f8-\u024f\u0259\u1e00-\u1eff']+")
+_ACCENTED = "".join(
+    letter
+    for letter in map(chr, (*range(0xC0, 0x250), *range(0x1E00, 0x1F00)))
+    if unicodedata.normalize("NFD", letter)[0] in "aeiouy"
+)
+_VOWELS = re.compile(f"[aeiouyæøıœə{_ACCENTED}]+")
+_MARKS = re.compile("[\u0300-\u036f]+")
+_SILENT = re.compile(
+    r"(?<=[^aeioutdr])ed$|(?<=[aeiou]r)ed$|(?<=ll)ed$|(?<=[^aeiou])(?<![bcdfgkptsz]l)e$|(?<=[^aeioucsxzgh])es$"
+)
+_HIATUS = re.compile(
+    r"i[ao](?!us|n|l$)|(?<!t)iou(?=s)|[^c]ie(?=t)|scie(?=n)|eo(?!p|u)|ea(?=$|te)|(?<=[aeiouy])ing|(?<![qg])ua(?=[ltr])"
+    r"|[iy]er$|oe(?=m|t)|eu(?=m)|thm$"
+)
 
 
 @metric(
@@ -80,7 +98,7 @@ LANGUAGES = ("en", "zh")
             "",
             (0, None),
             title="Pace variation",
-            unreached=NEW,
+            unreached=facts.NEW,
             about="how much the speaking rate varies",
         ),
         Key(
@@ -124,7 +142,7 @@ LANGUAGES = ("en", "zh")
             (0, None),
             title="Pitch range",
             about="range of a speaker's melody",
-            reach=Reach(READERS, people=(8.5, 12.5)),
+            reach=Reach(facts.READERS, people=(8.5, 12.5)),
         ),
         Key(
             "energy_range",
@@ -154,7 +172,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
     """
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)
-    require_speech(track, SHORTEST)
+    speech_track.require_speech(track, SHORTEST)
     speech = join_speech(track.speech())
     transcript = track.transcript()
     if transcript.language not in LANGUAGES:
@@ -202,7 +220,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
 
 
 def _find_turns(track: Recording, script: Script | None) -> tuple[Sequence[SpeakerTurn], dict[str, str]]:
-    """Return who speaks when, and a note with the reason if too little of the script is heard to know."""
+    """Return the speakers with times, and a note with the reason if too little of the script is recognised."""
     try:
         return find_speaker_turns(track, script)[0], {}
     except CannotScore as reason:
@@ -224,6 +242,29 @@ def locate_syllables(transcript: Transcript) -> tuple[np.ndarray[Any, Any], np.n
     """Return the middle of each word, seconds, and how many syllables it has."""
     middles = np.array([(word.start + word.end) / 2 for word in transcript.words])
     return middles, np.array([count_syllables(word.text, transcript.language) for word in transcript.words])
+
+
+def count_syllables(text: str, language: str = "en") -> int:
+    """Return the number of syllables of a text as it is said; 0 for one without letters or numbers.
+
+    An English word has one syllable for each group of vowels, a silent e, ed or es at its end not counted, and at least
+    one. A rule and no dictionary: tests hold it to a list of words. In Chinese each character is one.
+
+    Args:
+        text: words of any language written in Latin letters, or Chinese.
+        language: `zh` if its numbers are said in Chinese.
+    """
+    spoken = "zh" if language == "zh" else "en"
+    text = _MARKS.sub("", fold_letters(text))
+    text = _NUMBER.sub(lambda number: f" {say_number(number[0], spoken)} ", text)
+    return len(_HAN.findall(text)) + sum(_count_in_word(word) for word in _LATIN.findall(text))
+
+
+def _count_in_word(word: str) -> int:
+    letters = word.replace("'", "")
+    if not letters:
+        return 0
+    return max(1, len(_VOWELS.findall(_SILENT.sub("", letters))) + len(_HIATUS.findall(letters)))
 
 
 def count_rates(transcript: Transcript, windows: Sequence[Clip]) -> list[float]:
@@ -271,7 +312,7 @@ def describe_speakers(
 
 
 def describe_pauses(speech: Sequence[Span], turns: Sequence[SpeakerTurn]) -> dict[str, Any]:
-    """Return number and median of the pauses within and between turns, and where a pause may be a seam."""
+    """Return number and median of the pauses within and between turns, and the places where a pause may be a seam."""
     pauses = [(before.end, after.start) for before, after in pairwise(speech)]
     lengths = np.array([end - start for start, end in pauses])
     between = np.array([_speaker_at(turns, start) != _speaker_at(turns, end) for start, end in pauses], dtype=bool)
@@ -283,14 +324,14 @@ def describe_pauses(speech: Sequence[Span], turns: Sequence[SpeakerTurn]) -> dic
 
 
 def _speaker_at(turns: Sequence[SpeakerTurn], time: float) -> str:
-    """Return who speaks nearest to a moment; empty if nobody is known."""
+    """Return the speaker nearest to a moment; empty if unknown."""
     if not turns:
         return ""
     return min(turns, key=lambda turn: max(turn.start - time, time - turn.end, 0.0)).speaker
 
 
 def _lies_in(clip: Clip, times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return which times are in a clip; a word between two of its spans belongs to it too."""
+    """Return the times in a clip; a word between two of its spans also belongs to it."""
     inside: np.ndarray[Any, Any] = (times >= clip[0].start) & (times < clip[-1].end)
     return inside
 

@@ -14,9 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import NEW
-from podeval.metrics.score import Score, Unscored
+from podeval.metrics import Key, Score, Unscored, facts, metric
 from podeval.models.interfaces import Word
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import TimedDefect
@@ -29,7 +27,7 @@ LEAST_LANGUAGE = 0.75
 MOST_REPEATED = 0.2
 LEAST_MINUTES = 0.5
 LEAST_OF_ASKED = 0.5
-"""Share of the least length that was asked for, from which on a podcast is long enough."""
+"""Share of the shortest requested length from which a podcast is long enough."""
 
 RUN = 8
 """Words in a row that make a repetition."""
@@ -40,7 +38,7 @@ SHOWN = 80
 
 @dataclass(frozen=True)
 class Repetition:
-    """Words `start` to `end` of a transcript, which were heard before from the word `first` on."""
+    """Words `start` to `end` of a transcript, which repeat earlier words from the word `first` on."""
 
     start: int
     end: int
@@ -61,7 +59,7 @@ class Repetition:
             about="whether all four checks hold",
             ranked=False,
             percent=True,
-            unreached=NEW,
+            unreached=facts.NEW,
         ),
         Key(
             "speech_share",
@@ -70,7 +68,7 @@ class Repetition:
             (0, 1),
             about="share of the time that is speech",
             percent=True,
-            unreached=NEW,
+            unreached=facts.NEW,
         ),
         Key(
             "language_share",
@@ -79,7 +77,7 @@ class Repetition:
             (0, 1),
             about="share of the words in the language that was asked for",
             percent=True,
-            unreached=NEW,
+            unreached=facts.NEW,
             only_for="a request for a language",
         ),
         Key(
@@ -89,9 +87,9 @@ class Repetition:
             (0, 1),
             about="share of the words that are said again",
             percent=True,
-            unreached=NEW,
+            unreached=facts.NEW,
         ),
-        Key("minutes", "informative", "min", (0, None), about="how long it lasts", unreached=NEW),
+        Key("minutes", "informative", "min", (0, None), about="how long it lasts", unreached=facts.NEW),
     ),
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="ours",

@@ -19,9 +19,7 @@ from typing import Any
 import numpy as np
 
 from podeval.errors import BadInput, CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import HARDWARE, LFS_SPEED, Reach
-from podeval.metrics.score import Score, Unscored
+from podeval.metrics import Key, Reach, Score, Unscored, facts, metric
 
 UNSTATED = "unstated"
 
@@ -36,8 +34,8 @@ class GenerationLog:
         pieces: number of pieces.
         hardware: the name given in the log.
         ratios: wall over audio seconds of each piece or part of a piece.
-        speech_seconds: seconds of speech in the audio, where every piece says how much of it is speech.
-        first_audio: seconds until each piece began to play; empty if not every piece says it.
+        speech_seconds: seconds of speech in the audio, if every piece states it.
+        first_audio: seconds until each piece began to play; empty if not every piece states it.
         underruns: the longest stall of each piece, in seconds; likewise.
     """
 
@@ -58,7 +56,7 @@ class GenerationLog:
         it was made of, each with `wall_seconds` and `audio_seconds`.
 
         Raises:
-            BadInput: it is none of these, a time is not a positive number, work took no time at all, or there is
+            BadInput: it has none of these forms, a time is not a positive number, work took no time at all, or there is
                 more than one kind of hardware.
         """
         if isinstance(source, GenerationLog):
@@ -72,7 +70,7 @@ class GenerationLog:
             if _seconds(piece, "wall_seconds", number) == 0:
                 raise BadInput(f"piece {number} of the generation log took 0 seconds, which is impossible; measure it")
         parts = [(number, part) for number, piece in numbered for part in _list_parts(piece, number)]
-        spoken = [_optional(piece, "speech_seconds", number) for number, piece in numbered]
+        spoken = _collect(numbered, "speech_seconds")
         return cls(
             wall_seconds=sum(_seconds(piece, "wall_seconds", number) for number, piece in numbered),
             audio_seconds=sum(_seconds(piece, "audio_seconds", number) for number, piece in numbered),
@@ -83,7 +81,7 @@ class GenerationLog:
                 for number, part in parts
                 if (audio := _seconds(part, "audio_seconds", number))
             ),
-            speech_seconds=None if None in spoken else sum(seconds for seconds in spoken if seconds),
+            speech_seconds=sum(spoken) if spoken else None,
             first_audio=_collect(numbered, "time_to_first_audio"),
             underruns=_collect(numbered, "underrun"),
         )
@@ -125,10 +123,6 @@ def _seconds(piece: Mapping[str, Any], key: str, number: int) -> float:
     return float(value)
 
 
-def _optional(piece: Mapping[str, Any], key: str, number: int) -> float | None:
-    return None if piece.get(key) is None else _seconds(piece, key, number)
-
-
 def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple[float, ...]:
     if any(piece.get(key) is None for _, piece in pieces):
         return ()
@@ -147,7 +141,7 @@ def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple
             "s/s",
             (0, None),
             about="seconds of computation per second of audio",
-            reach=Reach(LFS_SPEED, systems=(0.17, 3.8)),
+            reach=Reach(facts.LFS_SPEED, systems=(0.17, 3.8)),
         ),
         Key(
             "speech_rtf",
@@ -155,7 +149,7 @@ def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple
             "s/s",
             (0, None),
             title="RTF of speech",
-            unreached=HARDWARE,
+            unreached=facts.HARDWARE,
             about="the same per second of speech",
         ),
         Key(
@@ -164,7 +158,7 @@ def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple
             "s/s",
             (0, None),
             title="RTF, median",
-            unreached=HARDWARE,
+            unreached=facts.HARDWARE,
             about="median over the pieces",
         ),
         Key(
@@ -173,7 +167,7 @@ def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple
             "s/s",
             (0, None),
             title="RTF, 95th percentile",
-            unreached=HARDWARE,
+            unreached=facts.HARDWARE,
             about="95th percentile over the pieces",
         ),
         Key(
@@ -182,7 +176,7 @@ def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple
             "s",
             (0, None),
             title="Time to first audio",
-            unreached=HARDWARE,
+            unreached=facts.HARDWARE,
             about="time until a stream can begin to play",
         ),
         Key(
@@ -191,7 +185,7 @@ def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple
             "s",
             (0, None),
             title="Longest stall",
-            unreached=HARDWARE,
+            unreached=facts.HARDWARE,
             about="the longest stall of a stream",
         ),
     ),

@@ -22,9 +22,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import STUDY, VARIANT, Constraint, Reach
-from podeval.metrics.score import Score
+from podeval.metrics import Constraint, Key, Reach, Score, facts, metric
 from podeval.metrics.voice_match import NEEDS, compare_voices
 from podeval.recording import Recording
 from podeval.recording.reference_voices import ReferenceVoices
@@ -43,14 +41,14 @@ from podeval.text.script import Script
             "cosine",
             (-1, 1),
             about="similarity of each speaker to the reference voice",
-            reach=Reach(STUDY, people=(0.92, 0.95), systems=(0.93, 0.96), profile="embedded"),
+            reach=Reach(facts.STUDY, people=(0.92, 0.95), systems=(0.93, 0.96), profile="embedded"),
         ),
         Key(
             "worst_window",
             "higher",
             "cosine",
             (-1, 1),
-            unreached=VARIANT,
+            unreached=facts.VARIANT,
             about="similarity of the least similar 3 s",
         ),
         Key(
@@ -58,7 +56,7 @@ from podeval.text.script import Script
             "higher",
             "cosine",
             (-1, 1),
-            unreached=VARIANT,
+            unreached=facts.VARIANT,
             about="10th percentile of the similarity of windows",
         ),
     ),

@@ -24,12 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput, CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import CLIPS, Constraint, Reach
-from podeval.metrics.score import Score
+from podeval.metrics import Constraint, Key, Reach, Score, facts, metric
 from podeval.recording import Recording, speech_track
 from podeval.recording.speaker_turns import find_speaker_turns
-from podeval.recording.speech_track import embed_segments, select_spoken_voices
 from podeval.text.script import Script
 
 
@@ -45,7 +42,9 @@ from podeval.text.script import Script
             "1 − cosine",
             (0, 2),
             about="distance between the voices",
-            reach=Reach(CLIPS, people=(0.43, 0.55), systems=(0.45, 0.53), profile="embedded", version="1.5", n=85),
+            reach=Reach(
+                facts.CLIPS, people=(0.43, 0.55), systems=(0.45, 0.53), profile="embedded", version="1.5", n=85
+            ),
         ),
         Key(
             "speakers",
@@ -91,7 +90,11 @@ def sptd(
     recording.require_sound()
     track = recording.speech_track(source)
     turns, who = find_speaker_turns(track, script, speaker_count)
-    voices = embed_segments(track, turns) if embeddings == "segments" else select_spoken_voices(track, turns)
+    voices = (
+        speech_track.embed_segments(track, turns)
+        if embeddings == "segments"
+        else speech_track.select_spoken_voices(track, turns)
+    )
     if len(voices) < 2:
         too_few = "no speaker" if not voices else "one speaker"
         raise CannotScore(
@@ -114,10 +117,10 @@ def sptd(
 
 
 def _expected_speakers(speakers: int, script: Script | None) -> int:
-    """Return the expected number of speakers, 0 if neither the caller nor a script gives one.
+    """Return the expected number of speakers, 0 if neither the caller nor a script states one.
 
     Raises:
-        BadInput: a number for which there is no distance between speakers, or one that the script contradicts.
+        BadInput: a number for which no distance between speakers exists, or one that the script contradicts.
     """
     if speakers == 1:
         raise BadInput(f"speakers must be 2 or more, or 0 for as many as there are, not {speakers}")

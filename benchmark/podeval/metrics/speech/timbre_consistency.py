@@ -27,9 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput, CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PART, STUDY, Constraint, Reach
-from podeval.metrics.score import Result, Score, Timeline, Unscored
+from podeval.metrics import Constraint, Key, Reach, Result, Score, Timeline, Unscored, facts, metric
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording, speech_track
 from podeval.recording.speaker_turns import find_speaker_turns
@@ -40,7 +38,7 @@ LFS_RATE = 24_000
 """Hz; LFS-Bench brings all audio to it before anything else."""
 
 SAME = 0.98
-"""Cosine above which two windows of a voice hold the same sound rather than the same voice."""
+"""Cosine above which two windows of a voice contain the same sound rather than the same voice."""
 
 UNTOLD = (
     "neither a script nor a number of speakers says whose voice should stay the same: give the script, or speakers=1 "
@@ -60,14 +58,14 @@ UNTOLD = (
             "cosine",
             (-1, 1),
             about="similarity of a voice to itself over time",
-            reach=Reach(STUDY, people=(0.83, 0.89), systems=(0.85, 0.86), profile="embedded"),
+            reach=Reach(facts.STUDY, people=(0.83, 0.89), systems=(0.85, 0.86), profile="embedded"),
         ),
         Key(
             "worst_window",
             "higher",
             "cosine",
             (-1, 1),
-            unreached=PART,
+            unreached=facts.PART,
             about="similarity of the least similar 3 s",
         ),
     ),
@@ -162,7 +160,7 @@ def _voices(
     """Return the speakers, and notes on them.
 
     Raises:
-        CannotScore: no speaker is found, or fewer than are stated if there is no script.
+        CannotScore: no speaker is found, or fewer than stated without a script.
     """
     turns, notes = find_turns(recording, script, speakers)
     voices = recording.voices(turns, *windows)
@@ -193,7 +191,7 @@ def find_turns(
 
 
 def count_repeated(embeddings: NDArray[np.float32], starts: Sequence[float], window: float = VOICE_WINDOW) -> int:
-    """Count the windows that are nearly equal to another one that does not overlap them, as those of a loop are."""
+    """Count the windows that nearly equal a window that does not overlap them, like those of a loop."""
     units = embeddings.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     at = np.asarray(starts)

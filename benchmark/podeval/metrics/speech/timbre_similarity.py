@@ -13,9 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PART, STUDY, Reach
-from podeval.metrics.score import Score
+from podeval.metrics import Key, Reach, Score, facts, metric
 from podeval.metrics.speech.timbre_consistency import LFS_RATE
 from podeval.metrics.voice_match import NEEDS, compare_voices
 from podeval.recording import Recording
@@ -35,14 +33,14 @@ from podeval.text.script import Script
             "cosine",
             (-1, 1),
             about="similarity to the reference voice over time",
-            reach=Reach(STUDY, people=(0.84, 0.88), systems=(0.86, 0.9), profile="embedded"),
+            reach=Reach(facts.STUDY, people=(0.84, 0.88), systems=(0.86, 0.9), profile="embedded"),
         ),
         Key(
             "worst_window",
             "higher",
             "cosine",
             (-1, 1),
-            unreached=PART,
+            unreached=facts.PART,
             about="similarity of the least similar 3 s",
         ),
     ),

@@ -23,10 +23,8 @@ speech, shown and not ranked; `source="stem"` separates every recording, and is 
 
 from typing import Literal
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import UNRUN
+from podeval.metrics import Key, Score, facts, metric
 from podeval.metrics.predicted_opinion import rate_speech
-from podeval.metrics.score import Score
 from podeval.recording import Recording, speech_track
 
 WINDOW = 10.0
@@ -43,7 +41,7 @@ WINDOW = 10.0
             "higher",
             "MOS",
             (1, 5),
-            unreached=UNRUN,
+            unreached=facts.UNRUN,
             about="naturalness of the speech, by UTMOS22's strong learner",
         ),
         Key(

@@ -38,9 +38,7 @@ too), and from LFS-Bench, which cleans texts as F5-TTS does (`variant="lfs"`) an
 from typing import Any, Literal
 
 from podeval.errors import BadInput
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import DEMO, RAW, Reach
-from podeval.metrics.score import Score
+from podeval.metrics import Key, Reach, Score, facts, metric
 from podeval.recording import Recording, speech_track
 from podeval.text.comparison.accepted_readings import AcceptedReadings, ReadText
 from podeval.text.comparison.normalise import compute_bracketed_share
@@ -66,7 +64,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             percent=True,
             only_for="a language that puts spaces between words",
             about="word error rate, normalised",
-            reach=Reach(DEMO, systems=(0.013, 0.052), profile="embedded", version="1.6", n=9),
+            reach=Reach(facts.DEMO, systems=(0.013, 0.052), profile="embedded", version="1.6", n=9),
         ),
         Key(
             "cer",
@@ -76,7 +74,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             percent=True,
             title="CER",
             about="character error rate, normalised",
-            reach=Reach(DEMO, systems=(0.006, 0.020), profile="embedded", version="1.6", n=9),
+            reach=Reach(facts.DEMO, systems=(0.006, 0.020), profile="embedded", version="1.6", n=9),
         ),
         Key(
             "wer_raw",
@@ -85,7 +83,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             (0, None),
             percent=True,
             title="WER, raw text",
-            unreached=RAW,
+            unreached=facts.RAW,
             only_for="a language that puts spaces between words",
             about="word error rate of the unmodified texts",
         ),
@@ -96,7 +94,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             (0, None),
             percent=True,
             title="CER, raw text",
-            unreached=RAW,
+            unreached=facts.RAW,
             about="character error rate of the unmodified texts",
         ),
     ),
@@ -178,7 +176,7 @@ def wer(
 def _choose_readings(
     readings: AcceptedReadings, text: str, heard: str, language: str, normaliser: str, read: bool
 ) -> ReadText:
-    """Return the accepted text that is nearest to what is heard.
+    """Return the accepted text that is nearest to the transcript.
 
     Raises:
         BadInput: the readings are of another text.
@@ -194,14 +192,14 @@ def _describe_readings(nearest: ReadText) -> dict[str, Any]:
 
 
 def _rates_by_tag(nearest: ReadText, key: str) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return the error rate of each tag's words, which counts by their number in the mean over items."""
+    """Return the error rate of each tag's words, weighted by their number in the mean over items."""
     return {
         tag: {key: (count.errors / count.words, count.words)} for tag, count in nearest.by_tag.items() if count.words
     }
 
 
 def _detect_language(text: str) -> dict[str, Any]:
-    """Return notes on the text's language where it is neither English nor Chinese, and on the shares where it has
+    """Return notes on the text's language if it is neither English nor Chinese, and on the shares if there are
     several.
     """
     language = identify_language(text)

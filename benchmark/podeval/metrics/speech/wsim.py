@@ -15,9 +15,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import STUDY, Constraint, Reach
-from podeval.metrics.score import Score
+from podeval.metrics import Constraint, Key, Reach, Score, facts, metric
 from podeval.metrics.voice_match import NEEDS, compare_voices
 from podeval.recording import Recording
 from podeval.recording.reference_voices import ReferenceVoices
@@ -36,7 +34,7 @@ from podeval.text.script import Script
             "cosine",
             (-1, 1),
             about="similarity to the reference voices, weighted by time",
-            reach=Reach(STUDY, people=(0.89, 0.91), profile="embedded"),
+            reach=Reach(facts.STUDY, people=(0.89, 0.91), profile="embedded"),
         ),
     ),
     needs=NEEDS,

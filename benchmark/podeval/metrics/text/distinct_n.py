@@ -16,9 +16,7 @@ import math
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PODEVAL_TEXTS, Constraint, Reach
-from podeval.metrics.score import UNRANKED, Score, Timeline
+from podeval.metrics import UNRANKED, Constraint, Key, Reach, Score, Timeline, facts, metric
 from podeval.text import lexical_diversity
 from podeval.text.language import read_tokens
 from podeval.text.tokens import stop_words
@@ -27,7 +25,7 @@ MOST_POINTS = 300
 """Most points of a timeline over tokens."""
 
 FEWEST_FUNCTION_WORDS = {"en": 0.15, "zh": 0.08}
-"""Share of function words below which a text reads as none that a person would say, by language."""
+"""Share of function words below which a text does not read like speech, by language."""
 
 SHORT = "the text is shorter than a window, of 100 tokens by default"
 SENSELESS = "hardly any of its words are function words, as in no text that a person would say"
@@ -45,7 +43,7 @@ SENSELESS = "hardly any of its words are function words, as in no text that a pe
             "",
             (0, 1),
             about="distinct word pairs divided by all word pairs (`distinct_3` for n = 3)",
-            reach=Reach(PODEVAL_TEXTS, people=(0.92, 0.92), systems=(0.91, 0.97)),
+            reach=Reach(facts.PODEVAL_TEXTS, people=(0.92, 0.92), systems=(0.91, 0.97)),
         ),
     ),
     paper="PodEval",

@@ -16,9 +16,7 @@ list.
 
 from typing import Literal
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import LENGTH
-from podeval.metrics.score import Score
+from podeval.metrics import Key, Score, facts, metric
 from podeval.metrics.text.distinct_n import write_token_notes
 from podeval.text.language import read_tokens
 from podeval.text.lexical_diversity import WINDOW, compute_information_density
@@ -36,7 +34,7 @@ from podeval.text.tokens import stop_words
             "higher",
             "bits",
             (0, None),
-            unreached=LENGTH,
+            unreached=facts.LENGTH,
             about="entropy of the content words; grows with length",
         ),
         Key(
@@ -44,7 +42,7 @@ from podeval.text.tokens import stop_words
             "higher",
             "",
             (0, 1),
-            unreached=LENGTH,
+            unreached=facts.LENGTH,
             about="the same divided by its upper bound, log2 of their number",
         ),
     ),

@@ -13,9 +13,7 @@ Differs from the public code in tokenising Chinese as Chinese.
 
 from typing import Annotated, Literal
 
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PODEVAL_TEXTS, Constraint, Reach
-from podeval.metrics.score import Score
+from podeval.metrics import Constraint, Key, Reach, Score, facts, metric
 from podeval.metrics.text.distinct_n import make_token_timeline, write_token_notes
 from podeval.text import lexical_diversity
 from podeval.text.language import read_tokens
@@ -33,7 +31,7 @@ from podeval.text.language import read_tokens
             "",
             (0, 1),
             about="distinct words divided by all words, in windows of 100",
-            reach=Reach(PODEVAL_TEXTS, people=(0.63, 0.63), systems=(0.63, 0.72)),
+            reach=Reach(facts.PODEVAL_TEXTS, people=(0.63, 0.63), systems=(0.63, 0.72)),
         ),
     ),
     paper="PodEval",

@@ -19,9 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import CannotScore
-from podeval.metrics.declaration import Key, metric
-from podeval.metrics.facts import PODEVAL_TEXTS, Reach
-from podeval.metrics.score import Score, Timeline
+from podeval.metrics import Key, Reach, Score, Timeline, facts, metric
 from podeval.recording.text_embeddings import EmbeddedText
 from podeval.text.language import read_tokens
 
@@ -41,7 +39,7 @@ WINDOW = 100
             "",
             (0, 2),
             about="mean distance in meaning between parts of 100 words",
-            reach=Reach(PODEVAL_TEXTS, people=(0.17, 0.17), systems=(0.13, 0.14), profile="reference"),
+            reach=Reach(facts.PODEVAL_TEXTS, people=(0.17, 0.17), systems=(0.13, 0.14), profile="reference"),
         ),
     ),
     needs=("sentence_encoder",),

@@ -46,8 +46,8 @@ class Beats:
     """The BEATs encoder.
 
     Args:
-        weights: weights under the names of the original code, on the device where it is to run.
-        furthest: distance in patches from which on all relative positions are treated alike.
+        weights: weights under the names of the original code, on the device of the network.
+        furthest: distance in patches from which all relative positions are treated alike.
         deep_norm: whether residuals are weighted by (2 x layers) to the power of 1/4, as in DeepNet, instead of 1.
     """
 

@@ -2,10 +2,9 @@
 
 Compressed complex spectra (20 ms every 10 ms, magnitudes to the power of 0.3) pass through six convolutions that halve
 the frequency axis five times, and the time axis once, then through a transformer of seven layers, and are pooled by
-attention.
-Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based speech quality
-assessment", ICASSP 2025; package `distillmos` 0.9.1, whose weights (variant 7) are used. This is a separate
-implementation of its network; values agree within float32 rounding. On a CPU what follows the spectra runs in ONNX
+attention. Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based speech
+quality assessment", ICASSP 2025; package `distillmos` 0.9.1, whose weights (variant 7) are used. This is a separate
+implementation of its network; values agree within float32 rounding. On a CPU, the part after the spectra runs in ONNX
 Runtime (`models.exported`).
 """
 
@@ -101,7 +100,7 @@ def _load_network(weights: Path) -> Any:
 
 
 def _build_example(weights: Path) -> Network:
-    """Return the network, and spectra of the shape that it takes."""
+    """Return the network, and spectra of its input shape."""
     return _load_network(weights), _compute_spectra([np.zeros(WINDOW, np.float32)] * 2, "cpu").contiguous()
 
 

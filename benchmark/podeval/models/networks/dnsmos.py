@@ -1,4 +1,5 @@
-"""The P.835 network of DNSMOS, read from its ONNX file, in a part that overlapping windows share and one for each.
+"""The P.835 network of DNSMOS, read from its ONNX file, in a part that overlapping windows share and a part for each
+window.
 
 The P.835 network is a stack of 3x3 convolutions and 2x2 maximum pools over an image of (frames, bins), a global
 maximum, and dense layers. Windows of 9 s with a hop of 1 s overlap by 89 %, and a convolution has the same value in
@@ -123,8 +124,8 @@ class Seamed:
 
     Attributes:
         whole: (1, channels, frames, bins) as if the signal had no ends.
-        heads: (windows, channels, n, bins), what a window has in place of its first n frames.
-        tails: (windows, channels, n, bins), what a window has in place of its last n frames.
+        heads: (windows, channels, n, bins), a window's own first n frames.
+        tails: (windows, channels, n, bins), a window's own last n frames.
         starts: frames of `whole` at which the windows of `heads` start.
         ends: frames of `whole` before which the windows of `tails` end.
     """

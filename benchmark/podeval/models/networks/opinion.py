@@ -35,7 +35,7 @@ _SEGMENT = 15
 _FAINTEST, _RANGE_DB = 1e-4, 80.0
 _CONVOLUTIONS = 6
 _POOLED = {1: (0, 1), 2: (0, 0), 4: (0, 0)}
-"""The convolutions after which pairs are pooled, with the padding."""
+"""The convolutions that are followed by pooling in pairs, with the padding."""
 
 
 class NisqaTts(RateAwareScorer):
@@ -71,7 +71,7 @@ class NisqaTts(RateAwareScorer):
         return nn.linear(torch.cat([forwards[-1], backwards[0]]), *self._answer)
 
     def _describe(self, segments: Tensor) -> Tensor:
-        """Return what the convolutions make of segments, (segments, 1, bands, frames): (segments, features)."""
+        """Return the convolutions' output for segments, (segments, 1, bands, frames): (segments, features)."""
         weights, values = self._convolutions, segments
         for number in range(1, _CONVOLUTIONS + 1):
             values = nn.conv2d(values, weights[f"conv{number}.weight"], weights[f"conv{number}.bias"], padding=1)
@@ -166,7 +166,7 @@ class Utmos22(WindowScorer):
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
         """Return the predicted MOS of each window of speech at 16 kHz, shape (windows,).
 
-        Only windows of equal length share a batch, so that none is padded, which would change its value.
+        Only windows of equal length share a batch, so none is padded, which would change its value.
         """
         return run_in_batches(windows, self._batch, self._predict, "predicting UTMOS22")
 
@@ -189,7 +189,7 @@ def _build_encoder(weights: Weights) -> Any:
         weights: every weight of the encoder, by its name in fairseq or transformers.
 
     Raises:
-        KeyError, RuntimeError: the weights are not those of such an encoder: nothing stays at random.
+        KeyError, RuntimeError: the weights do not belong to such an encoder; no layer stays random.
     """
     weights = rename_weights(weights, _NAMES)
     # What hides frames in training; some checkpoints leave it out.

@@ -1,4 +1,4 @@
-"""Who speaks within ten seconds, two at once included: pyannote's segmentation-3.0 network.
+"""The speakers within ten seconds, including two at once: pyannote's segmentation-3.0 network.
 
 Learned band-pass filters (SincNet), two convolutions, four bidirectional LSTM layers, two dense layers and a softmax
 over the sets of up to two of three speakers, every 17 ms (Plaquet and Bredin, Interspeech 2023). Written here in torch

@@ -108,7 +108,7 @@ class Spleeter(Separator):
 
 
 def _read(path: Path) -> Weights:
-    """Return the tensors of a checkpoint, which holds them as pickled NumPy arrays."""
+    """Return the tensors of a checkpoint, which contains them as pickled NumPy arrays."""
     arrays: list[Any] = [
         (np._core.multiarray._reconstruct, "numpy.core.multiarray._reconstruct"),  # type: ignore[attr-defined]
         np.ndarray,

@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection that `store.migrate` passes, inside its transaction."""
+"""Runs the migrations, one file per version, on the connection that `store.migrate` passes, inside its transaction."""
 
 from alembic import context
 

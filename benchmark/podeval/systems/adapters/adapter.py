@@ -1,11 +1,11 @@
 """The adapters: their interface, their list, their inputs and their outputs.
 
-An adapter makes the models of one task work: it says which classes of model it can open, opens a folder of files
-without running any code in it, and turns items into audio, scripts or answers. Nothing heavy is imported before a
-model is opened.
+An adapter makes the models of one task work: it declares the classes of model that it can open, opens a folder of files
+without running any code in it, and turns items into audio, scripts or answers. Nothing heavy is imported before a model
+is opened.
 
-A job is a JSON file; its items are JSON lines, and so is what was made of them. All paths in an item are relative to
-the folder of the items' file, so that a sandbox can mount the two together and nothing else.
+A job is a JSON file; its items and the results are JSON lines. All paths in an item are relative to
+the folder of the items' file, so a sandbox can mount only these two together.
 """
 
 import fcntl
@@ -44,16 +44,16 @@ class Job(JobPart):
 
     Args:
         adapter: a task of `TASKS`.
-        model_folder: the files of the model at its pinned commit; of `outputs`, the files that were supplied.
+        model_folder: the files of the model at its pinned commit; for `outputs`, the supplied files.
         base_folder: files of the model that an adapter repo (LoRA) adapts.
         preset: settings of generation, of `podeval.systems.adapters.presets`.
         items_file: JSON lines, each an `Ask`.
-        out_folder: receives audio, scripts and `generated.jsonl`.
+        out_folder: folder for audio, scripts and `generated.jsonl`.
         seeds: every item is generated once with each.
         device: such as `cpu` or `cuda:1`; None is the GPU, if there is one.
-        processes: number of copies of the model, each on a GPU of its own; None takes every GPU that a copy fits on.
+        processes: number of copies of the model, each on its own GPU; None uses every GPU with room for a copy.
         item_seconds: an item that takes longer has failed.
-        batch: the most items at once for models that can; halved while memory does not do.
+        batch: highest number of items at once for models that can batch; halved while memory is insufficient.
         voices_folder: recordings for presets with reference voices, next to the items' file.
     """
 
@@ -76,7 +76,7 @@ class Job(JobPart):
 
         Raises:
             NotPrepared: it is not there.
-            BadInput: it is not JSON, or not a job; says which field and why.
+            BadInput: it is not JSON, or not a job; the message names the field and the reason.
         """
         if not path.is_file():
             raise NotPrepared(f"there is no job file {path}")
@@ -112,7 +112,7 @@ class Job(JobPart):
 
 
 class GeneratedAnswer(JobPart):
-    """What a system said to one turn of a person: a file next to the log, and its words where it tells them."""
+    """A system's answer to one turn of a person: a file next to the log, and its words if the system states them."""
 
     turn: str
     audio: str
@@ -121,10 +121,10 @@ class GeneratedAnswer(JobPart):
 
 
 class Generated(JobPart):
-    """A line of `generated.jsonl`: an item made with a seed, or why there is nothing.
+    """A line of `generated.jsonl`: an item made with a seed, or the reason for a missing output.
 
     `wall_seconds`, `audio_seconds` and `hardware` are the generation log that the metric `rtf` reads; `rtf` is their
-    ratio. `error` says what was wrong, `cause` whose fault it is. `details` is provenance.
+    ratio. `error` states the fault, `cause` the party at fault. `details` is provenance.
     """
 
     schema_version: Literal[1] = 1
@@ -145,7 +145,7 @@ class Generated(JobPart):
 
     @property
     def files(self) -> list[str]:
-        """The names of the files that were made."""
+        """The names of the resulting files."""
         return [name for name in (self.audio, self.script, *(answer.audio for answer in self.answers)) if name]
 
 
@@ -153,7 +153,7 @@ def parse_json(form: type[Any], content: bytes, where: str) -> Any:
     """Read an object of a class of pydantic from JSON.
 
     Raises:
-        BadInput: it is none; says which field and why.
+        BadInput: it is not a job; the message names the field and the reason.
     """
     try:
         return form.model_validate_json(content)
@@ -164,8 +164,8 @@ def parse_json(form: type[Any], content: bytes, where: str) -> Any:
 class Log:
     """The log in one output folder: a line an item in `generated.jsonl`, whole and synced, next to the item's files.
 
-    Several processes write to one log. What a process died on is known by `begun.jsonl`: an item that was begun again
-    and again and never finished is at last given up.
+    Several processes write to one log. `begun.jsonl` shows the item on which a process died: an item that was begun
+    repeatedly without finishing is finally given up.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -177,7 +177,7 @@ class Log:
         """Read the lines by item and seed, of those whose files are all there.
 
         Raises:
-            BadInput: a whole line that is not one of this version's.
+            BadInput: a complete line that this version did not write.
         """
         lines = {}
         for line in read_lines(self.folder / "generated.jsonl"):
@@ -193,13 +193,13 @@ class Log:
         return lines
 
     def died_on(self) -> set[tuple[str, int]]:
-        """List the items by seed that were begun in as many processes as are tried, finished or not."""
+        """List the items by seed that were begun in the highest number of processes, finished or not."""
         lives = {(line["item"], line["seed"], line["life"]) for line in read_lines(self.folder / "begun.jsonl")}
         begun = Counter((item, seed) for item, seed, _ in lives)
         return {key for key, times in begun.items() if times >= TRIES}
 
     def begin(self, places: Sequence[tuple[str, int]]) -> None:
-        """Note what is about to be generated."""
+        """Record the item that is about to be generated."""
         self._append("begun.jsonl", [{"item": item, "seed": seed, "life": self._life} for item, seed in places])
 
     def finish(self, line: Generated) -> None:
@@ -220,9 +220,10 @@ class ModelClass:
 
     Args:
         type: `model_type` in config.json.
-        title: the name by which people know it.
+        title: its usual name.
         about: capabilities of the model, in one sentence.
-        opened_by: the class here that opens it, as `module:name`; empty if the adapter opens all its models alike.
+        opened_by: the class here that opens it, as `module:name`; empty if the adapter opens all its models in the same
+            way.
     """
 
     type: str
@@ -238,11 +239,12 @@ class Adapter:
     Args:
         task: the name of the task.
         models: the classes of models that it opens.
-        check: checks whether it can open a model (its folder, and that of its base), by the model's small files alone;
-            raises `BadInput` for another class of model, weights in a form that is not read, or code in the folder.
-        open: loads the model of a job; raises `BadInput` as `check`, or with the reason why it cannot be loaded, and
-            `ModelMissing` for a library that this model needs.
-        packages: the libraries that all its models need.
+        check: function that checks whether it can open a model (its folder, and that of its base), from only the
+            model's small files; raises `BadInput` for another class of model, weights in an unsupported form, or code
+            in the folder.
+        open: function that loads the model of a job; raises `BadInput` like `check`, or with the reason why it cannot
+            be loaded, and `ModelMissing` for a library that this model needs.
+        packages: the libraries for all its models.
     """
 
     task: str
@@ -278,7 +280,7 @@ def find_adapter(task: str) -> Adapter:
     """Find the adapter of a task.
 
     Raises:
-        BadInput: there is none.
+        BadInput: there is no such adapter.
     """
     require_known("adapter for", TASKS, task)
     adapter: Adapter = pkgutil.resolve_name(f"podeval.systems.adapters.{_ADAPTERS[task]}")

@@ -20,7 +20,7 @@ from podeval.text.script import Script
 
 
 _LATEST = 3
-"""Number of the latest lines of a conversation that are kept in mind, besides each speaker's first."""
+"""Number of the latest lines of a conversation that stay in the context, in addition to each speaker's first."""
 
 
 class Csm(SpeechModel):
@@ -85,7 +85,7 @@ class Csm(SpeechModel):
 # `audio_tokenizer/` in the model's folder, or is given as the base.
 
 _PIECE = 0
-"""Number under which the first piece of a performance is kept, in which all voices are."""
+"""Key of the first piece of a performance, which contains all voices."""
 
 
 class Dia(SpeechModel):
@@ -102,7 +102,7 @@ class Dia(SpeechModel):
     prompt_seconds = 18.0  # its authors ask for five to ten; more leaves no room in its window of 35 s
 
     def open_processor(self, job: Job, device: str) -> Any:
-        """Put the processor together by hand: its own loader follows a repo name that its config holds."""
+        """Build the processor by hand, because its own loader follows a repo name in its config."""
         from transformers import DiaProcessor
 
         folder, codec = job.model_folder, loading.open_codec(job, "Dia", "dac")
@@ -120,7 +120,7 @@ class Dia(SpeechModel):
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
         """Perform a piece of a dialogue of at most two speakers, shape (frames,).
 
-        It is prompted with the reference voices where all are given, else with the first piece.
+        Its prompts are the reference voices if all are given, else the first piece.
         """
         tags = {speaker: f"[S{number}]" for number, speaker in enumerate(speakers, 1)}
         text = " ".join(f"{tags[turn.speaker]} {turn.text}" for turn in piece.turns)
@@ -135,7 +135,7 @@ class Dia(SpeechModel):
         return VoiceClip(reference.samples, f"[S{number}] {self.require_words(reference).text}")
 
     def _generate(self, text: str, prompts: list[VoiceClip], seed: int) -> Samples:
-        """Generate what follows the prompts, whose texts are tagged."""
+        """Generate the speech after the prompts, whose texts are tagged."""
         seconds = sum(len(prompt.samples) for prompt in prompts) / self.rate
         if seconds > 2 * self.prompt_seconds:
             raise BadInput(
@@ -183,7 +183,7 @@ class VibeVoice(SpeechModel):
         super().__init__(job, preset, device)
 
     def begin(self) -> None:
-        """Begin a new item, of which no piece was performed."""
+        """Begin a new item, without any performed pieces."""
         self._performed = 0
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
@@ -191,12 +191,14 @@ class VibeVoice(SpeechModel):
 
         Raises:
             SpeechFailed: the model stopped immediately, or its frames are no sound.
-            BadInput: it does not fit into the model's window, or takes several pieces without voices to keep.
+            BadInput: it does not fit into the model's window, or needs several pieces without voices to keep.
         """
         present = [speaker for speaker in speakers if any(turn.speaker == speaker for turn in piece.turns)]
         self._performed += 1
         if self._performed > 1 and any(speaker not in clips for speaker in present):
-            raise BadInput("the script is longer than VibeVoice performs at once; give its speakers reference voices")
+            raise BadInput(
+                "the script is too long for one performance of VibeVoice; give its speakers reference voices"
+            )
         text, sounds = self._render_dialogue(piece, speakers, clips)
         inputs = self._processor(text=text, return_tensors="pt", **self.pack_recordings(sounds))
         window = self._model.config.text_config.max_position_embeddings

@@ -1,9 +1,9 @@
 """`python -m podeval.systems.adapters.generate JOB.json`: open a model, make every item, log each as it is done.
 
-The process needs no network and asks for none. It may be killed at any time: run again, it makes what its log does not
-hold. With several GPUs it starts a copy of itself on each, through accelerate. It ends with 0 when every item has a
-line, also of failures; with 2 and a sentence where the model or the job cannot be used (`refused.json` holds it too,
-with whose fault it is); with 3 where a copy died.
+The process needs no network and uses none. It may be killed at any time: another run makes the items that are not in
+its log. With several GPUs it starts a copy of itself on each, through accelerate. It ends with 0 when every item has a
+line, including failures; with 2 and a sentence if the model or the job cannot be used (also in `refused.json`, with the
+party at fault); with 3 if a copy died.
 """
 
 import contextlib
@@ -61,12 +61,12 @@ class TookTooLong(PodevalError):
 
 
 class OutOfMemory(PodevalError):
-    """One item alone does not fit into memory."""
+    """A single item does not fit into memory."""
 
 
 @contextmanager
 def limit_time(seconds: float) -> Iterator[None]:
-    """Interrupt what is in this block when its time is up, between two steps of the interpreter.
+    """Interrupt the code in this block when its time is up, between two steps of the interpreter.
 
     Raises:
         TookTooLong: the time was up.
@@ -87,7 +87,7 @@ def limit_time(seconds: float) -> Iterator[None]:
 
 @dataclass
 class Batches:
-    """Gives work as many items at once as memory allows: half as many each time it does not.
+    """Processes as many items at once as memory allows: half as many after each failure.
 
     Attributes:
         size: the most that have not run out of memory so far.
@@ -98,9 +98,9 @@ class Batches:
     def over(
         self, items: Sequence[T], work: Callable[[Sequence[T]], R]
     ) -> Iterator[tuple[Sequence[T], R | PodevalError]]:
-        """Yield every batch with what work made of it, or with the error it ended in.
+        """Yield every batch with the result of the work, or with its error.
 
-        A failed batch is tried again one by one, so that no item fails because of another.
+        A failed batch is tried again one by one, so no item fails because of another.
         """
         rest = list(items)
         while rest:
@@ -127,7 +127,7 @@ def _try(batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | PodevalErr
             raise
     # Outside of the except block: the error's frames hold the tensors that did not fit.
     free_memory()
-    return OutOfMemory("one item alone does not fit into memory; take a larger machine, or a smaller model")
+    return OutOfMemory("a single item does not fit into memory; use a larger machine or a smaller model")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BadInput, ModelMissing, PermissionError) as refusal:
         reason = str(refusal)
         if isinstance(refusal, PermissionError):
-            reason = f"{refusal.filename} may not be read or written by this process; change its permissions"
+            reason = f"this process may not read or write {refusal.filename}; change its permissions"
         print(reason, file=sys.stderr)
         if job is not None and job.out_folder.is_dir():
             is_system = isinstance(refusal, BadInput) and not isinstance(refusal, NotPrepared)
@@ -153,11 +153,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(job: Job, file: Path) -> int:
-    """Make what the log of a job does not hold yet; returns the exit code.
+    """Make the items of a job that are not in its log yet; return the exit code.
 
     Raises:
         BadInput: the job, its items, its settings or its model cannot be used.
-        ModelMissing: a library is not installed; says the command that helps.
+        ModelMissing: a library is not installed; the message names the command that helps.
     """
     adapter, settings, asks = find_adapter(job.adapter), get_preset(job.preset), job.asks()
     if (absent := adapter.available()) is not None:
@@ -182,7 +182,7 @@ def run(job: Job, file: Path) -> int:
 
 
 def _make_share(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Sequence[tuple[Ask, int]]) -> None:
-    """Make what falls to this one of several copies."""
+    """Make the share of this one of several copies."""
     from accelerate import PartialState
 
     _die_with_parent()
@@ -195,7 +195,7 @@ def _make_share(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Se
 
 
 def _die_with_parent() -> None:
-    """End this copy with its launcher, as it must not write next to the next one's."""
+    """End this copy with its launcher, because it must not write at the same time as the next one."""
     import ctypes
 
     with contextlib.suppress(OSError, AttributeError):  # not on Linux
@@ -203,7 +203,7 @@ def _die_with_parent() -> None:
 
 
 def _open_work(log: Log, asks: Sequence[Ask], seeds: Sequence[int]) -> list[tuple[Ask, int]]:
-    """List what has no line yet; what killed its process too often gets a line that says so."""
+    """List the items without a line; an item that killed its process too often gets a line that says so."""
     finished, deadly = log.finished(), log.died_on()
     work = []
     for seed in seeds:
@@ -280,7 +280,7 @@ def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> G
 
 
 def _keep_files(folder: Path, name: str, product: Product) -> dict[str, Any]:
-    """Write the files of what was made; returns the fields of the item's line that speak of them."""
+    """Write the output files; return the corresponding fields of the item's line."""
     match product:
         case Speech():
             return {"audio": write_audio(folder, name, product.samples, product.rate), "turns": product.turns}
@@ -300,10 +300,10 @@ def _keep_files(folder: Path, name: str, product: Product) -> dict[str, Any]:
 
 
 def _start_copies(file: Path, copies: int) -> int:
-    """Run the same job in several processes, which share the work; returns 3 where one died.
+    """Run the same job in several processes, which share the work; return 3 if one died.
 
     Raises:
-        BadInput: they refused the job; with the reason of one of them.
+        BadInput: they refused the job; the message is the reason of one of them.
     """
     from torch.distributed.run import get_args_parser
     from torch.distributed.run import run as launch
@@ -333,7 +333,7 @@ def _without_network() -> None:
 
 
 def _hardware(job: Job) -> str:
-    """Describe what the model runs on, as RTFs are compared on the same hardware only."""
+    """Describe the hardware of the model, because RTFs are compared only on the same hardware."""
     if job.adapter == "outputs":
         return ""
     import platform

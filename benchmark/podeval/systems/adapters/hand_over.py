@@ -1,9 +1,10 @@
-"""`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate, and hand each finished item over at once.
+"""`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate, and copy each finished item to the results
+at once.
 
-For containers whose results folder is object storage: only whole files are written there, each once, and none is
-appended to, renamed or locked. `files/` contains what was made, `lines/<item>.<seed>.json` the line of its log, written
-after its files; `ended.json`, last, how the generation ended. A container that is started again takes back what the
-one before it handed over, and makes the rest.
+For containers with a results folder in object storage: only complete files are written there, each once, and no file is
+appended to, renamed or locked. `files/` contains the outputs, `lines/<item>.<seed>.json` the line of an item's log,
+written after its files; `ended.json`, written last, contains the end of the generation. A restarted container takes
+back the results of the previous one, and makes the rest.
 """
 
 import json
@@ -25,14 +26,14 @@ from podeval.systems.adapters.generate import REFUSED
 LINES, FILES, ENDED = "lines", "files", "ended.json"
 LOG = "generated.jsonl"
 TICK = 1.0
-"""Seconds between two looks at what was made."""
+"""Seconds between two checks for new outputs."""
 
 _TAIL, _TAIL_LINES = 4_000, 200
-"""Characters and lines of its standard error that are kept."""
+"""Number of characters and lines of its standard error that are kept."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a job file and hand over what it makes; returns the exit code, 0 also where the model cannot be used."""
+    """Run a job file and copy its results; return the exit code, which is also 0 if the model cannot be used."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         if len(words) != 2:
@@ -50,9 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def hand_over(command: Sequence[str], out: Path, results: Path) -> int:
-    """Run a program that generates into a folder, and copy what it finishes; returns the exit code.
+    """Run a program that generates into a folder, and copy its finished results; return the exit code.
 
-    A model or job that cannot be used ends well: to start the container again would change nothing.
+    A model or job that cannot be used ends successfully, because restarting the container would change nothing.
     """
     started = time.monotonic()
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
@@ -77,7 +78,7 @@ def hand_over(command: Sequence[str], out: Path, results: Path) -> int:
 
 
 def restore(results: Path, out: Path) -> int:
-    """Take back what an earlier start handed over; returns the number of items."""
+    """Take back the results of an earlier start; return the number of items."""
     out.mkdir(parents=True, exist_ok=True)
     lines = []
     for path in sorted((results / LINES).glob("*.json")):
@@ -93,12 +94,12 @@ def restore(results: Path, out: Path) -> int:
 
 
 def name_line(item: str, seed: int) -> str:
-    """Return the path at which the line of an item is handed over."""
+    """Return the path of an item's line in the results."""
     return f"{LINES}/{item}.{seed}.json"
 
 
 def _copy_new(out: Path, results: Path, start: int) -> int:
-    """Hand over the whole lines of the log from a position on; returns where the next begin."""
+    """Copy the complete lines of the log from a position on; return the position of the next."""
     log = out / LOG
     if not log.is_file():
         return start
@@ -122,7 +123,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _pass_on(stream: Iterable[str], tail: deque[str]) -> None:
-    """Write what a process says on standard error to ours, and keep the end of it."""
+    """Write a process's standard error to ours, and keep the end of it."""
     for line in stream:
         sys.stderr.write(line)
         tail.append(line[-_TAIL:])

@@ -1,5 +1,6 @@
-"""Models of transformers that say one line at a time: Bark, VITS and Higgs Audio v2."""
+"""Models of transformers that say one line at a time: Bark, VITS, Higgs Audio v2, Pocket TTS and Gradium Phonon."""
 
+import json
 import re
 from collections.abc import Sequence
 from importlib import util
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from podeval.errors import BadInput, ModelMissing
 from podeval.systems.adapters import loading
@@ -49,14 +51,14 @@ class Bark(SpeechModel):
 
     @property
     def rate(self) -> int:
-        """The sampling rate that its settings of generation say, Hz."""
+        """The sampling rate in its generation settings, Hz."""
         return int(self._model.generation_config.sample_rate)
 
     def voices(self, language: str) -> int | None:
         """Return how many presets its repo has for the language.
 
         Raises:
-            BadInput: it has none.
+            BadInput: it has no sampling rate.
         """
         count = len(self._presets.get(language, ()))
         if not count:
@@ -72,10 +74,8 @@ class Bark(SpeechModel):
 
         Raises:
             SpeechFailed: the model stopped immediately.
-            BadInput: the voice's arrays are not there, or not what a voice is.
+            BadInput: the voice's arrays are missing, or do not describe a voice.
         """
-        import torch
-
         arrays = read_voice(self._folder, self._presets[self._language][voice])
         device = self._model.device
         history = {name: torch.as_tensor(array).long().to(device) for name, array in arrays.items()}
@@ -94,7 +94,7 @@ class Bark(SpeechModel):
 
 
 def list_voices(folder: Path) -> dict[str, list[dict[str, str]]]:
-    """List the voices by language, in the order of their numbers; those of `v2/` if there are some.
+    """List the voices by language, in the order of their numbers; those of `v2/` if there are any.
 
     Raises:
         BadInput: the file that names them is not as it should be.
@@ -163,21 +163,19 @@ class Vits(SpeechModel):
 
     @property
     def rate(self) -> int:
-        """The sampling rate that its config says, Hz."""
+        """The sampling rate in its config, Hz."""
         return int(self._model.config.sampling_rate)
 
     def voices(self, language: str) -> int | None:
-        """Return how many its config says; a model speaks the language it was trained on, which it does not tell."""
+        """Return the number in its config; a model speaks the language of its training, which it does not state."""
         return max(1, int(self._model.config.num_speakers))
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """Say a line in the voice of this number, shape (frames,).
 
         Raises:
-            SpeechFailed: none of the line's characters is known to the model.
+            SpeechFailed: the model supports none of the line's characters.
         """
-        import torch
-
         inputs = self._processor(text, return_tensors="pt")
         blank = 1 if self._processor.add_blank else 0
         if inputs["input_ids"].shape[-1] <= blank:
@@ -215,7 +213,7 @@ class HiggsAudio(SpeechModel):
         self._options["max_new_tokens"] = preset.max_new_tokens or round(_LONGEST_LINE_SECONDS * frames)
 
     def open_processor(self, job: Job, device: str) -> Any:
-        """Put the processor together by hand: its own loader follows a repo name that its config holds."""
+        """Build the processor by hand, because its own loader follows a repo name in its config."""
         from transformers import HiggsAudioV2Processor
 
         folder, codec = job.model_folder, loading.open_codec(job, "Higgs Audio v2", "higgs_audio_v2_tokenizer")
@@ -242,7 +240,7 @@ class HiggsAudio(SpeechModel):
         """Say a line after another of the same voice, shape (frames,).
 
         Raises:
-            SpeechFailed: nothing that can be decoded came back.
+            SpeechFailed: the result cannot be decoded.
             BadInput: the lines before do not fit into the model's window.
         """
         messages = [_message("system", _INSTRUCTION), _message("scene", _SCENE)]
@@ -283,3 +281,104 @@ def _require_torchaudio() -> None:
             f"the codec of Higgs Audio v2 needs torchaudio, which does not load here ({reason}); install it with "
             "`pip install 'podeval[higgs]'`, in a build that goes with torch"
         ) from None
+
+
+# Pocket TTS and Gradium Phonon of transformers say lines as continuous latents, which a codec decodes.
+#
+# Pocket TTS keeps a voice by prompting with a recording of it: the reference, else the speaker's own first line. Phonon
+# hears voices through a codec that is not in transformers, so that its voices are those that its repo ships as latents:
+# files `voices/<name>.safetensors`, one tensor (frames, audio_prompt_dim) each; without any, a voice is drawn with
+# every line. The codec of both is under `audio_tokenizer/` in the model's folder, or is given as the base.
+
+LATENTS = "voices"
+_SETTINGS = ("short_text_max_words", "frames_after_eos_short_text", "frames_after_eos", "fade_in_duration")
+
+
+class PocketTts(SpeechModel):
+    """A `SpeechModel` that says lines."""
+
+    network = "PocketTTSForConditionalGeneration"
+    sampling = ("temperature", "max_new_tokens")
+    title = "Pocket TTS"
+    longest_line = 200
+    prompt_seconds = 20.0
+
+    def open_processor(self, job: Job, device: str) -> Any:
+        """Put the processor together by hand: its own loader follows a repo name that its config holds."""
+        from transformers import PocketTTSProcessor
+
+        folder, codec = job.model_folder, loading.open_codec(job, self.title, "pocket_tts_audio_tokenizer")
+        template = folder / "chat_template.jinja"
+        file = folder / "processor_config.json"
+        settings = json.loads(file.read_bytes()) if file.is_file() else {}
+        with loading.translate_errors(folder):
+            return PocketTTSProcessor(
+                loading.load_reader("PocketTTSFeatureExtractor", folder),
+                loading.load_reader("AutoTokenizer", folder),
+                audio_tokenizer=loading.load_model("PocketTTSAudioTokenizerModel", codec, device),
+                chat_template=template.read_text(encoding="utf-8") if template.is_file() else None,
+                **{name: settings[name] for name in _SETTINGS if name in settings},
+            )
+
+    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
+        """Say a line, prompted with its speaker's voice, shape (frames,)."""
+        prompt = reference or self._first.get(voice)
+        if prompt is not None and len(prompt.samples) > self.prompt_seconds * self.rate:
+            prompt = VoiceClip(prompt.samples[: round(self.prompt_seconds * self.rate)], prompt.text)
+        samples = self._generate(text, {"audio": [prompt.samples]} if prompt else {}, seed)
+        self._first.setdefault(voice, VoiceClip(samples, text))
+        return samples
+
+    def _generate(self, text: str, prompt: dict[str, Any], seed: int) -> Samples:
+        """Generate a line; `prompt` is a voice in the processor's form.
+
+        Raises:
+            SpeechFailed: the model's template fails, or the result cannot be decoded.
+        """
+        content = [*([{"type": "audio"}] if prompt else []), {"type": "text", "text": text}]
+        with loading.draw_sound(text, seed):
+            rendered = self._processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
+            inputs = self._processor(text=[rendered], return_tensors="pt", **prompt)
+            latents = self._model.generate(
+                **inputs.to(self._model.device), return_dict_in_generate=False, **self._options
+            )
+            wave = self._processor.decode(latents[0])
+        return loading.read_wave(wave, text)
+
+
+class GradiumPhonon(PocketTts):
+    """A `SpeechModel` with the voices that its repo ships."""
+
+    takes_references = False
+    network = "GradiumPhononTTSForConditionalGeneration"
+    title = "Gradium Phonon"
+
+    def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        super().__init__(job, preset, device)
+        self._voices = _read_voices(job.model_folder, int(self._model.config.audio_prompt_dim))
+
+    def voices(self, language: str) -> int | None:
+        """Return the number of voices in its repo; one, which is drawn anew, if there is none."""
+        return max(1, len(self._voices))
+
+    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
+        """Say a line in one of the repo's voices, shape (frames,)."""
+        return self._generate(text, {"audio_prompt_latents": [self._voices[voice]]} if self._voices else {}, seed)
+
+
+def _read_voices(folder: Path, width: int) -> list[Any]:
+    """Read the voices that a repo ships, by name.
+
+    Raises:
+        BadInput: a file contains no latents of a voice.
+    """
+    from safetensors.torch import load_file
+
+    voices = []
+    for path in sorted((folder / LATENTS).glob("*.safetensors")):
+        tensors = list(load_file(path).values())
+        latents = tensors[0].reshape(-1, tensors[0].shape[-1]) if len(tensors) == 1 and tensors[0].ndim else None
+        if latents is None or latents.shape[-1] != width or not len(latents):
+            raise BadInput(f"{LATENTS}/{path.name} is not a voice: it must be one tensor of (frames, {width})")
+        voices.append(latents.float())
+    return voices

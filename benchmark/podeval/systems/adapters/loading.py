@@ -1,6 +1,6 @@
 """A folder of files is opened with transformers: without a network or code of the folder, and from safetensors only.
 
-A copy of a model is on one device where it fits; if it does not, accelerate spreads it over all GPUs.
+A copy of a model is on one device if it fits; otherwise accelerate spreads it over all GPUs.
 """
 
 import hashlib
@@ -32,14 +32,14 @@ _SHARE = 0.8
 def derive_seed(seed: int, *location: str | int) -> int:
     """Derive a seed for a location, such as an item and a line in it: 0..2^31-1.
 
-    Randomness depends on the seed and the item alone: not on what else is generated, nor on how many at once.
+    Randomness depends only on the seed and the item: not on other items, or on the number generated at once.
     """
     text = "\x1f".join(map(str, (seed, *location)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
 
 def set_seed(seed: int) -> None:
-    """Seed what a program may draw from: `random`, numpy's global generator, and torch where it is loaded."""
+    """Seed the random sources of a program: `random`, numpy's global generator, and torch if it is loaded."""
     random.seed(seed)
     np.random.seed(seed)  # the one that programs without a generator of their own draw from
     if (torch := sys.modules.get("torch")) is not None:
@@ -47,7 +47,7 @@ def set_seed(seed: int) -> None:
 
 
 def choose_device(requested: str | None) -> str:
-    """Choose where one copy runs: what the job asks for, else this process's GPU, else the processor.
+    """Choose the device of one copy: that of the job, else this process's GPU, else the processor.
 
     Raises:
         BadInput: the device is not there.
@@ -60,7 +60,7 @@ def choose_device(requested: str | None) -> str:
 
 
 def count_fitting_copies(folder: Path, requested: str | None) -> int:
-    """Count the copies of the model that fit on GPUs of their own; 1 if there is none, or where it fits on none."""
+    """Count the copies of the model that fit on separate GPUs; 1 if there is no GPU, or if it fits on none."""
     import torch
 
     if requested is not None or os.environ.get("PODEVAL_DEVICE") or not torch.cuda.is_available():
@@ -104,14 +104,14 @@ def open_codec(job: Job, title: str, kind: str) -> Path:
 
 @contextmanager
 def draw_sound(text: str, seed: int) -> Iterator[None]:
-    """Draw from this seed inside, without gradients, and translate what models and templates raise.
+    """Draw from this seed inside, without gradients, and translate errors of models and templates.
 
     Args:
         text: the words to be said, for the message.
         seed: the seed of every generator.
 
     Raises:
-        SpeechFailed: nothing that can be decoded came back.
+        SpeechFailed: the result cannot be decoded.
     """
     import torch
 
@@ -127,7 +127,7 @@ def draw_sound(text: str, seed: int) -> Iterator[None]:
 
 
 def read_wave(wave: Any, text: str) -> Samples:
-    """Return what a model drew as samples, shape (frames,).
+    """Return a model's output as samples, shape (frames,).
 
     Args:
         wave: a tensor.
@@ -164,10 +164,10 @@ def load_reader(kind: str, folder: Path) -> Any:
 
 @contextmanager
 def translate_errors(folder: Path) -> Iterator[None]:
-    """Turn what a library says against a model's files into a sentence.
+    """Turn a library's complaint about a model's files into a sentence.
 
     Raises:
-        BadInput: anything went wrong but want of memory.
+        BadInput: any error occurred except insufficient memory.
     """
     try:
         with silence_transformers():

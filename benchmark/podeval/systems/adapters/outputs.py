@@ -1,17 +1,16 @@
-"""Outputs that were made elsewhere are found by item, checked, and handed on as what a model here would have made.
+"""Outputs that were made elsewhere are found by item, checked, and treated like the outputs of a model here.
 
-A file an item, named by the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, …; a script as `ep_01.json` or
-`ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or as `manifest.jsonl` says: lines
+One file per item, named by the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, …; a script as `ep_01.json` or
+`ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or listed in `manifest.jsonl`: lines
 `{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds` and `text` if
-they are known, and with how the output were made: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`,
-`given`), as `podeval.runs.conditions` has them. A podcast may be called as its topic is, and may have the text that it
-was made from next to it (`ep_01.sources.txt`, or `"sources": [files]` in its line). In the names of recordings case
-does not matter, nor whether a space, a hyphen or an underscore is written; in a manifest, nor which slash is.
+known, and with the way the output was made: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`, `given`), as
+in `podeval.runs.conditions`. A podcast may have the name of its topic, and its source text next to it
+(`ep_01.sources.txt`, or `"sources": [files]` in its line). Names of recordings ignore case and the difference between
+space, hyphen and underscore; in a manifest, either slash may be used.
 
-Files are decoded here, so that anyone who measures reads only what podeval wrote. `OwnOutputs` is a folder of the
-user's
-own: each output is known by the SHA-256 of its files, so that a file which appears later is taken in, and one that
-changes under a finished run is noticed.
+Files are decoded here, so measuring reads only files written by podeval. `OwnOutputs` is the user's own folder: the
+SHA-256 of its files identifies each output, so later files are added, and a file that changes under a finished run is
+detected.
 """
 
 import hashlib
@@ -37,6 +36,7 @@ from podeval.systems.speech import (
     Ask,
     JobPart,
     OneByOne,
+    OwnMaker,
     Product,
     Samples,
     Speech,
@@ -57,7 +57,7 @@ LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=4 * 
 """Limits of one supplied recording: four hours at most."""
 
 _NAMED = 12
-"""Files that are named if a folder has none."""
+"""Number of files that are listed if a folder has no usable ones."""
 
 _MANIFEST_MOST = 64 * 2**20
 _LINE_MOST, _LINES_MOST = 2**20, 100_000
@@ -82,7 +82,7 @@ class ManifestLine(JobPart):
 
 
 class Supplied(OneByOne[Product]):
-    """A reader of what was supplied."""
+    """A reader of supplied outputs."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
@@ -90,7 +90,7 @@ class Supplied(OneByOne[Product]):
         self._recordings: dict[str, dict[str, str]] = {}
 
     def make_one(self, ask: Ask, seed: int) -> Product:
-        """Decode what was supplied for an item."""
+        """Decode the supplied output of an item."""
         begin = time.perf_counter()
         entry = self.find_entry(ask, seed)
         # What only the person who made them can know.
@@ -115,10 +115,10 @@ class Supplied(OneByOne[Product]):
         return Speech(samples, rate, turns=(), wall_seconds=wall, details=details)
 
     def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
-        """Find what was supplied for an item and a seed.
+        """Find the supplied output of an item and a seed.
 
         Raises:
-            SpeechFailed: nothing was.
+            SpeechFailed: there is none.
         """
         line = self.manifest.get((ask.id, seed)) or self.manifest.get((ask.id, None))
         if line is not None:
@@ -178,7 +178,7 @@ class Supplied(OneByOne[Product]):
         return SpokenAnswer(turn, speech, entry.texts.get(turn))
 
     def _decode(self, name: str, details: dict[str, Any]) -> tuple[Samples, int]:
-        """Decode a file, and keep what its decoder notes, which the copy that is measured does not show."""
+        """Decode a file, and keep its decoder's notes, which are not visible in the measured copy."""
         try:
             audio = decode(resolve_plain(self._folder, name), limits=LIMITS)
         except BadInput as refusal:
@@ -230,7 +230,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
     """Read the manifest's lines by item and seed; empty if there is no manifest.
 
     Raises:
-        BadInput: a line is not as it should be; says which and why.
+        BadInput: a line is invalid; the message names it and the reason.
     """
     path = folder / MANIFEST
     if path.is_symlink():
@@ -253,7 +253,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
     return lines
 
 
-class OwnOutputs(Supplied):
+class OwnOutputs(Supplied, OwnMaker[Product]):
     """A reader of a folder of the user's own."""
 
     def __init__(self, folder: Path) -> None:
@@ -272,11 +272,11 @@ class OwnOutputs(Supplied):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """How the outputs were made, as far as anybody here knows."""
+        """The way in which the outputs were made, as far as it is known here."""
         return {"system": "outputs", "kind": "outputs"}
 
     def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
-        """Find what there is for an item and a seed; next to the first, `<item>.<seed>.wav` or a line with that
+        """Find the output of an item and a seed; in addition to the first, `<item>.<seed>.wav` or a line with that
         seed.
         """
         line = self.manifest.get((ask.id, seed))
@@ -294,7 +294,7 @@ class OwnOutputs(Supplied):
         return hashlib.sha256(b"".join(digests)).hexdigest() if files else None
 
     def require_some(self, asks: Sequence[Ask], seed: int) -> None:
-        """Refuse a folder in which nothing is of these items.
+        """Refuse a folder without any of these items.
 
         Raises:
             BadInput: says what a file should be called and what is there.
@@ -318,7 +318,7 @@ class OwnOutputs(Supplied):
 
 
 def _name_file(ask: Ask, seed: int) -> str:
-    """Return how the file of an item's output is called; of a conversation, that of its first answer."""
+    """Return the file name of an item's output; for a conversation, that of its first answer."""
     name = f"{ask.id}.{seed}" if seed else ask.id
     if ask.user:
         return f"{name}/{ask.user[0].id}.wav"
@@ -330,12 +330,14 @@ def _files_of(entry: ManifestLine) -> list[str]:
 
 
 def _spell(name: str) -> str:
-    """Return a name as it is compared: without case, with one underscore for spaces, hyphens and underscores."""
+    """Return a name in the form for comparisons: without case, with one underscore for spaces, hyphens and
+    underscores.
+    """
     return re.sub(r"[\s_-]+", "_", name.strip()).casefold()
 
 
 def check(folder: Path, base: Path | None = None) -> None:
-    """See `Adapter`: it takes a folder, with a manifest that can be read if there is one."""
+    """See `Adapter`: it accepts a folder, with a readable manifest if there is one."""
     if not folder.is_dir():
         raise BadInput(f"there is no folder {folder} with outputs")
     read_manifest(folder)

@@ -1,6 +1,6 @@
-"""Settings of generation have names: the model's own, and those under which the papers' figures were made.
+"""Named settings of generation: the model's own, and those of the papers' figures.
 
-Settings that a preset leaves open (None) are those of the model's own repo. A preset is part of a score's protocol.
+Settings that a preset leaves open (None) come from the model's own repo. A preset is part of a score's protocol.
 """
 
 import shutil
@@ -25,8 +25,8 @@ class Preset:
         about: one sentence.
         temperature, top_p: settings of drawing tokens.
         max_new_tokens: the longest answer.
-        thinking: whether a model that can think first is told to; None leaves it to its template.
-        rate: Hz that audio is brought to.
+        thinking: whether a model that can think first must do so; None leaves it to its template.
+        rate: Hz of the final audio.
         reference_voices: whether speakers get voices of `REFERENCE_VOICES`.
     """
 
@@ -41,12 +41,12 @@ class Preset:
     reference_voices: bool = False
 
     def sampling(self, *names: str) -> dict[str, Any]:
-        """Return those of these settings that the preset sets, by the names that `generate` of transformers has."""
+        """Return the preset's settings among these, under the names of `generate` in transformers."""
         options = {name: value for name in names if (value := getattr(self, name)) is not None}
         return options | ({"do_sample": True} if options.get("temperature") else {})
 
     def settings(self) -> dict[str, Any]:
-        """Return what the preset sets, as plain data for a protocol."""
+        """Return the preset's settings as plain data for a protocol."""
         kept = {name: value for name, value in asdict(self).items() if value not in (None, False)}
         return {name: value for name, value in kept.items() if name not in ("source", "about")}
 
@@ -54,7 +54,7 @@ class Preset:
 PRESETS = {
     preset.name: preset
     for preset in (
-        Preset("default", "the model's repo", "Everything as the model's own generation_config.json says."),
+        Preset("default", "the model's repo", "As the model's own generation_config.json says."),
         Preset(
             "podbench",
             "PodBench, section 4.1",
@@ -98,7 +98,7 @@ def get_preset(name: str) -> Preset:
     """Return the preset of this name.
 
     Raises:
-        BadInput: there is none; names the closest.
+        BadInput: there is no such preset; the message names the closest.
     """
     require_known("preset", PRESETS, name)
     return PRESETS[name]
@@ -148,7 +148,7 @@ REFERENCE_VOICES: tuple[LfsVoice, ...] = (
 def list_reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...]:
     """List the recordings of a language's voices in a folder, adults first, women and men in turn.
 
-    A recording of voice 9 is `09.wav` or `09.flac`; `09.txt` next to it holds its words.
+    A recording of voice 9 is `09.wav` or `09.flac`; `09.txt` next to it contains its words.
 
     Args:
         language: `en` or `zh`.
@@ -168,7 +168,7 @@ def list_reference_voices(language: str, folder: Path | None) -> tuple[Reference
 
 
 def require_voices(folder: Path) -> Path:
-    """Return a folder, checked to hold a recording of at least one of `REFERENCE_VOICES`.
+    """Return a folder that contains a recording of at least one of `REFERENCE_VOICES`.
 
     Raises:
         BadInput: there is no such folder, or no recording of a voice in it.
@@ -197,14 +197,14 @@ def copy_voices(source: Path, folder: Path) -> None:
 def assign_voices(
     speakers: tuple[str, ...], own_voices: Mapping[str, Reference], pool: tuple[Reference, ...]
 ) -> dict[str, Reference]:
-    """Give each speaker their own voice, else the next of the pool, and none where both have run out."""
+    """Give each speaker their own voice, else the next of the pool, and none if both are used up."""
     rest = iter(pool)
     voices = {speaker: own_voices.get(speaker) or next(rest, None) for speaker in speakers}
     return {speaker: voice for speaker, voice in voices.items() if voice is not None}
 
 
 def _list_recordings(folder: Path) -> dict[LfsVoice, Path]:
-    """List the voices of which a folder has a recording, and that; FLAC has precedence over WAV."""
+    """List the voices with a recording in a folder, with the recording; FLAC has precedence over WAV."""
     return {
         voice: path
         for voice in REFERENCE_VOICES

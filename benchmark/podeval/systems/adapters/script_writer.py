@@ -1,11 +1,11 @@
-"""Script writers are causal language models, asked in their own chat template, and LoRA adapters on them.
+"""Script writers are causal language models, used through their own chat template, and LoRA adapters on them.
 
-The script is what follows the model's thoughts. A request that does not fit into the model's window has failed and is
-never cut; the answer may be as long as the preset says and the window allows.
+The script is the text after the model's thoughts. A request that does not fit into the model's window fails and is
+never cut; the preset and the window limit the length of the answer.
 
 transformers draws the tokens of a whole batch from one generator, so that an item's answer would change with its
-neighbours, and with the size of the batch that memory allows. Here every row has a generator of its own: adding Gumbel
-noise to log-probabilities and taking the largest is a draw from them.
+neighbours, and with the size of the batch that memory allows. Here every row has its own generator: adding Gumbel noise
+to log-probabilities and taking the largest draws from them.
 """
 
 import time
@@ -26,7 +26,7 @@ from podeval.text.reasoning import strip_reasoning
 
 GPU_BATCH, CPU_BATCH = 8, 2
 NEW_TOKENS = 4_096
-"""The longest answer if neither the preset nor the model's repo says one."""
+"""The longest answer if neither the preset nor the model's repo sets one."""
 
 _THINKING = "<think>"
 _THOUGHT = "</think>"
@@ -41,7 +41,7 @@ class LanguageModel:
         base: the folder of the model that the adapter adapts.
         device: such as `cpu`.
         preset: the preset of generation.
-        longest: the most tokens of an answer, if neither the preset nor the model's repo says one.
+        longest: the highest number of tokens of an answer, if neither the preset nor the model's repo says one.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class LanguageModel:
 
         Raises:
             BadInput: a chat does not fit into the window.
-            SpeechFailed: nothing but thoughts, or nothing at all, came back.
+            SpeechFailed: the result is empty or contains only thoughts.
         """
         import torch
 
@@ -87,7 +87,7 @@ class LanguageModel:
         ]
 
     def render_chat(self, chat: Sequence[Message]) -> str:
-        """Render the chat as the model reads it; for a base model without a template, the words alone."""
+        """Render the chat in the model's form; for a base model without a template, only the words."""
         if not self.tokenizer.chat_template:
             return "\n\n".join(message["content"] for message in chat)
         options = {} if self._preset.thinking is None else {"enable_thinking": self._preset.thinking}
@@ -107,10 +107,11 @@ class LanguageModel:
         return min(most, self.window - prompt)
 
     def read_answer(self, tokens: list[int], prompt: int) -> dict[str, Any]:
-        """Read an answer from its tokens, up to the first that ends it; `prompt` is how many tokens were asked.
+        """Read an answer from its tokens, up to the first that ends it; `prompt` is the number of tokens in the
+        request.
 
         Raises:
-            SpeechFailed: nothing but thoughts, or nothing at all, came back.
+            SpeechFailed: the result is empty or contains only thoughts.
         """
         ends = self.config.eos_token_id
         ends = set(ends) if isinstance(ends, list) else {ends}
@@ -136,8 +137,8 @@ class LanguageModel:
 
 
 def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
-    """Return a generation config that takes the most probable token, and the processors that turn this into a draw per
-    row.
+    """Return a generation config that takes the most probable token, and the processors that turn this into a separate
+    draw per row.
 
     Args:
         config: the configuration of generation; its temperature, top_k, top_p and min_p count if it samples.
@@ -232,7 +233,7 @@ def check(folder: Path, base: Path | None = None) -> None:
         return
     kind = str(read_config(folder, "adapter_config.json").get("peft_type", "")).upper()
     if kind != "LORA":
-        raise BadInput(f"adapter_config.json is of type {kind or 'none'}; LORA adapters are run")
+        raise BadInput(f"adapter_config.json is of type {kind or 'none'}; only LORA adapters are supported")
     if not (folder / "adapter_model.safetensors").is_file():
         raise BadInput("the adapter has no adapter_model.safetensors; save it with peft's save_pretrained")
     if base is None:
@@ -259,7 +260,7 @@ def require_causal(folder: Path) -> None:
     """Refuse a model whose class does not continue text.
 
     Raises:
-        BadInput: says which class it is.
+        BadInput: the class is not supported; the message names it.
     """
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
@@ -293,7 +294,7 @@ def _weights(folder: Path, base: Path | None, device: str) -> Any:
 
 
 def _generation(model: Any, tokenizer: Any, preset: Preset, longest: int) -> Any:
-    """Return the repo's own settings, with what the preset sets."""
+    """Return the repo's own settings, with those of the preset."""
     config = deepcopy(model.generation_config)
     for name, value in preset.sampling("temperature", "top_p").items():
         setattr(config, name, value)

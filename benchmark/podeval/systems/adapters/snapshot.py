@@ -1,8 +1,8 @@
 """A submitted model's files are fetched at a pinned commit into a fresh folder, and checked before any is opened.
 
-Weights are safetensors and nothing else; code, pickles (but one of tensors alone, `spk_dict.pt`) and links are
-refused, and so is `auto_map`, by which a config asks for code of its repo. A gate that refused all this before changes
-nothing here: what is opened is checked.
+Weights are only safetensors; code, pickles (except one with only tensors, `spk_dict.pt`) and links are refused, and so
+is `auto_map`, with which a config requests code from its repo. An earlier check by a gate does not matter here: files
+are checked when they are opened.
 """
 
 import pickletools
@@ -41,8 +41,8 @@ _PLAIN = frozenset(
 def check_voices_file(path: Path) -> None:
     """Refuse a file that is more than tensors, numbers and names in dictionaries.
 
-    A pickle is a program, and names what it calls. This one may name tensors and nothing else: every instruction is
-    looked at before any is run. transformers then opens it with `weights_only`, which refuses other names too.
+    A pickle is a program, and names what it calls. This one may name only tensors: every instruction is checked before
+    any of them runs. transformers then opens it with `weights_only`, which also refuses other names.
 
     Raises:
         BadInput: it is; or it is too large, damaged, or of the form before torch 1.6.
@@ -68,7 +68,7 @@ def check_voices_file(path: Path) -> None:
 
 
 def _check_program(program: bytes, name: str) -> None:
-    """Look at each instruction of a pickle as it is read."""
+    """Check each instruction of a pickle while reading it."""
     for count, (instruction, argument, _) in enumerate(pickletools.genops(program)):
         if count >= _INSTRUCTIONS_MOST:
             raise BadInput(
@@ -91,7 +91,7 @@ PATTERNS = (
     "spiece.model",
     "*.npy",
 )
-"""Files that a model may be made of; `*.npy` are voice presets (Bark), read without pickles."""
+"""Files that a model may consist of; `*.npy` are voice presets (Bark), read without pickles."""
 
 REFUSED = ("*.py", "*.pyc", "*.so", "*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.pickle", "*.msgpack", "*.h5")
 """Files that are never fetched, whatever they are called besides."""
@@ -99,23 +99,23 @@ REFUSED = ("*.py", "*.pyc", "*.so", "*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl",
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _JSON_MOST = 64 * 2**20
 _VALUES_MOST = 4_000_000
-"""Values in a JSON file, each of which takes some 60 bytes; the largest tokenizers have two million."""
+"""Number of values in a JSON file, about 60 bytes each; the largest tokenizers have two million."""
 _VOCABULARIES = ("tokenizer.json", "vocab.json")  # their keys are words
 _CODE = {pattern.removeprefix("*") for pattern in REFUSED}
 
 
 def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -> Path:
-    """Download what a model may be made of at one commit, into a folder that contains nothing else.
+    """Download the allowed files of a model at one commit, into a folder that contains nothing else.
 
     Args:
         repo: a model repo on the Hub.
         revision: a full commit hash.
-        folder: new or empty; a shared cache could hold files that another call let in.
+        folder: new or empty; a shared cache could contain files that another call admitted.
         token: a token for gated or private repos.
 
     Raises:
-        BadInput: the revision is no commit, the folder is not empty, the Hub does not hand the files out, or they are
-            not what a model may be made of.
+        BadInput: the revision is not a commit, the folder is not empty, the Hub does not provide the files, or they are
+            not allowed in a model.
     """
     from huggingface_hub import hf_hub_download, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RemoteEntryNotFoundError
@@ -148,7 +148,7 @@ def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -
 
 
 def check_files(folder: Path) -> None:
-    """Refuse what could run code or lead out of the folder.
+    """Refuse anything that could run code or lead out of the folder.
 
     Raises:
         BadInput: no such folder, a link, a file with code or pickles, an `auto_map`, damaged JSON or safetensors.
@@ -183,7 +183,7 @@ def read_config(folder: Path, name: str = "config.json") -> dict[str, Any]:
     """
     path = folder / name
     if not path.is_file():
-        raise BadInput(f"the model has no {name}, which says what kind of model it is")
+        raise BadInput(f"the model has no {name}, which states the kind of model")
     config = _read_json(path, Path(name))
     if not isinstance(config, dict):
         raise BadInput(f"{name} is not a JSON object")
@@ -226,10 +226,10 @@ def count_weight_bytes(folder: Path) -> int:
 
 
 def check_safetensors(path: Path) -> None:
-    """Check a safetensors file by its header alone.
+    """Check a safetensors file by only its header.
 
     Raises:
-        BadInput: it is no such file, or shorter than its header says.
+        BadInput: it is not such a file, or is shorter than its header says.
     """
     size = path.stat().st_size
     with path.open("rb") as file:

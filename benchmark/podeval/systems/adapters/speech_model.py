@@ -1,4 +1,4 @@
-"""A model of speech is asked for a line in a voice, or for a dialogue in one go."""
+"""A speech model says a line in a voice, or performs a dialogue in one go."""
 
 import pkgutil
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from podeval.systems.speech import Ask, Samples, SpeechFailed
 from podeval.text.script import Script
 
 LONGEST_REFERENCE = 60.0
-"""Seconds; what is longer is no prompt but an upload by mistake."""
+"""Seconds; anything longer is not a prompt but a mistaken upload."""
 
 
 _LANGUAGES = {"en": "English", "zh": "Chinese"}
@@ -27,16 +27,16 @@ _LANGUAGES = {"en": "English", "zh": "Chinese"}
 
 @dataclass(frozen=True)
 class VoiceClip:
-    """A recording of a voice at the model's rate, shape (frames,), and its words if they are known."""
+    """A recording of a voice at the model's rate, shape (frames,), and its words if known."""
 
     samples: Samples
     text: str | None
 
 
 class SpeechModel:
-    """A model that says a line by itself (`say`), performs a dialogue in one go (`perform`), or does both.
+    """A model that says single lines (`say`), performs a dialogue in one go (`perform`), or both.
 
-    A voice that is not given by a recording is kept by what was first said in it within an item.
+    A voice without a recording is preserved through the first speech with it in an item.
 
     Args:
         job: the job, which names the folders of the model and of its base.
@@ -47,14 +47,14 @@ class SpeechModel:
         network: the class of transformers that has its weights.
         reader: the class of transformers that reads its texts and recordings.
         sampling: the settings of a preset that it generates with.
-        title: the name by which people know it.
-        languages: the languages that it speaks; empty if no config tells.
-        takes_references: whether a voice can be given by a recording of it.
-        longest_line: characters; longer turns are split into sentences, and those at clauses.
-        laugh: mark of a laugh in its scripts; if it is empty, `[laughs]` is taken out.
-        most_speakers: maximum number of speakers that it can tell apart in a performance.
-        longest: seconds it performs at once; longer scripts are cut between turns.
-        prompt_seconds: the longest recording that later lines are prompted with.
+        title: its usual name.
+        languages: the languages that it speaks; empty if no config states them.
+        takes_references: whether a recording can define a voice.
+        longest_line: characters; longer turns are split into sentences, and these at clauses.
+        laugh: mark of a laugh in its scripts; if it is empty, `[laughs]` is removed.
+        most_speakers: maximum number of speakers in a performance.
+        longest: seconds of one performance; longer scripts are cut between turns.
+        prompt_seconds: the longest recording that serves as a prompt for later lines.
     """
 
     network: ClassVar[str]
@@ -81,11 +81,11 @@ class SpeechModel:
 
     @property
     def rate(self) -> int:
-        """The sampling rate of what it says, Hz."""
+        """The sampling rate of its speech, Hz."""
         return int(self._processor.feature_extractor.sampling_rate)
 
     def voices(self, language: str) -> int | None:
-        """Return how many voices of its own it has for a language; None if it can make any number.
+        """Return the number of its own voices for a language; None if it can make any number.
 
         Raises:
             BadInput: it does not speak the language.
@@ -96,7 +96,7 @@ class SpeechModel:
         return None
 
     def begin(self) -> None:
-        """Begin a new item: nothing said before may matter."""
+        """Begin a new item: earlier speech must have no effect."""
         self._first = {}
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
@@ -117,7 +117,7 @@ class SpeechModel:
             piece: consecutive turns.
             speakers: the speakers of the whole script, in order.
             clips: reference recordings by speaker, if there are any.
-            seed: the seed of what is drawn.
+            seed: the seed of the draws.
         """
         raise NotImplementedError
 
@@ -127,7 +127,7 @@ class SpeechModel:
             self._first.setdefault(voice, VoiceClip(samples, text))
 
     def pack_recordings(self, recordings: Sequence[Samples]) -> dict[str, Any]:
-        """Return the arguments by which a processor takes recordings at the model's rate; none without recordings."""
+        """Return a processor's arguments for recordings at the model's rate; none without recordings."""
         return {"audio": list(recordings), "sampling_rate": self.rate} if recordings else {}
 
     def require_words(self, reference: VoiceClip) -> VoiceClip:
@@ -147,7 +147,7 @@ def open_model(classes: Sequence[ModelClass], task: str, job: Job, preset: Prese
     """Open the model of a job, by its `model_type`.
 
     Raises:
-        BadInput: it is of none of these classes, or cannot be loaded.
+        BadInput: it has none of these classes, or cannot be loaded.
     """
     kind = require_type(job.model_folder, {model.type: model.title for model in classes}, task)
     opened_by = next(model.opened_by for model in classes if model.type == kind)

@@ -1,7 +1,8 @@
-"""In speech to speech, each turn of a person is heard and answered in speech, with all turns before it in mind.
+"""In speech to speech, the system hears each turn of a person and answers in speech, with all earlier turns in its
+context.
 
 Two kinds of system: a cascade, whose folder contains a `transcriber/` (Whisper), a `language_model/` and a `speech/`
-(of a class that text to speech opens); or an omni model, which hears and speaks itself.
+(of a class that text to speech opens); or an omni model, which itself hears and speaks.
 """
 
 import time
@@ -26,14 +27,14 @@ from podeval.text.script import Turn
 # and its chat template, the sounds through the feature extractor, and each sound gets as many places as it is long.
 
 HEARS_AT, SPEAKS_AT = 16_000, 24_000
-"""Hz; the second is that of its code2wav, which no config tells."""
+"""Hz; the second is that of its code2wav, which no config states."""
 
 LONGEST = 4_096
 """Codes of the longest answer; at 12.5 a second five and a half minutes, as transformers has it."""
 
 
 class QwenOmni:
-    """A system that converses; one turn at a time, as its noise is drawn for a whole batch."""
+    """A system that converses; one turn at a time, because its noise is drawn for a whole batch."""
 
     network = "Qwen3OmniMoeForConditionalGeneration"
     title = "Qwen3-Omni"
@@ -56,16 +57,16 @@ class QwenOmni:
         self._voice = voices[0]
 
     def begin(self, language: str) -> None:
-        """Begin a new conversation, which knows nothing of others."""
+        """Begin a new conversation, without knowledge of others."""
         content = [{"type": "text", "text": self.system}]
         self._messages: list[dict[str, Any]] = [{"role": "system", "content": content}] if self.system else []
         self._recordings: list[Samples] = []
 
     def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
-        """Hear what a person says next (16 kHz, shape (frames,)), answer, and keep both in mind.
+        """Hear a person's next turn (16 kHz, shape (frames,)), answer, and keep both in the context.
 
         Returns:
-            The answer, and what is worth keeping about it.
+            The answer, and details about it.
 
         Raises:
             SpeechFailed: no words or no sound came back.
@@ -135,7 +136,7 @@ class QwenOmni:
         return list(self._model.config.talker_config.speaker_id or {})
 
     def _speaking(self) -> dict[str, Any]:
-        """Return what makes it answer in words and sound, and where an answer ends."""
+        """Return the settings for answers in words and sound, and the ends of answers."""
         return {"return_audio": True, "thinker_eos_token_id": self._model.config.im_end_token_id}
 
     def _wave(self, waves: Any) -> Any:
@@ -143,7 +144,7 @@ class QwenOmni:
         return waves[0]
 
     def _places(self, frames: Any) -> list[int]:
-        """Return how many tokens recordings of so many frames take up in the words."""
+        """Return the number of tokens that recordings with this many frames occupy in the words."""
         from transformers.models.qwen3_omni_moe.processing_qwen3_omni_moe import (
             _get_feat_extract_output_lengths,
         )
@@ -153,7 +154,7 @@ class QwenOmni:
 
 
 class Qwen25Omni(QwenOmni):
-    """A system that converses, whose voices are in `spk_dict.pt`; `snapshot` says what may be in it."""
+    """A system that converses, with its voices in `spk_dict.pt`; `snapshot` limits the content of this file."""
 
     network = "Qwen2_5OmniForConditionalGeneration"
     title = "Qwen2.5-Omni"
@@ -203,10 +204,10 @@ PARTS = ("transcriber", "language_model", "speech")
 """Folders of a cascade."""
 
 RATE = 16_000
-"""Hz of what is heard."""
+"""Hz of the input sound."""
 
 ANSWER_TOKENS = 512
-"""The longest answer in tokens, if neither the preset nor the model's repo says one."""
+"""The longest answer in tokens, if neither the preset nor the model's repo sets one."""
 
 SETTINGS = "cascade.json"
 _OMNI = (
@@ -234,7 +235,7 @@ class Conversing(OneByOne[SpokenAnswers]):
 
     Attributes:
         speaker: the system that converses.
-        job: the job that it was opened for.
+        job: its job.
     """
 
     speaker: "Cascade | QwenOmni"
@@ -274,15 +275,15 @@ class Cascade:
         self.system = read_system_prompt(folder)
 
     def begin(self, language: str) -> None:
-        """Begin a new conversation, which knows nothing of others."""
+        """Begin a new conversation, without knowledge of others."""
         self._language = language
         self._messages = [{"role": "system", "content": self.system}] if self.system else []
 
     def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
-        """Transcribe what a person says next (16 kHz, shape (frames,)), answer in words, and speak them.
+        """Transcribe a person's next turn (16 kHz, shape (frames,)), answer in words, and speak them.
 
         Returns:
-            The answer, and what is worth keeping about it.
+            The answer, and details about it.
         """
         words = self.transcriber.transcribe(recording, self._language).text
         if not words:
@@ -324,7 +325,7 @@ def open_conversation(job: Job, preset: Preset) -> Conversing:
 
 
 def read_system_prompt(folder: Path) -> str:
-    """Read what `cascade.json` tells the language model; empty if there is no such file."""
+    """Read the instruction in `cascade.json` for the language model; empty if there is no such file."""
     if not (folder / SETTINGS).is_file():
         return ""
     settings = read_config(folder, SETTINGS)

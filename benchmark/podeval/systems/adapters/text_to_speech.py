@@ -1,12 +1,11 @@
 """Scripts are read aloud: line by line in known voices, or whole by a model that performs dialogues.
 
-Line by line, joining is that of the built-in readers (`podeval.systems.dialogue_reader`): silence at the edges cut,
-voices at one level, fixed pauses, so that the time of every turn is known. Lines are said one at a time, so that RTF
-means what it says.
+Line by line, joining works as in the built-in readers (`podeval.systems.dialogue_reader`): silence at the edges is cut,
+voices have one level, and pauses are fixed, so the time of every turn is known. Lines are said one at a time, so RTF
+has its proper meaning.
 
-A podcast is performed: nothing is joined turn by turn, so that the model is free in pauses and interruptions; when each
-turn is spoken is not known. A script longer than the model performs at once is cut between turns into as few pieces as
-will do.
+A podcast is performed: nothing is joined turn by turn, so the model is free in pauses and interruptions, and the times
+of turns are unknown. A script that is too long for one performance is cut between turns into as few pieces as possible.
 """
 
 import time
@@ -33,10 +32,10 @@ LINE_CLASSES = (
     ModelClass("bark", "Bark", "the voice presets of its repo, by language", "line_models:Bark"),
     ModelClass("csm", "CSM", "English; voices by reference recording, else its first line's", "dialogue_models:Csm"),
     ModelClass(
-        "pocket_tts", "Pocket TTS", "voices by reference recording, else its first line's", "pocket_tts:PocketTts"
+        "pocket_tts", "Pocket TTS", "voices by reference recording, else its first line's", "line_models:PocketTts"
     ),
     ModelClass(
-        "gradium_phonon_tts", "Gradium Phonon", "the voices that its repo ships as latents", "pocket_tts:GradiumPhonon"
+        "gradium_phonon_tts", "Gradium Phonon", "the voices that its repo ships as latents", "line_models:GradiumPhonon"
     ),
     ModelClass(
         "higgs_audio_v2",
@@ -70,7 +69,7 @@ class ScriptReader(OneByOne[Speech]):
 
     Attributes:
         model: the model that speaks.
-        job: the job that it was opened for.
+        job: its job.
         preset: the settings of generation.
     """
 
@@ -121,7 +120,7 @@ class TurnByTurn(ScriptReader):
         others = [who for who in script.speakers if who not in referenced]
         if count is not None and len(others) > count:
             raise BadInput(
-                f"the model has {count} voice{'s' if count != 1 else ''}, the script asks for {len(others)} "
+                f"the model has {count} voice{'s' if count != 1 else ''}, the script needs {len(others)} "
                 f"({', '.join(others)[:200]}); submit it to tracks with fewer speakers, or submit one with more voices"
             )
         order = [*others, *(who for who in script.speakers if who in referenced)]
@@ -132,7 +131,7 @@ class Performed(ScriptReader):
     """A reader that performs podcasts."""
 
     def make_one(self, ask: Ask, seed: int) -> Speech:
-        """Perform the script of an item, in pieces of what the model performs at once."""
+        """Perform the script of an item, in pieces that the model can perform at once."""
         model, script = self.model, ask.spoken()
         lines = list_lines(script, laugh=model.laugh)
         script = Script(tuple(Turn(script.turns[line.turn].speaker, line.text) for line in lines))

@@ -1,4 +1,4 @@
-"""Systems behind a server, by the name of the API that it speaks; `podeval run --server` takes its choice from here.
+"""Systems behind a server, by the name of its API; `podeval run --server` takes its choices from here.
 
 To add one: a subclass of `podeval.systems.servers.connection.ServerSystem` in a file next to these, and its line in
 `SERVERS`.
@@ -24,7 +24,7 @@ def find_server(api: str) -> "type[ServerSystem]":
     """Return the class of the systems that are reached by an API.
 
     Raises:
-        BadInput: there is no such API; says which there are.
+        BadInput: there is no such API; the message lists the existing ones.
     """
     require_known("API", SERVERS, api)
     server: type[ServerSystem] = pkgutil.resolve_name(f"{__name__}.{SERVERS[api]}")

@@ -37,8 +37,8 @@ class ChatEndpoint(ServerSystem):
     """A system that makes scripts and of spoken answers.
 
     Attributes:
-        voice: the voice that answers are spoken in.
-        fields: fields that are added to every request, or left out where they are None.
+        voice: the voice of answers.
+        fields: fields that are added to every request, or left out if they are None.
     """
 
     voice: str = "alloy"
@@ -58,7 +58,7 @@ class ChatEndpoint(ServerSystem):
         kind = open_kind(server_kind, connection, model)
         if not kind.chats:
             raise BadInput(
-                f"--server-kind {server_kind} speaks, and neither writes nor answers; give the address of "
+                f"--server-kind {server_kind} can only speak, not write or answer; give the address of "
                 "an API like OpenAI's (--server-kind openai)"
             )
         first = next((name for name in voice if "=" not in name), cls.voice)
@@ -66,7 +66,7 @@ class ChatEndpoint(ServerSystem):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """Everything that changes what is made, as far as a client knows it."""
+        """Everything that changes the output, as far as a client knows it."""
         about = {"server": self.connection.url, "model": self.model, "voice": self.voice, "extra": dict(self.fields)}
         return {"system": "server", **about}
 
@@ -115,7 +115,7 @@ class ChatEndpoint(ServerSystem):
 
 @dataclass(frozen=True)
 class _Completion:
-    """The message of a completion, and what else of it is worth keeping: tokens, cost, whether it was whole."""
+    """The message of a completion, and its other useful facts: tokens, cost, whether it was complete."""
 
     message: Mapping[str, Any]
     about: Mapping[str, Any]
@@ -144,7 +144,7 @@ def _words_of(message: Mapping[str, Any]) -> str:
 
 
 def _read_recording(ask: Ask, turn: RecordedUserTurn) -> dict[str, Any]:
-    """Read a person's recording as a part of a message, in WAV of 16 bits, which every endpoint takes."""
+    """Read a person's recording as a part of a message, in 16-bit WAV, which every endpoint accepts."""
     wav, _ = encode_wav(Path(turn.require_audio(ask.id)))
     return {"type": "input_audio", "input_audio": {"data": base64.b64encode(wav).decode(), "format": "wav"}}
 

@@ -1,7 +1,7 @@
 """Requests to a server that is measured: patient with its troubles, timed chunk by chunk, never with a secret shown.
 
-tenacity repeats what may succeed later (429 and 5xx, a connection that breaks, a body that ends early); what a server
-asks for by `Retry-After` is waited for up to a minute. The key comes from the environment alone.
+tenacity repeats requests that may succeed later (429 and 5xx, a broken connection, a body that ends early); a pause
+requested with `Retry-After` is respected up to a minute. The key comes only from the environment.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from podeval.systems.servers.server_errors import (
     explain_error,
 )
 from podeval.systems.servers.streaming import MOST_AT_ONCE, RequestPace
-from podeval.systems.speech import OneByOne, Product, SpeechFailed
+from podeval.systems.speech import OwnMaker, Product, SpeechFailed
 from podeval.text.json_text import parse_json
 
 __all__ = [
@@ -48,23 +48,23 @@ __all__ = [
 
 TRIES = 5
 LONGEST_PAUSE = 60.0
-"""Seconds; a server that asks for a longer pause is given up for this item."""
+"""Seconds; if a server requests a longer pause, it is given up for this item."""
 MOST_BYTES = 512 * 2**20
 """Most bytes of one response."""
 JSON_VALUES_MOST = 1_000_000
 """Maximum number of values of JSON in a response or an event; sound is a single one."""
 MOST_PIECES = 1_000_000
-"""Most pieces of one response; each is kept with its time."""
+"""Highest number of pieces of one response; each is kept with its time."""
 FACT_BYTES = 2**20
-"""Most bytes of an answer in which a server describes itself."""
+"""Highest number of bytes of an answer in which a server describes itself."""
 SECONDS = 60.0
 """Seconds of audio that a response may contain if the caller states no other number."""
 SLOWEST = 10.0
-"""Times its length that audio may take to arrive, after the timeout."""
+"""Multiple of its length that audio may take to arrive, after the timeout."""
 
 Answer = TypeVar("Answer")
 Send = Callable[[str, Mapping[str, Any], float, int], "ServerResponse"]
-"""Function that sends a request once: its path, its body, the seconds that it may take, and which try it is."""
+"""Function that sends a request once: its path, its body, its time limit in seconds, and the number of the attempt."""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 _REPLACED = {
@@ -73,7 +73,7 @@ _REPLACED = {
     "stream": (leave_out,),
     "seed": (leave_out,),
 }
-"""Replacements of refused fields: other forms without loss, and nothing for fields that need not be stated."""
+"""Replacements of refused fields: other forms without loss, and nothing for optional fields."""
 _COST_HEADERS = ("x-cost", "x-request-cost", "x-litellm-response-cost")
 
 
@@ -84,7 +84,7 @@ class ServerResponse:
     Attributes:
         body: its bytes.
         headers: headers of the response.
-        arrivals: times at which bytes came, in seconds since the request was sent, with their number.
+        arrivals: arrival times of bytes, in seconds since the request was sent, with their number.
         seconds: seconds from the request to the end of the response.
         tries: number of requests; the times are those of the last.
     """
@@ -97,7 +97,7 @@ class ServerResponse:
 
     @property
     def cost(self) -> float | None:
-        """What the server says that the request cost, in its own currency; None if it does not say."""
+        """The cost of the request as stated by the server, in its own currency; None if not stated."""
         for name in _COST_HEADERS:
             with contextlib.suppress(ValueError, KeyError):
                 return float(self.headers[name])
@@ -110,11 +110,11 @@ class ServerConnection:
 
     Attributes:
         url: base URL, to which `/audio/speech` and similar paths are added.
-        timeout: seconds without a byte after which a request has failed; one that continues ends after ten times the
-            audio's length more.
-        pace: keeps requests apart, and so many in flight.
-        tries: most times that a request is made.
-        sleep: waits between tries.
+        timeout: seconds without a byte after which a request has failed; one that continues ends after another ten
+            times the audio's length.
+        pace: the limit on the rate and on requests in flight.
+        tries: highest number of attempts of a request.
+        sleep: function that waits between attempts.
         refused: the fields that the server has refused so far.
         key_header: the header that carries the key.
         key_prefix: the text before the key there.
@@ -140,10 +140,10 @@ class ServerConnection:
             raise BadInput(f"the server's address contains a secret or a query; give {KEY} in the environment instead")
 
     def require(self) -> None:
-        """Refuse to start if nobody listens, and open the connections before requests are timed.
+        """Refuse to start if nothing listens, and open the connections before requests are timed.
 
         Raises:
-            BadInput: nothing answers at the address, whatever it would answer.
+            BadInput: nothing answers at the address.
         """
         try:
             self.pace.ask_each(lambda number: self._read_fact(self.url), range(self.pace.at_once))
@@ -161,25 +161,27 @@ class ServerConnection:
         seconds: float = SECONDS,
         send: "Send | None" = None,
     ) -> tuple[Answer, ServerResponse]:
-        """Send a request as JSON and read what comes, again while the server is in trouble.
+        """Send a request as JSON and read the response; repeat it while the server is in trouble.
 
         Args:
             path: path below the base URL.
             body: the body of the request; a field that the server refuses is replaced or left out.
-            read: makes something of a whole response; raises `ServerBroke` where it is none.
-            seconds: audio that the response may hold.
-            send: sends it once, in place of this connection, for a server that is reached by a client of its own.
+            read: function that reads a complete response; raises `ServerBroke` if it is invalid.
+            seconds: audio that the response may contain.
+            send: function that sends it once, in place of this connection, for a server with its own client.
 
         Raises:
             ServerBusy: the server is down or overloaded, and stayed so.
-            SpeechFailed: this request is refused, or nothing whole came back however often it was made.
+            SpeechFailed: this request is refused, or no attempt returned a complete response.
             RequestRefused: the server refuses a field of ours.
             ServerRefused: no request of ours will be answered: the key, the path, the model or the voice is wrong.
         """
         return self.repeat(lambda tries: self._ask(path, body, read, seconds, tries, send))
 
     def repeat(self, ask: Callable[[int], Answer]) -> Answer:
-        """Return what a request returns, made with the number of the try until the server is in no trouble."""
+        """Return the result of a request, repeated with the number of the attempt until the server is no longer in
+        trouble.
+        """
         tried_enough = stop_after_attempt(self.tries)
         retrying = Retrying(
             retry=retry_if_exception_type((ServerBusy, ServerBroke)),
@@ -195,7 +197,7 @@ class ServerConnection:
         raise AssertionError("tenacity returns or raises")
 
     def post_form(self, path: str, data: Mapping[str, str], files: Mapping[str, tuple[str, bytes, str]]) -> Any:
-        """Send a form with files once, and return what is answered as JSON.
+        """Send a form with files once, and return the answer as JSON.
 
         Args:
             path: path below the base URL.
@@ -217,7 +219,7 @@ class ServerConnection:
         return require_no_error(ServerResponse(response.content, dict(response.headers), (), 0.0, 1))
 
     def get(self, path: str, *, at_root: bool = False) -> Any:
-        """Return what a path answers as JSON; None if it does not.
+        """Return a path's answer as JSON; None if it has none.
 
         Args:
             path: path below the base URL.
@@ -230,7 +232,7 @@ class ServerConnection:
             return None
 
     def _read_fact(self, address: str) -> bytes:
-        """Read what an address answers; nothing if that is a refusal."""
+        """Read the answer of an address; nothing if that is a refusal."""
         with end_after(10.0), self._client.stream("GET", address, headers=self.headers, timeout=10.0) as response:
             if response.status_code != 200:
                 read_refusal(response)  # to its end, so that the connection serves the next request
@@ -238,7 +240,7 @@ class ServerConnection:
             return b"".join(read_body(response, FACT_BYTES))
 
     def list_refused(self) -> dict[str, Any]:
-        """Return what details of an output say of refused fields, with the words of the server; nothing without any."""
+        """Return the details of an output about refused fields, with the server's words; nothing without any."""
         return {"refused_fields": dict(self.refused.words)} if self.refused.words else {}
 
     def hide_key(self, text: str) -> str:
@@ -267,7 +269,9 @@ class ServerConnection:
                     raise self.explain(raised.error, path, fitted) from None
 
     def explain(self, error: HttpError, path: str, sent: Mapping[str, Any]) -> Exception:
-        """Return what an error means for the run, by the path below the base URL and the fields that were sent."""
+        """Return the meaning of an error for the run, from the path below the base URL and the fields that were
+        sent.
+        """
         return explain_error(error, self.hide_key(error.describe(f"{self.url.rstrip('/')}/{path}")), sent)
 
     def _post_once(self, path: str, body: Mapping[str, Any], longest: float, tries: int) -> ServerResponse:
@@ -305,7 +309,7 @@ class ServerConnection:
 
     @cached_property
     def _client(self) -> httpx.Client:
-        """One client, whose connections are kept open: who listens to a server greets it once."""
+        """One client, whose connections stay open, so a listener connects to a server only once."""
         timeout = httpx.Timeout(self.timeout, connect=min(self.timeout, 10.0))
         return end_reads(httpx.Client(timeout=timeout, limits=httpx.Limits(max_keepalive_connections=MOST_AT_ONCE)))
 
@@ -320,13 +324,13 @@ class ServerConnection:
 
 
 @dataclass
-class ServerSystem(OneByOne[Product]):
+class ServerSystem(OwnMaker[Product]):
     """A system behind a server, opened by `podeval run --server`.
 
     Attributes:
         connection: the connection to the server.
         model: the name of the model there.
-        options: the options of the command that `open` takes, by their names; another one is refused.
+        options: the options of the command for `open`, by their names; other options are refused.
     """
 
     connection: ServerConnection
@@ -347,11 +351,6 @@ class ServerSystem(OneByOne[Product]):
         Raises:
             BadInput: an option does not fit the server.
         """
-
-    @property
-    @abstractmethod
-    def generation(self) -> dict[str, Any]:
-        """Everything that changes what it makes, as far as a client knows it."""
 
 
 def require_no_error(response: ServerResponse) -> Any:

@@ -1,10 +1,10 @@
-"""A live conversation over a WebSocket: a person's recorded turns are said, and a server is heard.
+"""A live conversation over a WebSocket: it plays a person's recorded turns, and receives a server's speech.
 
-Sound goes there as a microphone takes it, 10 ms at a time, silence between the turns; each piece leaves when its last
+Sound is sent as from a microphone, 10 ms at a time, with silence between the turns; each piece leaves when its last
 sample would have been recorded. The next turn begins when the system has been silent for half a second after its
-answer, or in the middle of it (`interrupt_after`). Both channels are kept with their times, as
-`podeval.systems.servers.two_channels` says. Faster than real time (`pace`), a conversation is no measure of timing, and
-none is kept.
+answer, or in the middle of it (`interrupt_after`). Both channels are stored with their times, see
+`podeval.systems.servers.two_channels`. Faster than real time (`pace`), a conversation does not measure timing, and no
+timing is stored.
 """
 
 import asyncio
@@ -47,13 +47,14 @@ from podeval.text.json_text import parse_json
 FRAME = 0.01
 """Seconds of sound in a message to the server."""
 PAUSE, LONG_PAUSE = 0.5, 2.0
-"""Seconds of the system's silence after which the next turn begins; the longer, if it never says that it has ended."""
+"""Seconds of the system's silence after which the next turn begins; the longer time applies if it never reports its
+end."""
 LONGEST_ANSWER = 300.0
 """Seconds of an answer."""
 MOST_BYTES, MOST_IN_ALL, MOST_MESSAGES, MOST_RESPONSES = 16 * 2**20, 512 * 2**20, 1_000_000, 1_000
 """Most bytes of a message and of all messages of a conversation, and most messages and responses of one."""
 MOST_LATE = 2.0
-"""Seconds by which sound may leave later than it is said; beyond, this machine or the server is too slow."""
+"""Seconds by which sound may leave too late; beyond that, this machine or the server is too slow."""
 _TICK, _ASIDE = 0.005, "aside"
 
 Recordings = Mapping[str, tuple[Samples, int]]
@@ -69,9 +70,9 @@ class _Response:
         turn: number of the person's turn that it answers.
         item: id of its message, and the number of the part with sound.
         words: its words.
-        audible: whether sound of it came.
+        audible: whether any of its sound arrived.
         ended: whether the server ended it.
-        dropped: whether what still comes of it is not played.
+        dropped: whether its later sound is not played.
     """
 
     name: str
@@ -84,7 +85,7 @@ class _Response:
 
 
 class LiveConversation:
-    """One conversation: what is said to a server, what comes, and when.
+    """One conversation: the speech sent to a server, the events received, and their times.
 
     Args:
         connection: the connection to the server.
@@ -117,7 +118,7 @@ class LiveConversation:
         self._notes: list[str] = []
 
     async def hold(self) -> None:
-        """Open the session, say the turns, and listen meanwhile.
+        """Open the session, send the turns, and listen meanwhile.
 
         Raises:
             ServerBusy, ServerBroke, ServerRefused, SpeechFailed: see `ServerConnection.post`.
@@ -196,7 +197,7 @@ class LiveConversation:
         return ended and (last or now - self._channel.end >= PAUSE)
 
     async def _speak(self) -> None:
-        """Send what a microphone takes: the turn that is said, and silence between turns."""
+        """Send the sound of a microphone: the current turn, and silence between turns."""
         while True:
             frames = len(self._left)
             planned = self._begin + (frames + 1) * FRAME / self._pace
@@ -218,7 +219,7 @@ class LiveConversation:
             await self._send("input_audio_buffer.commit", final=final)
 
     async def _acknowledge(self, number: int) -> None:
-        """Tell a server that forgets what was not played that the answers to a turn were."""
+        """Tell a server that forgets unplayed answers that the answers to a turn were played."""
         if not self._dialect.acknowledged or self._now < self._channel.end:
             return
         for response in self._responses.values():
@@ -233,10 +234,10 @@ class LiveConversation:
         await self._socket.send_str(json.dumps({"type": kind, "event_id": f"{purpose}_{self._events}", **fields}))
 
     async def _receive(self) -> dict[str, Any]:
-        """Receive an event that is no error; one that answers an aside is noted.
+        """Receive an event that is not an error; one that answers an aside is recorded.
 
         Raises:
-            ServerBroke: the connection is closed, or what came is no event.
+            ServerBroke: the connection is closed, or the message is not an event.
             SpeechFailed: it is too large, or there are too many.
         """
         message = await self._socket.receive()
@@ -288,7 +289,7 @@ class LiveConversation:
                     await self._take_end(event, self._now)
 
     def _find_response(self, event: Mapping[str, Any]) -> _Response:
-        """Return the response that an event is about; it answers the turn during or after which it began."""
+        """Return the response of an event; it answers the turn during or after which it began."""
         number, channel = max(0, len(self._turns) - 1), self._channel
         name = event.get("response_id") or find_in(event, "response", "id")
         if self._full_duplex:
@@ -310,7 +311,7 @@ class LiveConversation:
         except (ValueError, AttributeError):
             raise ServerBroke("the server sent sound that is not base64 of 16-bit samples") from None
         if data.startswith(b"RIFF"):
-            raise SpeechFailed("the server sends files of sound, where samples of 16 bits were asked for")
+            raise SpeechFailed("the server sends audio files instead of the requested 16-bit samples")
         response.audible = True
         # A model that always speaks sends its silence too.
         if len(samples) and not response.dropped and not (self._full_duplex and np.max(np.abs(samples)) <= QUIET):
@@ -325,7 +326,7 @@ class LiveConversation:
         return next((piece.start for piece in pieces), None)
 
     async def _stop(self, now: float) -> None:
-        """Stop playing, as a client does when a person begins to speak, and say how much was played."""
+        """Stop playing, as a client does when a person begins to speak, and report the played length."""
         name = self._channel.stop(now)
         self._answer_start = self._find_start()
         for response in self._responses.values():
@@ -352,7 +353,7 @@ class LiveConversation:
         self._end_response(response)
 
     def _end_response(self, response: _Response) -> None:
-        """End a response; one with words and no sound is an error, one without both is no answer."""
+        """End a response; a response with words but no sound is an error, one without both is not an answer."""
         response.ended = True
         if response.words and not response.audible and not response.dropped:
             name = self._name(response.turn)
@@ -369,7 +370,7 @@ class LiveConversation:
             tries: number of conversations that were begun.
 
         Raises:
-            SpeechFailed: nothing is heard of an answer.
+            SpeechFailed: an answer contains no sound.
         """
         turns = dict(zip(self._recordings, self._turns, strict=True))
         answers, playback, times = [], [], []

@@ -1,7 +1,7 @@
 """`/v1/realtime`: a person's recorded turns are said to a server over a WebSocket, which answers when it wants to.
 
-OpenAI's realtime API and its dialects (`podeval.systems.servers.realtime_dialects`). What is said when, and what is
-kept of it: `podeval.systems.servers.live_conversation`.
+OpenAI's realtime API and its dialects (`podeval.systems.servers.realtime_dialects`). The course of a conversation and
+its records: `podeval.systems.servers.live_conversation`.
 """
 
 import asyncio
@@ -40,8 +40,8 @@ class RealtimeEndpoint(ServerSystem):
     """A system that converses.
 
     Attributes:
-        voice: the voice that it answers in; empty for the server's own.
-        pace: seconds of the conversation in a second; if it is not 1, nothing is measured of its timing.
+        voice: the voice of its answers; empty for the server's own.
+        pace: seconds of the conversation in a second; if it is not 1, its timing is not measured.
         interrupt_after: seconds of an answer after which the next turn interrupts it; 0 for never.
         fields: further fields of the session.
     """
@@ -128,7 +128,7 @@ class RealtimeEndpoint(ServerSystem):
 
 
 def _run(conversation: Coroutine[Any, Any, SpokenAnswers]) -> SpokenAnswers:
-    """Hold a conversation; in a thread where this one runs an event loop already, as a notebook's does."""
+    """Conduct a conversation; in a separate thread if this one already runs an event loop, like a notebook's."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

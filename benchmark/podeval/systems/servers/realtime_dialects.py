@@ -1,4 +1,4 @@
-"""Dialects of `/v1/realtime`: the first event by which a server is recognised, what opens its session, and its errors.
+"""Dialects of `/v1/realtime`: the first event that identifies a server, the opening of its session, and its errors.
 
 | dialect | its `session.created` has | sound goes there |
 |---|---|---|
@@ -31,7 +31,7 @@ _STATUS_OF = {
 
 @dataclass(frozen=True)
 class Dialect:
-    """A way in which servers speak.
+    """A dialect of servers.
 
     Attributes:
         name: its name, as in the table above.
@@ -39,8 +39,8 @@ class Dialect:
         updates: number of `session.updated` before a conversation begins.
         voices: whether a voice can be chosen.
         numbered: whether pieces of sound have numbers.
-        acknowledged: whether the server is told what was played, without which it forgets its answers.
-        committed: whether the client says where turns end, and is silent between them.
+        acknowledged: whether the client reports the played sound, without which the server forgets its answers.
+        committed: whether the client marks the ends of turns, and is silent between them.
     """
 
     name: str
@@ -87,7 +87,7 @@ def make_session(
         ServerRefused: the server has no voices to choose from.
     """
     if voice and not dialect.voices:
-        raise ServerRefused(f"a server of the dialect {dialect.name} takes no voice; leave out --voice")
+        raise ServerRefused(f"a server of the dialect {dialect.name} accepts no voice; leave out --voice")
     if dialect == VLLM_TURNS:
         return add_fields({"model": model}, fields)
     vad, chosen = {"type": "server_vad"}, {"voice": voice} if voice else {}
@@ -107,7 +107,7 @@ def make_session(
 
 
 def find_in(event: Mapping[str, Any], *names: str) -> Any:
-    """Return what an event has below these names; None if it has nothing."""
+    """Return an event's value below these names; None if there is none."""
     value: Any = event
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -124,7 +124,7 @@ def read_event_error(error: Any, code: Any = None) -> HttpError:
 
     Args:
         error: the error, an object or words.
-        code: its code, where it stands next to it.
+        code: its code, if it is next to it.
     """
     about = error if isinstance(error, Mapping) else {"message": str(error or code), "code": code}
     status = next((_STATUS_OF[str(about[key])] for key in ("code", "type") if str(about.get(key)) in _STATUS_OF), 500)

@@ -1,4 +1,4 @@
-"""What an error of a server means for a run: whose fault it is, and what helps, with the server's own words."""
+"""The meaning of a server's error for a run: the party at fault, and the remedy, with the server's own words."""
 
 import json
 import re
@@ -16,7 +16,7 @@ CONTENT = (
     *("model", "model_id", "input", "text", "inputs", "contents", "messages"),
     *("voice", "voice_id", "speaker", "input_references", "references", "ref_audio", "ref_audio_2", "ref_text"),
 )
-"""Fields of a request that say what is asked of whom: no option of the command may replace them."""
+"""Fields of a request that state the question and the model: no option of the command may replace them."""
 
 _CLIPS = ("input_references", "references", "ref_audio", "ref_audio_2", "ref_text")
 """Fields with reference voices, which are podeval's own choice."""
@@ -39,11 +39,11 @@ _NO_FORMAT = (406, 415)
 
 
 class ServerBusy(PodevalError):
-    """The server is not there, too slow or too busy: no fault of what was asked, and worth a later try.
+    """The server is missing, too slow or too busy: not a fault of the request, and worth a later attempt.
 
     Args:
         reason: the reason as a sentence.
-        retry_after: seconds for which the server asks to be left alone.
+        retry_after: seconds of the pause that the server requests.
     """
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
@@ -52,7 +52,7 @@ class ServerBusy(PodevalError):
 
 
 class ServerRefused(BadInput):
-    """The server will take no request of ours: the address, the model, the voice or the key is wrong."""
+    """The server will refuse all our requests: the address, the model, the voice or the key is wrong."""
 
 
 class RequestRefused(PodevalError):
@@ -63,7 +63,7 @@ class ServerError(Exception):
     """The server answered with an error, by its status or in the body of a response.
 
     Args:
-        error: the error that it reports.
+        error: the reported error.
     """
 
     def __init__(self, error: HttpError) -> None:
@@ -76,12 +76,12 @@ class ServerBroke(SpeechFailed):
 
 
 def explain_error(error: HttpError, reason: str, sent: Mapping[str, Any]) -> Exception:
-    """Return what an error means for the run.
+    """Return the meaning of an error for the run.
 
     Args:
         error: the error.
         reason: the error in words, without the key.
-        sent: the request that it answers.
+        sent: the refused request.
     """
     status = error.status
     if advice := _advise(error, sent):
@@ -100,7 +100,7 @@ def explain_error(error: HttpError, reason: str, sent: Mapping[str, Any]) -> Exc
 
 
 def _advise(error: HttpError, sent: Mapping[str, Any]) -> str:
-    """Return what helps against an error that every request of the run will meet; empty if it is none of these."""
+    """Return the remedy for an error that affects every request of the run; empty if it is not such an error."""
     status, words = error.status, error.message
     if not 400 <= status < 500:
         return ""
@@ -122,14 +122,14 @@ def _advise(error: HttpError, sent: Mapping[str, Any]) -> str:
 # Fields that a user adds to every request to a server: `--field KEY=JSON`, null for one that is left out.
 
 _OWN = (*CONTENT, "stream", "stream_format")
-"""Fields that say what is asked, of whom, and how it comes; options of the command set them."""
+"""Fields that state the question, the model and the format; options of the command set them."""
 
 
 def read_fields(assignments: Sequence[str]) -> dict[str, Any]:
-    """Read fields as they are written on the command line.
+    """Read fields in the form of the command line.
 
     Raises:
-        BadInput: one is no KEY=JSON, is given twice, or is podeval's own.
+        BadInput: one is not KEY=JSON, is given twice, or is podeval's own.
     """
     fields: dict[str, Any] = {}
     for assignment in assignments:
@@ -156,7 +156,7 @@ def fixes_seed(fields: Mapping[str, Any]) -> bool:
 
 
 def add_fields(body: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of a request with fields added: objects are merged, and what is None is left out."""
+    """Return the body of a request with fields added: objects are merged, and None values are left out."""
     merged = dict(body)
     for name, value in fields.items():
         before = merged.pop(name, None)

@@ -1,8 +1,8 @@
 """The sound of a response: a file, samples without a header, or server-sent events that carry either.
 
-The bytes decide what the sound is, not their label. A label that is none of audio is refused by name, and so is text
-under any label; if the label says nothing (`application/octet-stream`, or none), samples without a header must be
-like those of a sound. The sampling rate is that of the file, or the one that a header states.
+The bytes decide the format of the sound, not their label. A label that does not denote audio is refused by name, and so
+is text under any label; if the label is not informative (`application/octet-stream`, or none), samples without a header
+must look like sound. The sampling rate is that of the file, or that in a header.
 """
 
 import base64
@@ -47,7 +47,7 @@ _FILE = re.compile(rb"(RIFF|RF64)....WAVE|fLaC|OggS|ID3|FORM....AIF|....ftyp|\x1
 _SOUND_FILES = ("application/ogg", "application/x-flac", "video/mp4", "video/webm")
 _UNLABELLED = ("", "application/octet-stream", "binary/octet-stream")
 _KINDS = {"<i2": 2**15, ">i2": 2**15, "<f4": 1}
-"""Kinds of samples that come under the labels below, with their full scale; the first one is what they say."""
+"""Kinds of samples under the labels below, with their full scale; the first one matches the label."""
 _PCM = ("pcm", "l16", "raw", "s16")
 _OTHER_SAMPLES = re.compile(
     r"pcm[au]\b|law|float|f(32|64)|[su]?(8|24|32)[lb]e|[su](8|24|32)\b|bits=(?!16)", re.IGNORECASE
@@ -55,10 +55,11 @@ _OTHER_SAMPLES = re.compile(
 """Names of samples of another kind than 16-bit integers."""
 _SOUNDS = ("audio", "audio_data", "audio_base64")
 _PIECES = ("delta", "data", "chunk")
-"""Names under which events carry base64: always, and where their type says that they carry sound."""
+"""Names under which events carry base64: always, and if their type says that they carry sound."""
 _CARRIERS = re.compile(r"$|.*(audio|speech|sound|delta|chunk)")
 _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
-"""Words in the types of events that carry text, whose `delta` is not sound and whose end is not that of the speech."""
+"""Words in the types of events that carry text, whose `delta` is not sound and whose end is not the end of the
+speech."""
 _LAST = ("done", "is_final", "final", "finished", "finish_reason")
 """Names in the events that are the last ones."""
 _STATED = {
@@ -71,7 +72,7 @@ _STATED = {
 """Names in headers and events of the rate, the channels and the depth of samples."""
 _SAFE_ALPHABET = str.maketrans("-_", "+/")
 _JSON_BEHIND = re.compile(rb"\{[\t\n\r -~]{15,}\}\s*\Z")
-"""JSON behind sound, as a server sends it that fails after it has begun to answer."""
+"""JSON after sound, as sent by a server that fails after it has begun to answer."""
 _EVENTS = re.compile(rb"\s*(data|event|id|retry)?:")
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _CONTROLS = frozenset(range(32)) - {9, 10, 13}
@@ -85,9 +86,9 @@ class ServedSound:
     Attributes:
         samples: mono, shape (frames,).
         rate: sampling rate, Hz.
-        playback: the playback of a listener who had played the sound while it came.
+        playback: the playback for a listener who plays the sound while it arrives.
         lies: wrong statements of the headers.
-        notes: facts for a reader of the measurements, such as a rate that is stated nowhere.
+        notes: facts for a reader of the measurements, such as an unstated rate.
     """
 
     samples: Samples
@@ -98,9 +99,9 @@ class ServedSound:
 
 
 def read_sound(response: ServerResponse, what: str) -> ServedSound:
-    """Decode the sound of a response and lay it on the times at which it arrived.
+    """Decode the sound of a response and assign it to its arrival times.
 
-    Time to first audio is that of the first byte of a sample: a header is not sound yet, silence is.
+    Time to first audio is that of the first byte of a sample: a header is not sound, but silence is.
 
     Args:
         response: the response to a request for speech.
@@ -133,7 +134,7 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
         raise SpeechFailed(f"the server sent {fault} for {what[:60]!r}")
     (rate,) = rates
     stated = _stated_rate(response.headers)
-    lies = (f"a header says {stated} Hz, the sound is of {rate} Hz",) if stated not in (None, rate) else ()
+    lies = (f"a header says {stated} Hz, but the sound has {rate} Hz",) if stated not in (None, rate) else ()
     chunks = [
         chunk
         for part, (sound, _, offset, _) in zip(parts, read, strict=True)
@@ -144,7 +145,7 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
 
 
 def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
-    """Return samples, rate, where the sound begins in the body, and a note."""
+    """Return samples, rate, the offset of the sound in the body, and a note."""
     kind, body = _media_type(response.headers), response.body
     if name_container(io.BytesIO(body), 0, len(body))[0] is None and (
         any(name in kind for name in _PCM) or (kind in _UNLABELLED and not is_like_noise(_cut(body, "<i2")))
@@ -164,10 +165,10 @@ def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
 
 
 def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
-    """Read samples without a header: 16 bits, one channel and 24 kHz unless the headers say otherwise.
+    """Read samples without a header: 16 bits, one channel and 24 kHz unless the headers state otherwise.
 
     RFC 3551 has the first byte of `L16` first, most servers the last one, and some send floats under the same label:
-    what is like a sound counts.
+    the interpretation that looks like sound counts.
     """
     headers = {header: value for name, value in response.headers.items() for header in _match_header(name)}
     label = response.headers.get("content-type", "")
@@ -181,10 +182,10 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
         )
     rate = _stated_rate(response.headers)
     if rate is not None and not _LIMITS.min_rate <= rate <= _LIMITS.max_rate:
-        raise SpeechFailed(f"the server says that its sound is of {rate} Hz")
+        raise SpeechFailed(f"the server says that its sound has {rate} Hz")
     kind = next((kind for kind in _KINDS if not is_like_noise(_cut(response.body, kind))), "<i2")
-    notes = [] if rate else [f"the server sent samples without their rate, which is taken for {PCM_RATE} Hz"]
-    notes += ["the server sent floats of 32 bits, which its label does not say"] if kind == "<f4" else []
+    notes = [] if rate else [f"the server sent samples without their rate, so {PCM_RATE} Hz is assumed"]
+    notes += ["the server sent 32-bit floats, which its label does not say"] if kind == "<f4" else []
     if len(response.body) % (np.dtype(kind).itemsize * channels):
         raise ServerBroke(f"the server sent {len(response.body)} bytes of 16-bit samples, which ends within one")
     samples = np.frombuffer(response.body, kind).astype(np.float32).reshape(-1, channels) / np.float32(_KINDS[kind])
@@ -193,18 +194,18 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
 
 
 def _cut(body: bytes, kind: str) -> NDArray[Any]:
-    """Return bytes as samples of a kind, without what is left behind the last."""
+    """Return bytes as samples of a kind, without the bytes after the last sample."""
     return np.frombuffer(body, kind, len(body) // np.dtype(kind).itemsize)
 
 
 def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
     """Return the files, or the samples, that server-sent events carry, each piece with the time of its event.
 
-    What follows the end of one sentence belongs to the speech too; an end that repeats all of it adds nothing.
+    Sound after the end of one sentence also belongs to the speech; an end event that repeats all of it adds nothing.
 
     Raises:
         ServerError: an event states an error.
-        ServerBroke: an event is cut off, or none says that the speech is done.
+        ServerBroke: an event is cut off, or none reports the end of the speech.
         SpeechFailed: no event carries sound.
     """
     files: list[list[tuple[float, bytes]]] = []
@@ -248,7 +249,7 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
 
 
 def read_events(response: ServerResponse) -> Iterator[tuple[str, str, float]]:
-    """Yield the name and the data of each server-sent event, and the time at which it had come."""
+    """Yield the name and the data of each server-sent event, and its arrival time."""
     ends = list(accumulate(size for _, size in response.arrivals))
     name, lines = "", []
     for line in _LINE.finditer(response.body.removeprefix(BOM_UTF8)):
@@ -265,12 +266,12 @@ def read_events(response: ServerResponse) -> Iterator[tuple[str, str, float]]:
 
 
 def _repeats(sound: bytes, before: bytes) -> bool:
-    """Return whether a sound is all that came before, perhaps in a file of its own."""
+    """Return whether a sound repeats all earlier sound, perhaps as a separate file."""
     return bool(before) and len(sound) >= len(before) and sound.endswith(before[-1000:])
 
 
 def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
-    """Return the sound that an event of a kind carries under the names for it, however deep; empty if it carries none.
+    """Return the sound that an event of a kind carries under the names for it, at any depth; empty if it carries none.
 
     Raises:
         ValueError: it is no base64.
@@ -285,7 +286,7 @@ def decode_base64(text: str) -> bytes:
     padding.
 
     Raises:
-        ValueError: it is none, or was cut in pieces.
+        ValueError: it is not base64, or was cut into pieces.
     """
     text = "".join(text.rpartition("base64,")[2].split()).translate(_SAFE_ALPHABET).rstrip("=")
     data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
@@ -303,7 +304,9 @@ def _list_objects(data: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _state_sound(event: Mapping[str, Any]) -> dict[str, str]:
-    """Return as headers what an event says of samples: their rate, channels and depth, and that they are samples."""
+    """Return an event's statements about samples as headers: their rate, channels and depth, and that they are
+    samples.
+    """
     headers: dict[str, str] = {}
     for name, value in ((name, value) for one in _list_objects(event) for name, value in one.items()):
         headers |= {header: str(value) for header in _match_header(name) if re.match(r"\d+", str(value))}
@@ -333,7 +336,7 @@ def _stated_rate(headers: Mapping[str, str]) -> int | None:
 
 
 def _lay_on_times(response: ServerResponse, offset: int, seconds: float) -> Sequence[StreamedChunk]:
-    """Give each arrival its share of the sound; bytes before `offset` are a header and none of it."""
+    """Give each arrival its share of the sound; bytes before `offset` are a header and do not count."""
     sizes, before = [], offset
     for _, size in response.arrivals:
         sizes.append(max(0, size - before))
@@ -363,11 +366,11 @@ def encode_wav(path: Path, *, mono: bool = False) -> tuple[bytes, float]:
 
 @dataclass(frozen=True)
 class ReferenceClip:
-    """A reference voice as it is sent to a server.
+    """A reference voice in the form for a server.
 
     Attributes:
         audio: a WAV of 16 bits and one channel.
-        words: the words that are said in it; empty if they are not known.
+        words: its words; empty if unknown.
         seconds: its length.
     """
 
@@ -383,7 +386,7 @@ class ReferenceClip:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the sound, by which two voices are told apart."""
+        """SHA-256 of the sound, which distinguishes voices."""
         return hashlib.sha256(self.audio).hexdigest()
 
     @property

@@ -1,10 +1,10 @@
 """Scripts that a server reads aloud: whole, if it is of a kind that performs dialogues, else turn by turn.
 
-What is sent, and in which form, is the kind's (`podeval.systems.servers.kinds`). Turns are asked for one after the
-other, so that what is timed is one listener's, unless several requests are kept in flight
-(`podeval.systems.servers.streaming`); they are joined as those of the built-in readers are
-(`podeval.systems.dialogue_reader`). A whole dialogue is cut only where it is longer than a request may be.
-`podeval.systems.servers.sound_reading` reads the sound; where headers contradict it, it counts, and the log says so.
+The kind of the server determines the requests and their form (`podeval.systems.servers.kinds`). Turns are requested one
+after the other, so the times are those of one listener, unless several requests are in flight
+(`podeval.systems.servers.streaming`); they are joined as in the built-in readers (`podeval.systems.dialogue_reader`). A
+whole dialogue is cut only if it is too long for a request. `podeval.systems.servers.sound_reading` reads the sound;
+if headers contradict it, it counts, and the log records this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,13 +47,13 @@ class SpeechEndpoint(ServerSystem):
     """A system that reads scripts aloud.
 
     Attributes:
-        voices: names of voices there; the n-th speaker of a script without one of their own gets the n-th.
+        voices: names of voices there; the n-th speaker of a script without a separate one gets the n-th.
         by_speaker: voices of speakers by name.
-        stream: whether the sound is asked for in a stream.
+        stream: whether the sound is requested as a stream.
         kind: the kind of the server; that of OpenAI's API by default.
         clone: whether each speaker speaks in the reference voice of the item.
         whole: whether scripts are sent whole.
-        fields: fields that are added to every request, or left out where they are None.
+        fields: fields that are added to every request, or left out if they are None.
     """
 
     voices: tuple[str, ...]
@@ -81,13 +81,13 @@ class SpeechEndpoint(ServerSystem):
         dialogue: str = "",
         field: Sequence[str] = (),
     ) -> Self:
-        """See `ServerSystem.open`; without a voice the server is asked for its own.
+        """See `ServerSystem.open`; without a voice, the server's own are requested.
 
         Args:
             connection: the connection to the server.
             model: the name of the model there.
             voice: names of voices, or SPEAKER=VOICE.
-            stream: whether the sound is asked for in a stream.
+            stream: whether the sound is requested as a stream.
             server_kind: the name of its kind.
             clone: whether each speaker speaks in the reference voice of the item.
             dialogue: `whole` or `turns`; whole by default if the model is known to perform dialogues.
@@ -100,12 +100,12 @@ class SpeechEndpoint(ServerSystem):
         if clone and voice:
             raise BadInput("--clone gives each speaker the reference voice of the item; leave out --voice")
         if clone and not kind.clones:
-            raise BadInput(f"--server-kind {kind.name} takes no reference voices; leave out --clone")
+            raise BadInput(f"--server-kind {kind.name} accepts no reference voices; leave out --clone")
         if stream and not kind.streams:
             raise BadInput(f"--server-kind {kind.name} gives its sound in one piece; leave out --stream")
         speakers = kind.count_speakers(clone)
         if dialogue == "whole" and speakers < 2 and not clone:
-            raise BadInput(f"--server-kind {kind.name} takes one turn in a request; leave out --dialogue whole")
+            raise BadInput(f"--server-kind {kind.name} accepts one turn per request; leave out --dialogue whole")
         fits = kind.names_voices or (len(voice) < 2 and not any("=" in name for name in voice))
         if dialogue == "whole" and not fits:
             raise BadInput(f"{model} gives the speakers of a dialogue its own voices; name one with --voice at most")
@@ -117,7 +117,7 @@ class SpeechEndpoint(ServerSystem):
         voices = tuple(name for name, equals, _ in pairs if not equals)
         if unknown := kind.list_unknown([*voices, *by_speaker.values()]):
             raise BadInput(
-                f"the server has no voice {', '.join(unknown)[:200]} and would speak in another; give --voice one of "
+                f"the server has no voice {', '.join(unknown)[:200]} and would use another; give --voice one of "
                 f"{', '.join(kind.list_voices())[:500]}"
             )
         if not pairs and not clone and (kind.names_voices or not whole):
@@ -131,7 +131,7 @@ class SpeechEndpoint(ServerSystem):
         if self.whole:
             return f"scripts are sent whole, {voice}"
         is_one = self.clone and self.kind.count_speakers(clone=True) < 2
-        one = f", since {self.kind.name} takes one reference voice in a request" if is_one else ""
+        one = f", because {self.kind.name} accepts one reference voice per request" if is_one else ""
         return f"scripts are sent turn by turn, {voice}{one}"
 
     @property
@@ -177,12 +177,12 @@ class SpeechEndpoint(ServerSystem):
         voices = self._assign_voices(ask, script.speakers, whole)
         speech = (self._perform if whole else self._read)(script, voices, seed)
         if self.whole and not whole:
-            note = f"scripts of more than {most} speakers are sent turn by turn, since a request takes {most}"
+            note = f"scripts of more than {most} speakers are sent turn by turn, because a request accepts {most}"
             return replace(speech, details={**speech.details, "notes": [*speech.details.get("notes", ()), note]})
         return speech
 
     def _perform(self, script: Script, voices: Mapping[str, Voice], seed: int) -> Speech:
-        """Have whole dialogues spoken, as many as the greatest length of a request makes of the script."""
+        """Speak whole dialogues: as many parts of the script as the highest length of a request requires."""
         kind, longest = self.kind, self.kind.longest(whole=True)
         name = max(script.speakers, key=len)
         lines = fit_lines(
@@ -236,7 +236,7 @@ class SpeechEndpoint(ServerSystem):
         voices: Mapping[str, Voice],
         details: Mapping[str, Any],
     ) -> Speech:
-        """Return what was spoken, with everything that is known of it."""
+        """Return the speech, with everything that is known about it."""
         rates = sorted({sound.rate for sound, _ in served})
         responses = [response for _, response in served]
         costs = [response.cost for response in responses if response.cost is not None]
@@ -267,7 +267,7 @@ class SpeechEndpoint(ServerSystem):
         Raises:
             BadInput: there are fewer voices than speakers.
             ServerRefused: the item has no reference voice for a speaker.
-            RequestRefused: two speakers would have one reference voice, or the server takes none of its length.
+            RequestRefused: two speakers would have one reference voice, or the server accepts none of its length.
         """
         if self.clone:
             return self._clone_voices(ask, speakers)
@@ -299,7 +299,7 @@ class SpeechEndpoint(ServerSystem):
 
     @cached_property
     def _adopted(self) -> dict[str, Voice]:
-        """The reference voices that the server has taken, by the digest of their sound."""
+        """The reference voices that the server has accepted, by the digest of their sound."""
         return {}
 
 
@@ -315,7 +315,7 @@ def _ask_for_voices(kind: ServerKind) -> tuple[str, ...]:
     """Ask a server which voices it has.
 
     Raises:
-        BadInput: it does not say.
+        BadInput: the server does not list them.
     """
     voices = kind.list_voices()
     if not voices:

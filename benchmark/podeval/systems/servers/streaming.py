@@ -1,8 +1,8 @@
-"""How sound that arrives in chunks would have played: when it began, how steadily it came, and where it ran dry.
+"""How sound that arrives in chunks would have played: its beginning, its steadiness, and its interruptions.
 
-A listener begins to play with the first audio that arrives. Each chunk must be there when what came before it has
-been played; where it is not, playback stalls until it is, and continues from there. Figures are of this client's clock
-and of decoded audio; nothing that a server says about itself is believed.
+A listener begins to play with the first audio that arrives. Each chunk must arrive before the end of the previous
+sound; otherwise playback stalls until it arrives, and continues from there. Figures are of this client's clock and of
+decoded audio; a server's own statements are not used.
 """
 
 import time
@@ -28,7 +28,7 @@ class StreamedChunk:
 
 @dataclass(frozen=True)
 class StreamedPlayback:
-    """The playback of one response as a listener would have heard it.
+    """The playback of one response for a listener.
 
     Attributes:
         time_to_first_audio: seconds from the request to the first audio.
@@ -63,7 +63,7 @@ class StreamedPlayback:
 
 
 def play(chunks: Sequence[StreamedChunk]) -> StreamedPlayback:
-    """Play chunks, at least one, in the order in which they arrived."""
+    """Play chunks, at least one, in the order of arrival."""
     buffered_until = chunks[0].at
     stalls = []
     for chunk in chunks:
@@ -81,10 +81,10 @@ def play(chunks: Sequence[StreamedChunk]) -> StreamedPlayback:
 
 
 def summarise_playback(pieces: Sequence[StreamedPlayback], wall_seconds: Sequence[float]) -> dict[str, Any]:
-    """Summarise the responses that an item was made of, each with the seconds it took, for its generation log.
+    """Summarise the responses of an item, each with its duration in seconds, for its generation log.
 
-    A listener waits for the first response alone, so that `time_to_first_audio` is its; the underrun is the worst of
-    all, and the share of continuous playback that of all their audio.
+    A listener waits only for the first response, so `time_to_first_audio` is that of the first; the underrun is the
+    worst of all, and the share of continuous playback covers all their audio.
     """
     seconds, stalled = sum(piece.seconds for piece in pieces), sum(piece.stalled for piece in pieces)
     cadences = [piece.cadence for piece in pieces if piece.cadence is not None]
@@ -105,7 +105,7 @@ def summarise_playback(pieces: Sequence[StreamedPlayback], wall_seconds: Sequenc
 # All threads that ask one server share one `RequestPace`. A pause that the server asks of one of them is kept by all.
 
 MOST_AT_ONCE = 64
-"""Most requests that are kept in flight."""
+"""Highest number of requests in flight."""
 
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
@@ -116,13 +116,13 @@ class SendingStopped(PodevalError):
 
 
 class RequestPace:
-    """Keeps requests apart, so that there are no more than so many a minute, whichever threads send them.
+    """Limits the number of requests per minute, from all threads together.
 
     Args:
         per_minute: 0 for no limit.
         clock: seconds.
-        sleep: waits.
-        at_once: number of requests that are kept in flight.
+        sleep: function that waits.
+        at_once: number of requests in flight.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class RequestPace:
         """Wait until the next request may be sent.
 
         Raises:
-            SendingStopped: none is sent any more.
+            SendingStopped: sending has been stopped.
         """
         with self._lock:
             while not self._stopped and (now := self._clock()) < self._next:
@@ -151,19 +151,19 @@ class RequestPace:
             self._next = max(self._next, self._clock() + self._gap)
 
     def hold(self, seconds: float) -> None:
-        """Send nothing for this many seconds from now; a single sender keeps pauses by itself."""
+        """Send nothing for this many seconds from now; a single sender respects pauses by itself."""
         if self.at_once > 1:
             self._next = max(self._next, self._clock() + seconds)
 
     def stop(self) -> None:
-        """Send nothing more; what is in flight finishes."""
+        """Send nothing more; requests in flight finish."""
         self._stopped = True
 
     def ask_each(self, ask: Callable[[Part], Answer], parts: Sequence[Part]) -> list[Answer]:
         """Ask for each part of an item, and return the answers in order.
 
-        One part is asked for after the other, or `at_once` at a time, those of other items among them. What `ask`
-        raises is raised, of several parts that of the first; the item's parts that were not asked for are dropped.
+        Parts are requested one after the other, or `at_once` at a time together with those of other items. Errors of
+        `ask` are raised, for several parts that of the first; the item's unrequested parts are dropped.
         """
         if self.at_once == 1:
             return [ask(part) for part in parts]

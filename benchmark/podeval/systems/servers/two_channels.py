@@ -1,7 +1,7 @@
 """A live conversation on two channels: what a person says, and what a listener hears of the system, each at its time.
 
 Times are seconds since the conversation began, by this machine's clock. Sound of the system plays as it arrives, in its
-order, and stops when the server says that the person speaks: what was not yet played is dropped. Speech is sound within
+order, and stops when the server says that the person speaks: unplayed sound is dropped. Speech is sound within
 30 dB of its channel's level, with the pauses of `podeval.stats.turn_taking`; noise after the words counts as speech.
 """
 
@@ -18,7 +18,7 @@ from podeval.stats.turn_taking import KINDS, SAME_UNIT, follow_the_floor, join_u
 from podeval.systems.speech import Samples
 
 QUIET, SHORTEST = 1e-3, 0.02
-"""Magnitude up to which a sample is silence at any level, and the seconds of sound that are no speech but a click."""
+"""Magnitude up to which a sample is silence at any level, and the seconds of sound that are a click and not speech."""
 
 Stretch = tuple[float, float]
 """Start and end, seconds."""
@@ -26,14 +26,14 @@ Stretch = tuple[float, float]
 
 @dataclass(frozen=True)
 class PlacedSound:
-    """Sound with its place in a conversation: a turn of the person, or what arrived together of the system.
+    """Sound with its place in a conversation: a turn of the person, or system sound that arrived together.
 
     Attributes:
-        turn: number of the person's turn that it is, or answers.
+        turn: number of the person's turn, or of the answered turn.
         start: the time of its first sample.
         samples: shape (frames,).
         rate: sampling rate in Hz.
-        response: id of the server's response that it is of.
+        response: id of its server response.
         arrival: the time at which it arrived.
     """
 
@@ -52,7 +52,7 @@ class PlacedSound:
 
 @dataclass
 class SystemChannel:
-    """What a listener hears of the system.
+    """The system's sound as a listener hears it.
 
     Attributes:
         pieces: sound that was played or is waiting to be, in order, at one rate.
@@ -66,11 +66,11 @@ class SystemChannel:
 
     @property
     def end(self) -> float:
-        """Time at which all that has arrived is played; 0 before the first."""
+        """Time at which everything received has been played; 0 before the first."""
         return self.pieces[-1].end if self.pieces else 0.0
 
     def play(self, piece: PlacedSound) -> None:
-        """Play what arrived, after what is waiting."""
+        """Play received sound, after the waiting sound."""
         last = self.pieces[-1] if self.pieces else piece
         follows = last.response == piece.response and last is not piece
         start = last.end if follows and not self.stalls else max(piece.arrival, self.end)
@@ -78,7 +78,7 @@ class SystemChannel:
         self.pieces.append(replace(piece, start=start, samples=samples, rate=last.rate))
 
     def stop(self, at: float) -> str | None:
-        """Drop what has not been played at a time; returns the id of the response that was playing, if one was."""
+        """Drop the unplayed sound at a time; return the id of the response that was playing, if any."""
         playing = next((piece.response for piece in self.pieces if piece.end > at), None)
         begun = (piece for piece in self.pieces if piece.start < at)
         parts = [replace(each, samples=each.samples[: round((at - each.start) * each.rate)]) for each in begun]
@@ -96,7 +96,7 @@ class SystemChannel:
 
 
 def render(pieces: Sequence[PlacedSound], begin: float) -> PlacedSound:
-    """Return what is heard of pieces, at least one, from a time on as one sound, silence between them."""
+    """Return the audible sound of pieces, at least one, from a time on as one sound, with silence between them."""
     rate = pieces[0].rate
     samples = np.zeros(round((pieces[-1].end - begin) * rate), np.float32)
     for piece in pieces:
@@ -133,13 +133,13 @@ def measure_live_turns(
     leave: Callable[[float], float],
     full_duplex: bool = False,
 ) -> dict[str, Any]:
-    """Measure how the system takes its turns, by `podeval.stats.turn_taking` on both channels.
+    """Measure the system's turn-taking, by `podeval.stats.turn_taking` on both channels.
 
     Args:
         turns: the person's turns by their ids, at least one, in order.
-        channel: the system's channel, in which something was played.
+        channel: the system's channel, with some sound.
         leave: function that returns the time at which the person's sound of a moment left.
-        full_duplex: whether the server never says that it stopped: a system that is silent before the person is, did.
+        full_duplex: whether the server never reports a stop: a system that is silent before the person is, stopped.
 
     Returns:
         Plain data: `replies`, with the `reply_delay` of each turn, from the end of the person's speech to the beginning

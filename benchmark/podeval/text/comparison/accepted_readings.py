@@ -1,13 +1,13 @@
-"""Readings that count as right: stretches of a text that may be said in several ways, and which way was taken.
+"""Accepted readings: stretches of a text that may be said in several ways, and the reading that was used.
 
 `$3.50` may be read as "three dollars fifty" or "three fifty". The reference of a text with such stretches is a lattice:
-words that are fixed, and at each stretch a choice between the forms that are accepted, the stretch as it is written
-among them. Of all texts in the lattice the nearest to what is heard counts, by the fewest edits over its whole length;
-the search is exact. One form is chosen at each stretch, so that saying two of them is an error, and so is saying none.
+words that are fixed, and at each stretch a choice between the forms that are accepted, including the stretch as
+written. The text in the lattice that is nearest to the transcript counts, by the fewest edits over its whole length;
+the search is exact. One form is chosen at each stretch, so saying two of them is an error, and so is saying none.
 
-A line may have tags of its own, which hold for all of its words (a long sentence), and each stretch has those of what
-is hard about it (a date). Errors are counted by tag from the same alignment; words that no tag holds for are counted as
-`plain`. Additional words count for the stretch that they touch.
+A line may have its own tags, which apply to all of its words (a long sentence), and each stretch has tags for its
+difficulty (a date). Errors are counted by tag from the same alignment; words without a tag are counted as `plain`.
+Additional words count for the stretch that they touch.
 """
 
 import re
@@ -25,10 +25,11 @@ from podeval.text.comparison.matched_readings import write_as_in_script
 from podeval.text.comparison.normalise import normalise
 
 PLAIN = "plain"
-"""The group of words that no tag holds for."""
+"""The group of words without a tag."""
 
 MOST_CELLS = 60_000_000
-"""Words of the text by words that are heard, up to which the search is made: about 25 minutes of speech."""
+"""Product of the numbers of words in the text and the transcript up to which the search runs: about 25 minutes of
+speech."""
 
 Row = NDArray[np.int32]
 Edit = Literal["equal", "wrong", "missing", "extra"]
@@ -36,7 +37,7 @@ Edit = Literal["equal", "wrong", "missing", "extra"]
 
 @dataclass(frozen=True)
 class ReadingStretch:
-    """A part of a line as it is written, the other forms that count as right, and the tags of what is hard about it."""
+    """A part of a line as written, its other accepted forms, and the tags of its difficulty."""
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - how pydantic reads one
 
@@ -52,7 +53,7 @@ class ReadingStretch:
 
 @dataclass(frozen=True)
 class ReadLine:
-    """A line with its stretches in the order of the text, and the tags that hold for all of its words."""
+    """A line with its stretches in the order of the text, and the tags of all its words."""
 
     text: str
     readings: tuple[ReadingStretch, ...] = ()
@@ -77,8 +78,8 @@ class ReadLine:
 
 @dataclass(frozen=True)
 class TagErrors:
-    """Errors in the words that a tag holds for, and the number of those words (characters in Chinese), at least one for
-    each stretch.
+    """Errors in the words with a tag, and the number of those words (characters in Chinese), at least one for each
+    stretch.
     """
 
     errors: int = 0
@@ -87,7 +88,7 @@ class TagErrors:
 
 @dataclass(frozen=True)
 class Misread:
-    """A stretch that is heard in no accepted form: as it is written, what is heard in its place, and its tags."""
+    """A stretch without an accepted form in the transcript: as written, the words in its place, and its tags."""
 
     text: str
     heard: str
@@ -96,11 +97,11 @@ class Misread:
 
 @dataclass(frozen=True)
 class ReadText:
-    """The accepted text that is nearest to what is heard.
+    """The accepted text that is nearest to the transcript.
 
     Attributes:
         text: the whole text with the chosen forms.
-        errors: edits between its normalised words and what is heard.
+        errors: edits between its normalised words and the transcript.
         by_tag: errors and words by tag, `PLAIN` among them.
         misread: the stretches with errors, in order.
         stretches: number of stretches.
@@ -121,7 +122,7 @@ class AcceptedReadings:
 
     @property
     def text(self) -> str:
-        """The text as it is written, with lines joined by one space."""
+        """The text as written, with lines joined by one space."""
         return " ".join(line.text for line in self.lines)
 
     @classmethod
@@ -156,14 +157,14 @@ class AcceptedReadings:
         return cls(lines)
 
     def choose(self, heard: str, language: str = "en", normaliser: str = "whisper", read: bool = True) -> ReadText:
-        """Choose the forms that come nearest to what is heard.
+        """Choose the forms that are nearest to the transcript.
 
         Args:
             heard: the transcript.
-            language: `en` or `zh`, by which both are normalised; Chinese is compared by characters.
+            language: `en` or `zh`, for normalising both; Chinese is compared by characters.
             normaliser: see `podeval.text.comparison.normalise`.
-            read: whether every reading of a figure, sign or abbreviation is accepted, next to the forms that are
-                listed; in English with the normaliser `whisper`.
+            read: whether every reading of a figure, sign or abbreviation is accepted, in addition to the listed forms;
+                in English with the normaliser `whisper`.
 
         Raises:
             BadInput: the text is too long to be searched.
@@ -192,7 +193,7 @@ class AcceptedReadings:
 
 @dataclass(frozen=True)
 class _Segment:
-    """Fixed text or a stretch, the number of its line, and the tags that hold for its words."""
+    """Fixed text or a stretch, the number of its line, and the tags of its words."""
 
     forms: tuple[str, ...]
     line: int
@@ -201,7 +202,7 @@ class _Segment:
 
 
 AlignedEdit = tuple[Edit, int, str]
-"""The edit, the segment that it counts for, and the word that is heard."""
+"""The edit, its segment, and the recognised word."""
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -211,7 +212,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _whole(text: str) -> str:
-    """Return the pattern of a text that stands for itself and not inside a longer word or number."""
+    """Return the pattern of a text that does not occur inside a longer word or number."""
     before = r"(?<![A-Za-z0-9])" if text[0].isascii() and text[0].isalnum() else ""
     after = r"(?![A-Za-z0-9])" if text[-1].isascii() and text[-1].isalnum() else ""
     return before + re.escape(text) + after
@@ -306,7 +307,7 @@ def _trace(
 
 
 def _owner(segments: Sequence[_Segment], before: int, after: int) -> int:
-    """Return the segment that an extra word between two segments counts for: a stretch that it touches, if any."""
+    """Return the segment to which an extra word between two segments counts: a stretch that it touches, if any."""
     touched = range(max(before, 0), min(after, len(segments) - 1) + 1)
     return next((number for number in touched if segments[number].stretch), touched[0])
 

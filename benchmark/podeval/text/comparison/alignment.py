@@ -1,7 +1,8 @@
-"""A script aligned with what is heard: each word with its partner, and who speaks when in a generated dialogue.
+"""A script aligned with its transcript: each word with its partner, and the speakers with times in a generated
+dialogue.
 
 The script's words are known, so they are aligned (minimum edit distance over words, over characters for Chinese,
-numbers as they are spoken) with the transcribed words, and every turn takes the time of its own words. Nothing is
+numbers as spoken) with the transcribed words, and every turn takes the time of its own words. Nothing is
 inferred from the voices, unlike in diarisation, which groups by similarity and so flatters a system's consistency.
 
 Errors of generated speech are handled as follows:
@@ -10,7 +11,7 @@ Errors of generated speech are handled as follows:
 - Fewer than three matching words that are separated from the rest by more than five foreign words (a hallucination,
   an ad-lib) do not stretch a turn.
 - Unheard words at a turn's edge extend it by their expected length, at most into the pause.
-- Of a repeated sentence one copy is used; the other belongs to no turn unless it is inside the turn.
+- One copy of a repeated sentence is used; the other belongs to no turn unless it is inside the turn.
 
 With a `coverage` below one half the alignment is a guess: the audio says something else, the transcriber
 failed, or the language is wrong. Do not use its turns then.
@@ -30,8 +31,7 @@ from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import BadInput, NoWords
 from podeval.text.characters import HAN, KANA, MARKED, UNSPACED, fold_letters
-from podeval.text.comparison.normalise import drop_bracketed, keep_spoken
-from podeval.text.comparison.simplified_chinese import simplify
+from podeval.text.comparison.normalise import drop_bracketed, keep_spoken, simplify
 from podeval.text.numerals import say_number
 from podeval.text.script import Script
 from podeval.text.tokens import detect_language
@@ -60,7 +60,7 @@ class AlignedTurn:
         speaker: name in the script.
         start: seconds.
         end: seconds.
-        matched: share of the turn's words that were heard, 0..1.
+        matched: recognised share of the turn's words, 0..1.
     """
 
     index: int
@@ -75,9 +75,9 @@ class Alignment:
     """A script aligned with the time of a recording.
 
     Attributes:
-        turns: the turns that were heard, in order and without overlap.
-        missing: positions in the script of the turns that were not heard.
-        coverage: share of the script's words that were heard in the turns above, 0..1.
+        turns: the recognised turns, in order and without overlap.
+        missing: positions in the script of the other turns.
+        coverage: share of the script's words that were recognised in these turns, 0..1.
     """
 
     turns: tuple[AlignedTurn, ...]
@@ -86,13 +86,13 @@ class Alignment:
 
     @property
     def trusted(self) -> bool:
-        """Whether enough of the script was heard for the times to be usable."""
+        """Whether enough of the script was recognised for usable times."""
         return self.coverage >= TRUSTED_COVERAGE
 
 
 @dataclass(frozen=True)
 class HeardWord:
-    """A word as it is compared, with the seconds at which it is heard."""
+    """A word in the form for comparison, with its times in seconds."""
 
     text: str
     start: float
@@ -101,7 +101,7 @@ class HeardWord:
 
 @dataclass(frozen=True)
 class WrittenWord:
-    """A word of the script as it is compared, and the turn it stands in, from 0."""
+    """A word of the script in the form for comparison, and its turn, from 0."""
 
     text: str
     turn: int
@@ -109,7 +109,9 @@ class WrittenWord:
 
 @dataclass(frozen=True)
 class Difference:
-    """Written words `first` to `last` (not included) where words `start` to `end` (not included) are heard."""
+    """Written words `first` to `last` (not included) in the place of recognised words `start` to `end` (not
+    included).
+    """
 
     first: int
     last: int
@@ -124,9 +126,9 @@ class ScriptAlignment:
     Attributes:
         script: the written script.
         written: its words.
-        heard: heard words in order of time.
-        partners: written word in the place of each heard word, the same or another; None if there is none.
-        differences: the stretches in which the two are not equal, in order, no two of them side by side.
+        heard: recognised words in order of time.
+        partners: written word in the place of each recognised word, the same or another; None if there is none.
+        differences: the stretches in which the two differ, in order and never adjacent.
     """
 
     script: Script
@@ -137,7 +139,7 @@ class ScriptAlignment:
 
     @property
     def equal_words(self) -> int:
-        """How many words of the script are heard as they are written."""
+        """Number of words of the script that are recognised as written."""
         return len(self.written) - sum(each.last - each.first for each in self.differences)
 
     def speaker_of(self, written: int) -> str:
@@ -147,7 +149,9 @@ class ScriptAlignment:
 
 @dataclass(frozen=True)
 class _Extent:
-    """The extent of a heard turn: its range of words, and how many characters are missing before and after them."""
+    """The extent of a recognised turn: its range of words, and the number of missing characters before and after
+    them.
+    """
 
     index: int
     start: float
@@ -163,9 +167,9 @@ def locate_speaker_turns(
     """Return the times of a script's turns.
 
     Args:
-        script: the text that was to be spoken, in English or Chinese.
+        script: the text to be spoken, in English or Chinese.
         words: the transcribed words: text, start and end in seconds.
-        duration: duration of the audio in seconds, which makes room for a last word that was not heard; by default the
+        duration: duration of the audio in seconds, which makes room for an unrecognised last word; by default the
             end of the last transcribed word.
 
     Raises:
@@ -196,11 +200,11 @@ def locate_speaker_turns(
 
 
 def align_script(script: Script, words: Iterable[tuple[str, float, float]]) -> ScriptAlignment:
-    """Lay a script next to what is heard, with the fewest edits.
+    """Align a script with its transcript, with the fewest edits.
 
     Args:
         script: the written script.
-        words: text, start and end in seconds, as a transcriber gives them.
+        words: text, start and end in seconds, as from a transcriber.
 
     Raises:
         NoWords: the script contains no words.
@@ -240,7 +244,7 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def split_words(text: str, language: str = "en") -> list[str]:
-    """Split a text into words as they are compared: lower case, no punctuation, simplified characters for Chinese.
+    """Split a text into words for comparison: lower case, no punctuation, simplified characters for Chinese.
 
     In writing without spaces, such as Chinese, Japanese or Thai, each character with its marks is a word. Numbers are
     spelt out in `language`, so that `25.` and `Twenty five.` are equal. Text in brackets, and tags, are no words.
@@ -253,7 +257,7 @@ def split_words(text: str, language: str = "en") -> list[str]:
 
 
 def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) -> list[HeardWord]:
-    """Split heard words as the script's are, each part with its share of the word's time; in order of time.
+    """Split recognised words like the script's, each part with its share of the word's time; in order of time.
 
     Raises:
         BadInput: a word's times are not finite numbers in order.
@@ -276,12 +280,12 @@ def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) 
 
 
 def _find_extent(turn: int, pairs: list[tuple[int, int]], alignment: ScriptAlignment, words: range) -> _Extent | None:
-    """Return the extent of a turn, or None if too little of it was heard.
+    """Return the extent of a turn, or None if too little of it was recognised.
 
     Args:
         turn: position of the turn in the script.
-        pairs: written words of the turn, each with the heard word in its place.
-        alignment: the script next to what is heard.
+        pairs: written words of the turn, each with the recognised word in its place.
+        alignment: the script next to its transcript.
         words: the turn's words in the script.
     """
     written, heard_words = alignment.written, alignment.heard

@@ -1,8 +1,8 @@
-"""Which sentences of a book each of its recordings reads, by their words alone.
+"""The sentences of a book that each of its recordings reads, from their words alone.
 
 A recording is placed by the runs of words that the book has once: by the longest chain of them in the order of the
-book. Runs that are far from the others, and few, are chance. Sentences between two recordings belong to the one in
-whose section they are; within a section, to the one that has more of their words.
+book. A few runs that are far from the others are chance. Sentences between two recordings belong to the recording of
+their section; within a section, to the one with more of their words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ JUMP, ANCHORED = 60, 3
 
 @dataclass
 class _Place:
-    """The sentences of a recording, and the words before and after those by which it was placed."""
+    """The sentences of a recording, and the words before and after its identified part."""
 
     file: str
     first: int
@@ -46,7 +46,7 @@ def place_recordings(
         whole: whether a book without sections is read from its beginning to its end.
 
     Returns:
-        The sentences of each recording, in the order of the book, and why other recordings have none.
+        The sentences of each recording, in the order of the book, and the reasons why other recordings have none.
     """
     words = [(word, number) for number, sentence in enumerate(of_book) for word in sentence]
     runs: dict[tuple[str, ...], int] = {}
@@ -94,7 +94,7 @@ def _find_chain(texts: Sequence[str], runs: Mapping[tuple[str, ...], int], run: 
 def _divide_gaps(
     places: list[_Place], of_book: Sequence[Sequence[str]], sections: Sequence[int], *, ends: bool
 ) -> None:
-    """Give the sentences between recordings to the one in whose section they are; within one, by their words."""
+    """Assign the sentences between recordings to the recording of their section; within a section, by their words."""
     neighbours: list[tuple[_Place | None, _Place | None]] = [*pairwise((None, *places, None))]
     for before, after in neighbours if ends else neighbours[1:-1]:
         low, high = before.past if before else 0, after.first if after else len(of_book)

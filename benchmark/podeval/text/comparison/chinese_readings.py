@@ -1,4 +1,5 @@
-"""How figures and signs are read in Chinese: the stretches of a text that are not written as they are spoken.
+"""The Chinese readings of figures and signs: the stretches of a text that are spoken differently from their written
+form.
 
 Numbers, percentages, dates, clocks, money, units, temperatures, fractions, ranges, versions, signs between figures and
 addresses are read. No reading leaves out a part. The first reading of a stretch is the usual one.
@@ -26,7 +27,8 @@ _UNITS = {
     "°": "度",
 }  # fmt: skip
 _MONEY = {
-    "¥": "元,块,块钱,元钱,元人民币", "$": "美元,美金,美刀", "€": "欧元", "£": "英镑", "元": "元,块,块钱",
+    "¥": "元,块,块钱,元钱,元人民币", "$": "美元,美金,美刀", "美元": "美元,美金,美刀",
+    "€": "欧元", "£": "英镑", "元": "元,块,块钱",
     "块": "块,元,块钱",
 }  # fmt: skip
 _SIGNS = {
@@ -39,6 +41,8 @@ _SIGNS = {
     "&": "和",
     ".": "点",
     "@": "艾特,at",
+    "±": "正负,加减",
+    "-": "到,至",
 }
 
 _N = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+(?!\.?\d))?"
@@ -46,18 +50,25 @@ _SCALE = "[十百千万亿]*"
 _BELOW = r"(?:(?<![A-Za-z0-9)])-)?(?<![\d.])"
 STRETCH = re.compile(
     # What no stretch begins with is passed over at once.
-    r"(?=[0-9¥$€£°×÷+=<>.@\s-])(?:"
-    r"(?P<date>(?<!\d)\d{4}([-/.])\d{1,2}\2\d{1,2}(?!\d)|(?<!\d)\d{1,2}月\d{1,2}[日号])"
+    r"(?=[0-9¥$€£°×÷+=<>.@±~–—\s-])(?:"
+    # From one clock, date or amount to another.
+    r"(?P<dash>(?:(?<=\d:\d\d)|(?<=[年月日号点分%百千万亿]))\s?[-~–—]\s?(?=\d))"
+    r"|(?P<date>(?<!\d)\d{4}([-/.])\d{1,2}\3\d{1,2}(?!\d)|(?<!\d)\d{1,2}月\d{1,2}[日号])"
     r"|(?P<clock>(?<![\d:])\d{1,2}:\d{2}(?::\d{2})?(?![\d:]))"
+    # Years and heights, which may be read digit by digit, and events called by their day.
+    r"|(?P<digits>(?<![\d.,:/-])\d{2}(?=[年后届级])|(?<=\d米)\d{2}(?![\d.]))"
+    r"|(?P<event>(?<![\d·])\d{1,2}·\d{1,2}(?![\d·]))"
     r"|(?P<version>(?<!\d)\d{1,3}(?:\.\d{1,3}){2,}(?!\d))"
-    rf"|(?P<money>[¥$€£]\s?{_N}{_SCALE}|(?<![\d.]){_N}{_SCALE}[元块])"
-    r"|(?P<range>(?<![\d,.~-])\d+(?:\.\d+)?%?\s?[-~–—:]\s?\d+(?:\.\d+)?%?(?![\d,~-]|\.\d))"
+    rf"|(?P<money>[¥$€£]\s?{_N}{_SCALE}|(?<![\d.]){_N}{_SCALE}(?:美元|[元块]))"
+    r"|(?P<range>(?<![\d,.~-])\d+(?:\.\d+)?%?\s?[-~–—:]\s?\d+(?:\.\d+)?%?(?![\d~-]|[.,]\d))"
     r"|(?P<fraction>(?<![\d/])\d+[/\u2044]\d+(?![\d/]))"
     rf"|(?P<unit>{_BELOW}{_N}{_SCALE}\s?(?:km/h|m/s|km2|m2|m3|k[wW]h|kHz|MHz|Hz|k[mM]|KM|[cm]m|kg|KG|mg|m[lL]|min|ms"
     r"|k[wW]|dB|MB|GB|[mgtLhsVW])(?![A-Za-z0-9]))"
     rf"|(?P<degrees>(?:{_BELOW}{_N}\s?)?°[CcFf]?)"
     rf"|(?P<number>{_BELOW}{_N}(?:(?:(?<=\.\d)|(?<=\.\d\d))[百千万亿]|\s*[%\u2030]?))"
-    r"|(?P<sign>(?<=\d)\s?[×÷+=<>]\s?(?=\d)|(?<=[A-Za-z])[.@](?=[A-Za-z])))",
+    r"|(?P<sign>(?<=\d)\s?[×÷+=<>]\s?(?=\d)|±(?=\s?\d)"
+    # No initials: A.I.
+    r"|(?<=[A-Za-z])(?:@|(?<!(?<![A-Za-z])[A-Z])\.)(?=[A-Za-z])))",
     re.ASCII,
 )
 
@@ -81,7 +92,8 @@ def _read_number(text: str) -> Iterator[str]:
     if decimals and (unit := _SCALES.get(scale)):
         # 3.5 万 is 三万五千.
         value, rest = divmod(int(whole.replace(",", "") + decimals) * unit, 10 ** len(decimals))
-        ways += [] if rest else [say_chinese_by_value(value)]
+        full = say_chinese_by_value(value)
+        ways += [] if rest else [full, _shorten(full) or full]
     for way in ways:
         for below in ("负", "零下") if minus else ("",):
             yield below + _PER.get(sign, "") + way
@@ -215,6 +227,9 @@ _READERS: dict[str, Callable[[str], Iterable[str]]] = {
     "unit": _read_unit,
     "degrees": _read_degrees,
     "number": _read_number,
+    "digits": lambda text: [*_say_whole(text, None, ""), say_chinese_by_digits(text)],
+    "event": lambda text: [say_chinese_by_digits(text.replace("·", ""))],
+    "dash": lambda text: _SIGNS["-"].split(","),
     "sign": lambda text: _SIGNS[text.strip()].split(","),
 }
 """The function that reads each kind of stretch."""

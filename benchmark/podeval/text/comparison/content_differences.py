@@ -1,10 +1,10 @@
 """Differences in content between the recording and the script: words left out, said twice, or made up.
 
-A recogniser mishears, and that is no error of content. Words that sound alike stand for each other, and so do up to
-three words for as many others. What remains of a difference is left out (words of the script without any in their
-place), repeated (words without a place in the script that it has shortly before or after, or that are heard directly
-before or after) or inserted. Nothing is left out where a recogniser writes figures and signs for words: `1980s` for
-"nineteen eighties", `40%` for "forty percent".
+A recogniser mishears, and that is no error of content. Words that sound alike count as equal, and so do up to three
+words in place of as many others. What remains of a difference is left out (words of the script without any in their
+place), repeated (words without a place in the script that occur shortly before or after in the script, or directly
+before or after in the transcript) or inserted. Words do not count as left out if a recogniser writes figures and signs
+for them: `1980s` for "nineteen eighties", `40%` for "forty percent".
 """
 
 import re
@@ -26,10 +26,10 @@ from podeval.text.script import Script
 ContentKind = Literal["omitted", "repeated", "inserted", "replaced"]
 
 ALIKE = 0.5
-"""Similarity of letters (1 minus edits by the longer length) from which on words are misheard ones."""
+"""Similarity of letters (1 minus edits by the longer length) from which words count as misheard."""
 
 MISHEARD = 3
-"""Words that may be misheard for as many others, however different."""
+"""Number of words that may be misheard as the same number of others, however different."""
 
 BRIDGE = 2
 """Equal words between two long differences that chance explains: inside babble some words always agree."""
@@ -38,21 +38,22 @@ LONG = 4
 """Words of a difference that is long."""
 
 CLEAR_WORD = 4
-"""Letters of a word that nobody swallows."""
+"""Number of letters of a word that nobody swallows."""
 
 NEARBY = 120
 """Words of the script before and after, among which a repeated stretch is looked for."""
 
 SAME = 0.7
-"""Similarity of words, or of letters of what is heard side by side, from which on a stretch is said again."""
+"""Similarity of words, or of letters of recognised words side by side, from which a stretch counts as repeated."""
 
 BESIDE_FIGURE = 2
-"""Heard words before and after a gap among which the figure that stands for the gap's words is looked for."""
+"""Number of recognised words before and after a gap that are searched for the figure that stands for the gap's
+words."""
 
 SIGNS = frozenset(
     ("percent", "per", "cent", "dollar", "dollars", "euro", "euros", "pound", "pounds", "cents", "degree", "degrees")
 )
-"""Words that recognisers write as a sign next to a figure, which is not heard as a word."""
+"""Words that recognisers write as a sign next to a figure, and that are not recognised as words."""
 
 EntityKind = Literal["name", "number", "amount", "code"]
 
@@ -67,15 +68,15 @@ _CHINESE_ENTITY = re.compile(
 
 @dataclass(frozen=True)
 class ContentDifference:
-    """A stretch that is left out, repeated, inserted, or replaced by other words.
+    """A stretch of words that is left out, repeated, inserted, or replaced.
 
     Attributes:
         kind: the kind of the difference.
-        first: the first of the script's words; of what is inserted, the word it stands before.
+        first: the first of the script's words; for an insertion, the word after it.
         last: the word after the last.
-        start: the first of the heard words; of what is left out, the word it is missing before.
+        start: the first of the recognised words; for an omission, the word after it.
         end: the word after the last.
-        uncertain: a word for which none stands, but that may have been misheard as a part of what is next to it.
+        uncertain: a word without a partner that may have been misheard as a part of its neighbours.
     """
 
     kind: ContentKind
@@ -97,9 +98,9 @@ class Entity:
 
     Attributes:
         kind: the kind of the entity.
-        text: the entity as it is compared.
+        text: the entity in the form for comparison.
         right: whether it is transcribed.
-        heard: the words that are transcribed in its place.
+        heard: the words transcribed in its place.
         word: its first word among the script's words.
     """
 
@@ -111,12 +112,12 @@ class Entity:
 
 
 def compare_entities(script: Script, transcript: str, language: str) -> list[Entity]:
-    """Compare the names, numbers, amounts and codes of a script with what is transcribed, in order.
+    """Compare the names, numbers, amounts and codes of a script with the transcript, in order.
 
     Args:
         script: the written script.
         transcript: the text that is transcribed.
-        language: `en` or `zh`. Chinese names have no capitals, so there they are not known.
+        language: `en` or `zh`. Chinese names have no capitals, so they are not detected there.
     """
     if language == "zh":
         written, spoken = ("".join(normalise(text, "zh").split()) for text in say_alike(script.text, transcript))
@@ -141,7 +142,7 @@ def _kind_of_chinese(text: str) -> EntityKind:
 
 
 def _classify_words(words: Sequence[str]) -> Iterator[EntityKind | None]:
-    """Yield the kind of entity that each word of a turn belongs to; None if it belongs to none."""
+    """Yield the kind of entity of each word of a turn; None if it belongs to none."""
     begins = True
     for word, following in zip(words, [*words[1:], ""], strict=True):
         plain = fold_word(word)
@@ -164,7 +165,7 @@ def _classify_words(words: Sequence[str]) -> Iterator[EntityKind | None]:
 def _judge_entities(
     spans: Sequence[tuple[EntityKind, int, int]], written: Sequence[str], spoken: Sequence[str], language: str
 ) -> Iterator[Entity]:
-    """Yield each entity with what is transcribed in its place; units are tokens, or characters in Chinese."""
+    """Yield each entity with the words transcribed in its place; units are tokens, or characters in Chinese."""
     join = "" if language == "zh" else " "
     folded = {unit: fold_letters(fold_word(unit)) for unit in {*written, *spoken}}
     one, other = ([folded[unit] for unit in units] for units in (written, spoken))
@@ -195,9 +196,9 @@ def find_content_differences(alignment: ScriptAlignment) -> list[ContentDifferen
 
 
 def find_replaced_words(alignment: ScriptAlignment) -> list[ContentDifference]:
-    """Find up to three words of the script in whose place others are heard that do not sound like them.
+    """Find up to three words of the script with words in their place that do not sound like them.
 
-    A recogniser may have misheard them, so `find_content_differences` does not have them. Figures are left out, because
+    A recogniser may have misheard them, so `find_content_differences` does not list them. Figures are left out, because
     they are written in many ways.
     """
     replaced = []
@@ -215,7 +216,7 @@ def find_replaced_words(alignment: ScriptAlignment) -> list[ContentDifference]:
 
 
 def _is_written_as_figure(difference: ContentDifference, alignment: ScriptAlignment) -> bool:
-    """Whether the words that are missing are what a figure or a sign next to the gap is read as."""
+    """Whether the missing words are the reading of a figure or a sign next to the gap."""
     if difference.kind != "omitted":
         return False
     missing = [word.text for word in alignment.written[difference.first : difference.last]]
@@ -244,7 +245,7 @@ def _length(difference: Difference) -> int:
 
 
 def _classify(difference: Difference, alignment: ScriptAlignment) -> list[ContentDifference]:
-    """What of a difference is of content: nothing, one stretch, or where other words are said two of them."""
+    """Return the parts of a difference that concern content: none, one stretch, or two if other words are said."""
     if _is_misheard(difference.first, difference.last, difference.start, difference.end, alignment):
         return _find_lost_words(difference.first, difference.last, difference.start, difference.end, alignment)
     first, last, start, end = _strip_alike(difference, alignment)
@@ -265,7 +266,7 @@ def _classify(difference: Difference, alignment: ScriptAlignment) -> list[Conten
 def _find_lost_words(
     first: int, last: int, start: int, end: int, alignment: ScriptAlignment
 ) -> list[ContentDifference]:
-    """Words of the script that are in nothing that is heard in the place of more words: "here is what" and "heres"."""
+    """Words of the script that occur in no word recognised in the place of more words: "here is what" and "heres"."""
     if last - first <= end - start:
         return []
     spoken = [word.text for word in alignment.heard[start:end]]
@@ -273,7 +274,7 @@ def _find_lost_words(
     letters = "".join(spoken)
 
     def is_better_without(at: int) -> bool:
-        """Whether what is heard is nearer to the script without a word: "cannot" is no nearer to "not"."""
+        """Whether the transcript is nearer to the script without a word: "cannot" is not nearer to "not"."""
         likeness = _likeness(written, spoken)
         without = written[: at - first] + written[at - first + 1 :]
         return likeness < ALIKE or _likeness(without, spoken) > likeness
@@ -316,7 +317,7 @@ def _is_alike(one: str, other: str) -> bool:
 
 
 def _is_heard_twice(heard: Sequence[str], start: int, end: int) -> bool:
-    """Whether words are heard directly before or after as well, or the first of them after and the others before."""
+    """Whether words are also recognised directly before or after, or the first of them after and the others before."""
     extra, size = heard[start:end], end - start
     parts = range(size + 1) if size <= NEARBY else (0, size)
     for period in range(size, size + BRIDGE + 1):
@@ -330,9 +331,10 @@ def _is_heard_twice(heard: Sequence[str], start: int, end: int) -> bool:
 
 
 def _name_extra(alignment: ScriptAlignment, place: int, start: int, end: int) -> ContentDifference:
-    """Words without a place in the script: repeated where it has them nearby, or they are heard twice, else inserted.
+    """Words without a place in the script: repeated if the script has them nearby or they are recognised twice, else
+    inserted.
 
-    Of a sentence said twice the words that are too many may be the end of the one and the beginning of the other.
+    If a sentence is said twice, the surplus words may be the end of the one and the beginning of the other.
     """
     extra = [word.text for word in alignment.heard[start:end]]
     size = len(extra)

@@ -2,8 +2,9 @@
 
 `$3.50` is "three dollars fifty", "three dollars fifty cents" and "three fifty". Numbers, dates, clocks, money, units,
 fractions, ranges, versions, telephone numbers, abbreviations, initialisms, codes, Roman numerals, titles, signs and
-addresses are read. No reading leaves out a part: "three dollars" is none of `$3.50`, and `2:15 p.m.` is not "a quarter
-past two". Readings are words in lower case; "and" may always be said or not, "a" may be "one", and "oh" is zero.
+addresses are read. No reading leaves out a part: "three dollars" is not a reading of `$3.50`, and `2:15 p.m.` is not "a
+quarter past two". Readings are words in lower case; "and" may always be said or not, "a" may be "one", and "oh" is
+zero.
 
 Source: podeval's own grammar. The libraries that read figures (NeMo, WeTextProcessing) give one form each, or need
 OpenFST.
@@ -39,7 +40,7 @@ UNITS = _table(
     "hz=hertz; khz=kilohertz; mhz=megahertz; ghz=gigahertz; w=watt,watts; kw=kilowatt,kilowatts;"
     "mw=megawatt,megawatts; kwh=kilowatt hour,kilowatt hours; v=volt,volts; db=decibel,decibels;"
     "kb=kilobyte,kilobytes; mb=megabyte,megabytes; gb=gigabyte,gigabytes,gig,gigs; tb=terabyte,terabytes;"
-    "atm=atmosphere,atmospheres; pp=pages; k=thousand; bn=billion; tn=trillion; x=times; p=pence,penny"
+    "atm=atmosphere,atmospheres; pp=pages; k=thousand; bn=billion; tn=trillion; x=times,by; p=pence,penny"
 )
 ABBREVIATIONS = _table(
     "dr=doctor,drive; mr=mister; mrs=missus,misses,missis; ms=miss,miz; prof=professor; st=saint,street; ave=avenue;"
@@ -59,7 +60,7 @@ _SIGNS = {
     ">": "greater than,over,more than", "≈": "about,approximately,around,roughly",
     "~": "about,approximately,around,roughly", "±": "plus or minus", "§": "section,paragraph", "№": "number",
     "#": "number,hash,hashtag,pound,pound sign,hash sign,number sign", "+": "plus", "%": "percent,per cent",
-    "‰": "per mille,per thousand", "°": "degree,degrees", "²": "squared", "³": "cubed", "/": "slash,over,per,a,",
+    "‰": "per mille,per thousand", "°": "degree,degrees", "²": "squared", "³": "cubed", "/": "slash,over,per,a,or,",
 }  # fmt: skip
 _MONEY = {
     "$": ("dollar", "cent"),
@@ -162,7 +163,7 @@ def _say_number(text: str) -> list[str]:
     """Return the readings of a number: by value, by hundreds, in pairs and digit by digit, with its decimals."""
     grouped = "," in text
     whole, _, decimals = text.replace(",", "").partition(".")
-    value, size = int(whole), len(whole)
+    value, size = int(whole or 0), len(whole)
     ways = [_say(value)] if size < 10 else []
     if size in (3, 4) and whole[0] != "0":
         head, rest = divmod(value, 100)
@@ -174,10 +175,11 @@ def _say_number(text: str) -> list[str]:
         return ways
     ends = [f" point {_spell(decimals)}"]
     ends += [f" {_say(int(decimals))}"] if len(decimals) == 2 and decimals[0] != "0" else []
-    ends += [" one half"] if decimals == "5" else []
+    halves = ["one half", "half"] if decimals == "5" else []
+    ends += [" one half"] if halves else []
     ways = [way + end for way in ways for end in ends]
     return (
-        [*ways, f"point {_spell(decimals)}", *(["one half", "half"] if decimals == "5" else [])] if not value else ways
+        [*ways, f"point {_spell(decimals)}", *halves, *([] if whole else [_say(int(decimals))])] if not value else ways
     )
 
 

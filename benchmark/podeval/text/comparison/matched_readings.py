@@ -1,11 +1,10 @@
-"""Writes what is heard as the script writes it where both may be read alike: `3:30 p.m.` for "half past three p.m.".
+"""Writes the transcript in the script's way if both may be read alike: `3:30 p.m.` for "half past three p.m.".
 
-The script and the transcript are laid next to each other, word by word. If they differ and one of the two has a
-figure, a sign or an abbreviation, both are lattices of readings (`podeval.text.comparison.english_readings`), and the
-stretch is alike if some path through its figure's readings is also a path through what the other text has in that
-place; the search is exact. Such a stretch of the transcript is replaced by the script's own characters. The script
-itself never changes, so that every system is measured against the same number of words, and texts that differ in plain
-words only are left as they are.
+The script and the transcript are laid next to each other, word by word. If they differ and one of the two has a figure,
+a sign or an abbreviation, both are lattices of readings (`podeval.text.comparison.english_readings`), and the stretches
+are equal if some path through the figure's readings is also a path through the other text in that place; the search is
+exact. Such a stretch of the transcript is replaced by the script's own characters. The script itself never changes, so
+every system is measured against the same number of words; texts that differ only in plain words are not changed.
 """
 
 import re
@@ -30,17 +29,17 @@ _AROUND = 2
 """Equal words before and after a difference that may belong to a figure: "5 km" and "5 kilometres"."""
 
 _WORDS_PER_ERROR = 10
-"""Words of a text for one that differs, as a hint where the search for the alignment starts."""
+"""Number of words of a text for one that differs, which hints at the start of the alignment search."""
 
 _STEPS = sorted(range(-8, 9), key=abs)
-"""Pieces from a figure's place in the other text at which its reading may begin."""
+"""Number of pieces from a figure's place in the other text at which its reading may begin."""
 
 _FIGURE = re.compile(
     # One set of characters first, which is searched fast: signs, pairs of capitals, V and X, initials, addresses.
     r"[0-9$€£¥₹%°&@=×÷<>≈~±§№#+½⅓⅔¼¾²³A-Z./]"
     r"(?:(?<![A-Z./])|(?<=[A-Z])(?=[A-Z])|(?<=\b[VX])\b|(?<=\b[A-Za-z]\.)|(?<=[a-z][./])(?=[a-z]))"
 )
-"""Signs that a difference may be one of figures, next to abbreviations."""
+"""Signs that a difference may concern figures, in addition to abbreviations."""
 
 _STRIPPED = string.punctuation + "…“”‘’—–"
 
@@ -84,11 +83,11 @@ def _any(words: Iterable[str]) -> str:
 _MONTH = rf"(?:{_any([*MONTHS, *(month[:3] for month in MONTHS), 'sept'])})"
 _UNIT = rf"(?:{_any(UNITS)})"
 _PLAIN = (
-    rf"\b(?=[A-Za-z])(?!(?:{_any([*NO_DOT, *MONTHS, 'no', 'double', 'triple'])})\b)(?:"
+    rf"\b(?=[A-Za-z])(?!(?:{_any([*NO_DOT, 'no', 'double', 'triple'])}|{_MONTH})\b)(?:"
     r"(?P<plain>(?-i:(?:[A-Z]?[a-z]+|I)(?:['’][a-z]+)?))(?:[,;!?]?\s+|(?-i:-(?=[a-z]+(?:[\s,;!?]|\.?$|\.\s)))|(?=[,;!?]|$))"
     rf"|(?!(?:{_any(ABBREVIATIONS)})\.)(?P<end>(?-i:[A-Z]?[a-z]+(?:['’][a-z]+)?))\.(?:\s+|$))"
 )
-"""A word that is no figure by itself, and the space after it."""
+"""A word that is not a figure by itself, and the space after it."""
 
 _PLAIN_WORD = re.compile(rf"(?!(?:sq|{_UNIT})\b){_PLAIN}", re.IGNORECASE)
 _PIECE = re.compile(
@@ -105,9 +104,9 @@ _PIECE = re.compile(
     r"|(?P<decade>(?<!\d)['’]?(?:\d\d|\d{3}0)['’]?s\b)"
     r"|(?P<ordinal>\b\d{1,3}(?:,?\d{3})*(?:st|nd|rd|th)\b)"
     r"|(?P<fraction>\b\d+/\d+(?:/\d{2,4})?\b(?!/)|[½⅓⅔¼¾⅛⅜⅝⅞])"
-    rf"|(?P<number>{N})"
+    rf"|(?P<number>{N}|(?<![\w.])\.\d+)"
     r"|(?P<power>(?<=\d)⁻?[⁰¹²³⁴-⁹]+)"
-    rf"|(?P<unit>(?<=[\d½¼¾])[\s-]?(?:sq\.?\s{_UNIT}|{_UNIT}[²³]?)(?!\w)\.?|(?<=[\dA-Za-z])/{_UNIT}\b)"
+    rf"|(?P<unit>(?<=[\d½¼¾])[\s-]?(?:sq\.?\s{_UNIT}|{_UNIT}[²³]?)(?!\w)\.?|(?<=\d)x(?=\d)|(?<=[\dA-Za-z])/{_UNIT}\b)"
     r"|(?P<degrees>(?-i:°\s?[CF]\b|[℃℉]))"
     r"|(?P<dash>(?<=[\d%])\s?[-–—:]\s?(?=[$€£]?\w)|(?<=[A-Za-z])[-–](?=\d))"
     r"|(?P<minus>(?<![\w)])[-−](?=[$€£]?\d))"
@@ -131,8 +130,8 @@ def write_as_in_script(script: str, transcript: str) -> str:
     """Return the transcript with each stretch written as in the script that may be read as the script's.
 
     Args:
-        script: the text that should be heard, in English.
-        transcript: the text that is heard.
+        script: the text that should be spoken, in English.
+        transcript: the recognised text.
     """
     written, spoken = cut_at_spaces(script), cut_at_spaces(transcript)
     parts: list[str] = []
@@ -225,21 +224,24 @@ def _rewrite(script: str, transcript: str) -> str:
     parts: list[str] = []
     end = 0
     for first, last, start, stop in _choose_matches(written, spoken):
-        read = script[in_script[first][0] : in_script[last - 1][1]]
+        opening, closing = in_script[first][0], in_script[last - 1][1]
         begin, behind = in_transcript[start][0], in_transcript[stop - 1][1]
+        # Behind a letter, a dash is no minus.
+        if script[opening] in "-–" and script[opening - 1 : opening].isalpha():
+            opening += 1
         # A sign next to a figure is a word of its own where it is written out.
         before, after = (
             " " if each.isalnum() else "" for each in (transcript[begin - 1 : begin], transcript[behind : behind + 1])
         )
-        parts += [transcript[end:begin], before, read, after]
+        parts += [transcript[end:begin], before, script[opening:closing], after]
         end = behind
     return "".join([*parts, transcript[end:]])
 
 
 def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the pieces of the script, from and to, and those of the transcript that may be read alike.
+    """Yield the pieces of the script, from and to, and those of the transcript with the same reading.
 
-    They are in order, and none overlaps another.
+    They are in order, without overlaps.
     """
     partners: list[int | None] = [None] * len(written)
     inverse: list[int | None] = [None] * len(spoken)
@@ -251,7 +253,7 @@ def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterat
     figures = _find_figures(spoken, written, inverse, partners)
     matches += [(first, last, start, end) for start, end, first, last in figures]
     read = heard = 0
-    for first, last, start, end in sorted(matches, key=lambda match: (match[2], match[0])):
+    for first, last, start, end in sorted(matches, key=lambda match: (match[2], match[0], -match[1])):
         if first >= read and start >= heard:
             read, heard = last, end
             yield first, last, start, end
@@ -260,7 +262,7 @@ def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterat
 def _find_figures(
     pieces: Sequence[Piece], others: Sequence[Piece], partners: Sequence[int | None], inverse: Sequence[int | None]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the figures of one text, from and to, and where the other has a reading of theirs.
+    """Yield the figures of one text, from and to, and the places of the other text with one of their readings.
 
     Args:
         pieces: the pieces of the text.
@@ -289,11 +291,11 @@ def _find_figures(
 
 
 def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> int | None:
-    """Return the piece of the other text where the longest reading of a figure ends that begins at a place, if any.
+    """Return the piece of the other text at the end of the longest reading of a figure that begins at a place, if any.
 
     Both are lattices: a path through the one and a path through the other must be the same words. The other text is
-    read word by word, with all places in the figure's readings that these words lead to. Where more places are open
-    than any speech has, as in a text that repeats a figure without end, none is found.
+    read word by word, with all places in the figure's readings that these words lead to. If there are more open places
+    than any speech has, as in a text that repeats a figure endlessly, no reading is found.
     """
     if others[place].text == "and":
         return None

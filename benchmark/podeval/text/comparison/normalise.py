@@ -1,11 +1,11 @@
-"""Text normalisation before words are compared: what counts as the same word.
+"""Text normalisation before words are compared: the rules for equal words.
 
-- `basic`, for every language: letters with their marks, and digits. What is read alike is written alike: composed and
-  decomposed letters, full and half width, curly and straight apostrophes, digits of other writing, the vowel signs that
-  Arabic and Hebrew may leave out (`podeval.text.characters.fold_letters`). Case and punctuation are removed; an
+- `basic`, for every language: letters with their marks, and digits. Text that is read alike is written alike: composed
+  and decomposed letters, full and half width, curly and straight apostrophes, digits of other writing, the vowel signs
+  that Arabic and Hebrew may leave out (`podeval.text.characters.fold_letters`). Case and punctuation are removed; an
   apostrophe stays inside a word, and a currency or percent sign stays, behind its number. Thousands are joined (1.000
   and 1 000), and so are initials (z. B.). No accent, vowel or tone mark is removed that makes another word. Whisper's
-  own basic normaliser takes marks for spaces, and loses these words.
+  own basic normaliser treats marks as spaces, and loses these words.
 - `whisper`, English: OpenAI's normaliser (numbers to digits, contractions and spelling unified, fillers dropped,
   accents removed), except that it also reads `&`, keeps the unit of "one" (`$1`, `1%`), reads signs of currencies,
   degrees, fractions, powers, comparison and minus that it would drop, keeps `1.10.1`, joins initials (`U.S.`) and times
@@ -17,7 +17,7 @@
 
 `whisper` and `basic` drop text in brackets of all kinds, tags (`<break time="1s"/>`, `<laughs>`, `<|music|>`), sounds
 between signs of emphasis (`*laughs*`; `*really*` stays), and the addresses of links (`[words](address)`);
-`a < b` is text, and so is what follows a bracket that is never closed. Corner brackets, 「」 and 『』, quote spoken
+`a < b` is text, and so is everything after a bracket that is never closed. Corner brackets, 「」 and 『』, quote spoken
 words in Chinese and Japanese: only the name of a sound in them is dropped (`「笑」`). `&` is read as the word for "and"
 in the language of the text. All normalisers begin with `clean_text`. Numbers in Chinese texts are unified by
 `podeval.text.comparison.spoken_numbers`.
@@ -33,7 +33,6 @@ import regex
 
 from podeval.errors import BadInput
 from podeval.text.characters import MARKED, clean_text, fold_letters
-from podeval.text.comparison.simplified_chinese import convert_to_mainland, simplify
 from podeval.text.language import identify_language
 from podeval.text.longest import refuse_endless, refuse_longer
 from podeval.text.tokens import Language, check_language
@@ -51,7 +50,9 @@ _NOISES = (
     r"clears (?:(?:his|her|their) )?throat|sniff(?:s|les)|sobs|sobbing|groans?|groaning|yawns?|yawning|snorts|gulps|"
     r"applause|clapping|cheering|inhales|exhales|whispers|smiles|smiling|nods|pauses)(?:\s+\w+ly)?"
 )
-_LINK = regex.compile(r"(!?)\[([^\[\]]*)\]\((?=[^\s()]*[#:./])[^\s()]*+(?:\s+[\"'][^\"'()]*[\"'])?\)")
+# The code of an area, which is in brackets and spoken.
+_AREA_CODE = re.compile(r"\((\d{2,5})\)(?=[\s-]?\d{3})")
+_LINK = regex.compile(r"(!?)\[([^\[\]]*)\]\((?=[^\s()]*[#:./])(?:[^\s()]|\([^\s()]*\))*+(?:\s+[\"'][^\"'()]*[\"'])?\)")
 _BRACKETED = regex.compile(
     r"[\[［][^\[\]［］]*[\]］]|[(（﹙︵][^()（）﹙﹚︵︶]*[)）﹚︶]|[{｛﹛][^{}｛｝﹛﹜]*[}｝﹜]|[【︻][^【】︻︼]*[】︼]"
     r"|[〔﹝︹][^〔〕﹝﹞︹︺]*[〕﹞︺]|〖[^〖〗]*〗|〘[^〘〙]*〙|〚[^〚〛]*〛|⟦[^⟦⟧]*⟧"
@@ -89,6 +90,8 @@ _POWERS = {"²": " squared", "³": " cubed"}
 # Signs in words, or behind their number, before the text is cut into words: those that would be dropped.
 _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
     "en": (
+        # English has no ı, and OpenAI's normaliser removes other accents.
+        (re.compile("ı"), "i"),
         (re.compile(rf"({_UNREAD})\s*(\d(?:[\d.,]*\d)?(?: (?:thousand|million|billion|trillion))?)"), r"\2 \1 "),
         (re.compile(rf"(?<=\d)\s*([€£$¢])(?!\s*\d)|{_UNREAD}"), lambda m: f" {_CURRENCIES['en'][m[1] or m[0]]} "),
         (re.compile(r"(?<=\d)\s+%"), "%"),
@@ -99,8 +102,11 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile(r"(?<=[\w)]) ([<>=]) (?=[\w(])|([×÷≤≥≠])"), lambda m: f" {_SIGNS[m[1] or m[2]]} "),
         (re.compile(r"#(?=\d)"), "number "),
         (re.compile(r"(?<!\S)[-−](?=\d)"), "minus "),
-        (re.compile(r"\b([ap])\. ?m\b\.?"), r"\1m"),
+        (re.compile(r"\b(a|p|ph)\. ?([md])\b\.?"), r"\1\2"),
         (re.compile(r"\b[a-z]\.(?: ?[a-z]\.)+"), lambda initials: re.sub(r"[. ]", "", initials[0]) + " "),
+        (re.compile(r"\bok\b"), "okay"),
+        (re.compile(r"\b(?:ww|world war )(ii?|[12])\b"), lambda m: f"world war {m[1].count('i') or m[1]}"),
+        (re.compile(r"\b(part|act|book|type|phase|chapter) i\b(?!')"), r"\1 1"),
         # "Ten thirty" becomes 1030.
         (re.compile(r"(?<=\d):(?=\d\d\b)"), ""),
         # OpenAI's normaliser searches a run of spaces from each of them, and a bracket's end from each that is left.
@@ -109,6 +115,7 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile(r"\d{100}(?=\d)"), r"\g<0> "),
     ),
     "zh": (
+        (re.compile("〇"), "零"),
         (regex.compile(r"(?<!\d\s*)(\p{Sc})\s*((?:\d[\d.,]*|[零〇一二两三四五六七八九十百千万亿点]+)+)"), r"\2\1"),
         (regex.compile(r"\p{Sc}"), lambda sign: _CURRENCIES["zh"].get(sign[0], " ")),
         (regex.compile(r"(\d[\d.]*)\s*%"), r"百分之\1"),
@@ -131,7 +138,6 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile(r"(?<=\d)\s*([¼¾⅓⅔⅛])"), lambda m: f" and {_FRACTIONS[m[1]]}"),
         (re.compile(r"[½¼¾⅓⅔⅛]"), lambda m: f" {_FRACTIONS[m[0]].removeprefix('a ')} "),
         (re.compile(r"(?<=\d)[²³]|(?<=\b[A-Za-z])[²³]|(?<=\b[A-Za-z]{2})[²³]"), lambda m: _POWERS[m[0]]),
-        (re.compile(r"(?<=[^\W\d_]{3})[¹²³⁰⁴-⁹]+"), ""),
     ),
 }
 # A 1 that OpenAI's normaliser has written as "one" although a sign or a point belongs to it.
@@ -162,7 +168,7 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper", writ
         text: any text.
         language: `en` or `zh`; `en` for all others too.
         normaliser: `whisper`, `basic`, `lfs` or `none`; see above.
-        written_in: the code of the language in which `&` is read, by default that of the text.
+        written_in: the code of the language for reading `&`, by default that of the text.
 
     Raises:
         BadInput: the language or normaliser is unknown, a number has thousands of digits, or the text is longer than
@@ -183,7 +189,7 @@ def keep_spoken(text: str, language: str | None = None) -> str:
 
     Args:
         text: any text.
-        language: the code of the language in which `&` is read; None for that of the text.
+        language: the code of the language for reading `&`; None for that of the text.
     """
     text = drop_bracketed(_read_links(text))
     if "&" in text or "\uff06" in text:
@@ -205,7 +211,7 @@ def name_conjunction(language: str) -> str:
 
 
 def drop_bracketed(text: str) -> str:
-    """Replace text in brackets, and tags, by as many spaces; signs of pairs that are not closed stay."""
+    """Replace text in brackets, and tags, by the same number of spaces; unclosed brackets stay."""
     # Brackets may be inside each other.
     for _ in range(5):
         before, text = text, _BRACKETED.sub(lambda unspoken: " " * len(unspoken[0]), text)
@@ -215,8 +221,9 @@ def drop_bracketed(text: str) -> str:
 
 
 def _read_links(text: str) -> str:
-    """Return the words of links in Markdown, without addresses and pictures."""
-    return _LINK.sub(lambda link: " " if link[1] else link[2], text) if "](" in text else text
+    """Return the words of links in Markdown, without addresses and pictures; codes of areas lose their brackets."""
+    text = _LINK.sub(lambda link: " " if link[1] else link[2], text) if "](" in text else text
+    return _AREA_CODE.sub(r" \1 ", text)
 
 
 def compute_bracketed_share(text: str, normaliser: str = "whisper") -> float:
@@ -270,6 +277,39 @@ def _normalise_as_lfs(text: str, language: Language) -> str:
     if language == "en":
         return deleted.encode("ascii", "ignore").decode("ascii")
     return convert_to_mainland(deleted)
+
+
+def simplify(text: str) -> str:
+    """Convert the traditional Chinese characters of a text one by one; the wording is kept."""
+    return _convert(text, "t2s")
+
+
+def convert_to_mainland(text: str) -> str:
+    """Convert a text to simplified characters and, if it was in traditional ones, to mainland wording.
+
+    A text is in traditional characters if simplifying changes more of it than the reverse conversion does. Other texts
+    keep their words, because OpenCC takes every 程序 for the Taiwanese word for 进程.
+    """
+    simple = simplify(text)
+    if simple == text or _count_changes(text, simple) < _count_changes(text, _convert(text, "s2t")):
+        return simple
+    return _convert(text, "tw2sp")
+
+
+def _count_changes(text: str, converted: str) -> int:
+    return sum(before != after for before, after in zip(text, converted, strict=False))
+
+
+def _convert(text: str, configuration: str) -> str:
+    # OpenCC takes UTF-8, in which an unpaired surrogate, which JSON allows, cannot be encoded.
+    return str(_load_converter(configuration).convert(text.encode("utf-8", "replace").decode("utf-8")))
+
+
+@cache
+def _load_converter(configuration: str) -> Any:
+    from opencc import OpenCC
+
+    return OpenCC(configuration)
 
 
 def _leave_unchanged(text: str, language: Language) -> str:

@@ -1,8 +1,8 @@
-"""Makes digits in two Chinese texts comparable: each number is written in the words that the other text has for it.
+"""Makes digits in two Chinese texts comparable: each number is written in the words of the other text.
 
 A number in digits can be spoken in several ways: 2024 as 二零二四, 二千零二十四 or 两千零二十四, 150 as 一百五.
-It is written in the way that is in its place in the other text, if that is one of them; otherwise in the usual
-way. Numbers in characters stay as they are: texts without digits are compared unchanged, and 25 never equals 五十二.
+It is written in the form in its place in the other text, if that is a possible one; otherwise in the usual form.
+Numbers in characters are not changed: texts without digits are compared unchanged, and 25 never equals 五十二.
 
 So are percentages, dates, clocks, money, units, temperatures, fractions, ranges and signs, each with its readings
 (`podeval.text.comparison.chinese_readings`).
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from rapidfuzz.distance import Levenshtein
 
 from podeval.text.comparison.chinese_readings import STRETCH, list_chinese_readings
-from podeval.text.comparison.simplified_chinese import simplify
+from podeval.text.comparison.normalise import simplify
 
 _DIGITS = frozenset("零一二三四五六七八九")
 _NUMERALS = _DIGITS | frozenset("十百千万亿点")
@@ -38,7 +38,7 @@ class _Number:
 
 
 def say_alike(one: str, other: str) -> tuple[str, str]:
-    """Write both texts in simplified characters with numbers in words, alike where both mean the same number."""
+    """Write both texts in simplified characters with numbers in words, equal if both mean the same number."""
     first, in_first = _say_numbers(one)
     second, in_second = _say_numbers(other)
     if in_first:
@@ -49,7 +49,8 @@ def say_alike(one: str, other: str) -> tuple[str, str]:
 
 
 def _say_numbers(text: str) -> tuple[str, list[_Number]]:
-    plain = simplify(unicodedata.normalize("NFKC", text))
+    # A full-width comma parts no thousands.
+    plain = simplify(unicodedata.normalize("NFKC", text.replace("\uff0c", "\u3001")))
     parts: list[str] = []
     numbers: list[_Number] = []
     end = length = 0
@@ -64,7 +65,7 @@ def _say_numbers(text: str) -> tuple[str, list[_Number]]:
 
 
 def _say_as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
-    """Return the text with each number read as in the other text, if the other text has one of its readings there."""
+    """Return the text with each number in the reading of the other text, if the other text has one there."""
     # Align the two texts.
     folded_other, folded_text = other.translate(_SAME), text.translate(_SAME)
     edits = Levenshtein.opcodes(text, other)
@@ -85,7 +86,7 @@ def _say_as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
 
 
 def _find_reading(readings: Sequence[str], beside: tuple[str, str], text: str, span: range) -> slice | None:
-    """Return where one of the readings stands whole: next to it are no numerals except those next to the number too.
+    """Return the place of a complete reading: next to it are no numerals except those also next to the number.
 
     A number that is read digit by digit may be longer, such as a telephone number with hyphens.
     """

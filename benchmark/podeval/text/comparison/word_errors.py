@@ -5,12 +5,13 @@ same over characters. Both are 0 for equal texts and may exceed 1. English has b
 jiwer does); Chinese, Japanese, Thai and similar languages do not separate words in writing, so their WER is None and
 CER, without whitespace, is the main value.
 
-The raw values are of the texts as they stand, case and punctuation included, as PodEval's code computes them;
-only whitespace is unified, because for jiwer a line break between two words would join them.
+The raw values compare the unchanged texts, including case and punctuation, like PodEval's code;
+only whitespace is unified, because jiwer would join two words at a line break.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal, TypeVar
 
 import jiwer
@@ -39,8 +40,8 @@ class WordErrors:
     Attributes:
         wer: word error rate after normalisation; None if the language does not separate words by spaces.
         cer: character error rate after normalisation.
-        wer_raw: word error rate of the texts as they stand; None if `wer` is.
-        cer_raw: character error rate of the texts as they stand.
+        wer_raw: word error rate of the unchanged texts; None if `wer` is.
+        cer_raw: character error rate of the unchanged texts.
         unit: the unit of the counts below, after normalisation.
         hits: number of units that agree.
         substitutions: number of units replaced.
@@ -67,10 +68,10 @@ def count_word_errors(
     """Compute the error rates of a transcript against its reference.
 
     Args:
-        reference: the text that should be heard.
-        hypothesis: the text that was heard; if empty, everything counts as deleted, a rate of 1.
+        reference: the text that should be spoken.
+        hypothesis: the recognised text; if empty, everything counts as deleted, a rate of 1.
         language: `en` or `zh`; `en` for all others too.
-        normaliser: applied to both texts; see `podeval.text.comparison.normalise`.
+        normaliser: normaliser for both texts; see `podeval.text.comparison.normalise`.
         read: whether every reading of a figure, sign or abbreviation is equal to it, with the normaliser `whisper`.
 
     Raises:
@@ -92,6 +93,8 @@ def count_word_errors(
         compounds := {tuple(fold_letters(" ".join(word.split("\u200c"))).split()) for word in _COMPOUND.findall(both)}
     ):
         expected, transcript = _join_parts(expected, compounds), _join_parts(transcript, compounds)
+    if words and normaliser == "whisper" and read:
+        transcript = _write_compounds_as_in(expected, transcript)
     if not words:
         expected, transcript = ("".join(text.split()) for text in (expected, transcript))
     if not expected:
@@ -117,6 +120,19 @@ def count_word_errors(
     )
 
 
+def _write_compounds_as_in(expected: str, transcript: str) -> str:
+    """Write words of a transcript together or apart as the reference has them: `healthcare` for `health care`."""
+    meant, said = expected.split(), transcript.split()
+    parts: list[str] = []
+    for _, group in groupby(Levenshtein.opcodes(meant, said), lambda edit: edit.tag == "equal"):
+        edits = list(group)
+        one = meant[edits[0].src_start : edits[-1].src_end]
+        other = said[edits[0].dest_start : edits[-1].dest_end]
+        letters = "".join(one)
+        parts += one if letters.isalpha() and letters == "".join(other) else other
+    return " ".join(parts)
+
+
 def _join_parts(plain: str, compounds: Collection[tuple[str, ...]]) -> str:
     """Join the words of a normalised text that are the parts of a compound."""
     words, joined, at = plain.split(), list[str](), 0
@@ -129,9 +145,9 @@ def _join_parts(plain: str, compounds: Collection[tuple[str, ...]]) -> str:
 
 
 def _character_rate(reference: str, hypothesis: str, word_errors: int) -> float:
-    """Compute the CER by edit distance alone, without an alignment, to save time on two-hour texts.
+    """Compute the CER only by edit distance, without an alignment, to save time on two-hour texts.
 
-    The number of word errors only serves as a hint where the search for the distance starts.
+    The number of word errors only hints at the start of the search for the distance.
     """
     distance = Levenshtein.distance(reference, hypothesis, score_hint=_CHARACTERS_PER_ERROR * word_errors)
     return distance / len(reference)
@@ -151,14 +167,14 @@ class SpeakerErrors:
 
     @property
     def rate(self) -> float | None:
-        """Errors per word of the reference; None if it has none."""
+        """Errors per word of the reference; None if there are no words."""
         return self.errors / self.length if self.length else None
 
 
 def count_cp_errors(reference: Mapping[str, Sequence[str]], heard: Mapping[str, Sequence[str]]) -> SpeakerErrors:
     """Count the word errors of a dialogue whose speakers count: cpWER, equal to meeteval's.
 
-    The words of each speaker are joined, each speaker is given the voice that makes all errors together fewest, and the
+    The words of each speaker are joined, each speaker gets the voice that minimises the total errors, and the
     errors are divided by the words of the reference. Words said by a voice without a speaker are insertions, those of a
     speaker without a voice deletions.
 
@@ -175,13 +191,13 @@ def count_cp_errors(reference: Mapping[str, Sequence[str]], heard: Mapping[str, 
 def count_tcp_errors(
     reference: Mapping[str, Sequence[HeardWord]], heard: Mapping[str, Sequence[HeardWord]], collar: float = 5.0
 ) -> SpeakerErrors:
-    """Count the word errors where a word may only stand for one that is said at its time: tcpWER, equal to meeteval's.
+    """Count the word errors if a word may only match one that is said at its time: tcpWER, equal to meeteval's.
 
     A script has no times, so no metric computes it; transcripts of meetings have them.
 
     Args:
         reference: the words of each speaker in order, with their times in seconds.
-        heard: the words of each voice; of a word's time the middle counts.
+        heard: the words of each voice; the middle of a word's time counts.
         collar: seconds by which that middle is widened on both sides.
     """
     return _count_assigned(reference, heard, lambda meant, said: _count_within(meant, said, collar))
@@ -205,7 +221,7 @@ def _count_assigned(
 
 
 def _count_within(meant: Sequence[HeardWord], said: Sequence[HeardWord], collar: float) -> int:
-    """Count the edits from one to the other where only words that overlap in time may stand for each other."""
+    """Count the edits from one to the other if only words that overlap in time may match."""
     middles = np.array([(word.start + word.end) / 2 for word in said])
     texts = np.array([word.text for word in said], dtype=object)
     steps = np.arange(len(said) + 1)

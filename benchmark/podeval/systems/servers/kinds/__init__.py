@@ -1,4 +1,5 @@
-"""Kinds of speech servers, by the name that `podeval run --server-kind` takes; without it the server says which it is.
+"""Kinds of speech servers, by the name for `podeval run --server-kind`; without the option the server's own answers
+decide.
 
 To add one: a subclass of `podeval.systems.servers.kinds.kind.ServerKind` in a file next to these, and its line in
 `KINDS`.
@@ -32,7 +33,7 @@ def find_kind(name: str) -> "type[ServerKind]":
     """Return the class of a kind of server.
 
     Raises:
-        BadInput: there is no such kind; says which there are.
+        BadInput: there is no such kind; the message lists the existing ones.
     """
     require_known("kind of server", KINDS, name)
     kind: type[ServerKind] = pkgutil.resolve_name(f"{__name__}.{KINDS[name]}")
@@ -40,9 +41,9 @@ def find_kind(name: str) -> "type[ServerKind]":
 
 
 def recognise_kind(connection: "ServerConnection") -> tuple[str, str]:
-    """Return the kind of a server, and what of it says so.
+    """Return the kind of a server, and the evidence for it.
 
-    Known clouds are recognised by their host, without a request; others by what they say of themselves.
+    Known clouds are recognised by their host, without a request; others by their own statements.
     """
     import httpx
 
@@ -59,7 +60,7 @@ def recognise_kind(connection: "ServerConnection") -> tuple[str, str]:
         return "piper", "its /info describes a voice of Piper"
     if host.endswith(".endpoints.huggingface.cloud") and not _list_models(connection):
         return "huggingface", f"its host is {host}, and it lists no models"
-    return "openai", "it does not say that it is another"
+    return "openai", "it does not identify itself as another kind"
 
 
 def open_kind(name: str, connection: "ServerConnection", model: str) -> "ServerKind":
@@ -67,7 +68,7 @@ def open_kind(name: str, connection: "ServerConnection", model: str) -> "ServerK
 
     Args:
         name: the name of the kind.
-        connection: the connection to the server, by the address as it was given.
+        connection: the connection to the server, by the given address.
         model: the name of the model there.
 
     Raises:
@@ -84,7 +85,7 @@ def open_kind(name: str, connection: "ServerConnection", model: str) -> "ServerK
 
 
 def _list_statements(connection: "ServerConnection") -> Iterator[tuple[str, str]]:
-    """Yield what a server says of itself: what it is, in its own words."""
+    """Yield a server's own statements about itself."""
     for model in _list_models(connection):
         yield "its /models are owned by", str(model.get("owned_by") or "")
     about = connection.get("openapi.json", at_root=True)

@@ -1,7 +1,7 @@
 """ElevenLabs, read from its SDK 2.78.0: a text in a voice, or a dialogue as a list of texts with voices.
 
 A dialogue has at most 10 voices, and should have at most 2,000 characters. Reference voices are uploaded as instant
-clones, without their words; each has a name made of its sound, so that it is uploaded once, and stays in the account.
+clones, without their words; each has a name derived from its sound, so it is uploaded once and stays in the account.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ class ElevenLabs(ServerKind):
         )
         voice = answer.get("voice_id") if isinstance(answer, dict) else None
         if not isinstance(voice, str) or not voice:
-            raise ServerBroke("the server took a reference voice and did not say under which voice_id")
+            raise ServerBroke("the server accepted a reference voice but returned no voice_id")
         return voice
 
     def _read_voices(self) -> dict[str, str]:
@@ -86,7 +86,7 @@ class ElevenLabs(ServerKind):
         return {str(voice.get("name") or voice["voice_id"]): voice["voice_id"] for voice in listing}
 
     def read(self, response: ServerResponse, request: SpeechRequest, what: str) -> ServedSound:
-        """See `ServerKind`; samples have the rate that was asked for, whatever their label."""
+        """See `ServerKind`; samples have the requested rate, whatever their label."""
         form, _, rate = str(request.body["output_format"]).partition("_")
         if form == "pcm":
             response = replace(response, headers={**response.headers, "content-type": f"audio/pcm;rate={rate}"})

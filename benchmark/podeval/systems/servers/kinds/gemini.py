@@ -17,7 +17,7 @@ from podeval.systems.speech import SpeechFailed
 from podeval.text.json_text import parse_json
 
 _OLD = re.compile(r"gemini-(2\.|3\.[0-7])")
-"""Names of models that know no metadata of turns."""
+"""Names of models that do not support metadata of turns."""
 
 
 @dataclass(frozen=True)

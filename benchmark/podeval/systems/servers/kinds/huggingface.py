@@ -1,4 +1,5 @@
-"""Hugging Face through its own client, `InferenceClient.text_to_speech`, which knows the providers and their forms.
+"""Hugging Face through its own client, `InferenceClient.text_to_speech`, which supports the providers and their
+formats.
 
 The router's address (https://router.huggingface.co) stands for the provider in the field `provider`, or the first one
 that has the model; any other address is that of an Inference Endpoint. The client gives the sound in one piece.
@@ -33,7 +34,7 @@ class HuggingFace(ServerKind):
 
     @property
     def sender(self) -> Send | None:
-        """See `ServerKind`: the request is made by the client of Hugging Face."""
+        """See `ServerKind`: Hugging Face's client makes the request."""
         return self._send
 
     def _send(self, path: str, body: Mapping[str, Any], longest: float, tries: int) -> ServerResponse:

@@ -1,4 +1,4 @@
-"""What a kind of speech server is: how it is asked, what it takes, how its answer is read."""
+"""A kind of speech server: its requests, its accepted inputs, and the reading of its answers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ Voice = str | ReferenceClip
 
 @dataclass(frozen=True)
 class DialoguePart:
-    """What a speaker says in a request for a whole dialogue."""
+    """A speaker's words in a request for a whole dialogue."""
 
     speaker: str
     text: str
@@ -38,19 +38,19 @@ class ServerKind(ABC):
     Attributes:
         connection: the connection to the server.
         model: the name of the model there.
-        checkpoint: the name of the model's repository, if the server tells it; else as `model`.
-        name: the name of the kind, as `--server-kind` takes it.
-        hosts: hosts of clouds that are of this kind, with all hosts below them.
-        owners: words by which servers of this kind name themselves.
+        checkpoint: the name of the model's repository, if the server states it; else the same as `model`.
+        name: the name of the kind, for `--server-kind`.
+        hosts: hosts of clouds of this kind, with all hosts below them.
+        owners: words with which servers of this kind name themselves.
         base_path: the path of the API, for an address without one.
         key_header: the header that carries the key.
         key_prefix: the text before the key there.
         query: fields of a request that are sent in its address.
         clones: whether it takes reference voices.
         streams: whether its sound can come in a stream.
-        clip_seconds: least and greatest length of a reference voice, in seconds.
+        clip_seconds: lowest and highest length of a reference voice, in seconds.
         chats: whether it also writes scripts and answers, through `/chat/completions`.
-        voice_examples: two names of voices, for the sentence that asks for some.
+        voice_examples: two names of voices, for the message that requests some.
     """
 
     connection: ServerConnection
@@ -76,7 +76,7 @@ class ServerKind(ABC):
         return False
 
     def count_speakers(self, clone: bool) -> int:
-        """Return the most speakers of a request for a whole dialogue; 1 if it takes one voice.
+        """Return the highest number of speakers of a request for a whole dialogue; 1 if it takes one voice.
 
         Args:
             clone: whether each speaks in a reference voice.
@@ -84,7 +84,7 @@ class ServerKind(ABC):
         return 1
 
     def longest(self, whole: bool) -> int | None:
-        """Return the greatest length of the text of a request, as `measure_text` has it; None if none is stated.
+        """Return the highest length of the text of a request, in the unit of `measure_text`; None if not stated.
 
         Args:
             whole: whether it is a request for a whole dialogue.
@@ -92,7 +92,7 @@ class ServerKind(ABC):
         return None
 
     def measure_text(self, text: str) -> int:
-        """Return the length of a text in the server's unit: characters, unless it says otherwise."""
+        """Return the length of a text in the server's unit: characters, unless stated otherwise."""
         return len(text)
 
     def measure_parts(self, parts: Sequence[DialoguePart], voices: Mapping[str, Voice]) -> int:
@@ -105,7 +105,7 @@ class ServerKind(ABC):
         return sum(self.measure_text(part.text) for part in parts)
 
     def describe_dialogue(self) -> dict[str, Any]:
-        """Return, for `generation`, the form in which a whole dialogue is written."""
+        """Return, for `generation`, the written form of a whole dialogue."""
         return {}
 
     @abstractmethod
@@ -121,12 +121,12 @@ class ServerKind(ABC):
             parts: the turns in order.
             voices: the voices by speaker, in the order of the script's speakers.
             seed: the seed.
-            stream: whether the sound is asked for in a stream.
+            stream: whether the sound is requested as a stream.
 
         Raises:
-            BadInput: this kind takes one turn in a request.
+            BadInput: this kind accepts one turn per request.
         """
-        raise BadInput(f"--server-kind {self.name} takes one turn in a request; leave out --dialogue whole")
+        raise BadInput(f"--server-kind {self.name} accepts one turn per request; leave out --dialogue whole")
 
     @property
     def names_voices(self) -> bool:
@@ -142,7 +142,7 @@ class ServerKind(ABC):
         return tuple(voice for voice in names if isinstance(voice, str) and voice)
 
     def list_unknown(self, voices: Sequence[str]) -> list[str]:
-        """Return those of the voices that the server would silently replace by another."""
+        """Return the voices that the server would silently replace by another."""
         return []
 
     def adopt(self, clip: ReferenceClip) -> Voice:
@@ -163,7 +163,7 @@ class ServerKind(ABC):
 
         Args:
             request: the request.
-            what: the text that is to be spoken.
+            what: the text to speak.
         """
         parameters = {name: request.body[name] for name in self.query if name in request.body}
         body = {name: value for name, value in request.body.items() if name not in parameters}

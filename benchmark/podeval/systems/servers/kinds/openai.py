@@ -1,6 +1,6 @@
 """`POST /audio/speech` of the OpenAI API, which most servers speak: a text, a named voice, WAV if they can.
 
-Models that perform dialogues behind such a server read speaker marks in the text; which ones is known by their names.
+Models that perform dialogues behind such a server read speaker marks in the text; their names show which ones.
 """
 
 import re
@@ -22,7 +22,7 @@ class SpeakerMarks:
     first: int
 
     def mark(self, number: int, text: str) -> str:
-        """Return what the n-th speaker says, from 0, with the speaker's mark."""
+        """Return the words of the n-th speaker, from 0, with the speaker's mark."""
         return f"{self.form.format(number + self.first)} {text}"
 
 
@@ -33,7 +33,7 @@ TAGGED = re.compile(r"fish|openaudio|s[12][-_.]?pro|drama|audio8", re.IGNORECASE
 BRACKETED = re.compile(r"ttsd|soulx.?podcast|firered.?tts.?2|zipvoice.?dialog|(^|[/_-])dia\d?([-_.]|$)", re.IGNORECASE)
 """Names of models that read brackets."""
 MOST_TAGS = 16
-"""Most speakers of the tags, of which tokenizers have those from 0 to 15."""
+"""Highest number of speakers with tags; tokenizers have tags from 0 to 15."""
 MOST_BRACKETS = 5
 """Most speakers of the brackets, as MOSS-TTSD states."""
 
@@ -57,7 +57,7 @@ class OpenAi(ServerKind):
         return bool(BRACKETED.search(self.checkpoint or self.model))
 
     def count_speakers(self, clone: bool) -> int:
-        """See `ServerKind`; without a reference voice each, as many as there are marks."""
+        """See `ServerKind`; without a reference voice for each, as many as there are marks."""
         return 1 if clone else (MOST_TAGS if self.marks is TAGS else MOST_BRACKETS)
 
     def longest(self, whole: bool) -> int | None:
@@ -97,7 +97,7 @@ class OpenAi(ServerKind):
         return SpeechRequest("audio/speech", body)
 
     def name_voices(self, voices: Sequence[Voice]) -> dict[str, Any]:
-        """Return the fields of a request that name its voices, of which an API for one voice takes the first."""
+        """Return the fields of a request that name its voices, an API for one voice uses the first."""
         return {"voice": voices[0]} if voices and voices[0] else {}
 
 

@@ -1,7 +1,7 @@
 """Piper's own HTTP server, read from its package 1.8.0: `POST /synthesize`, WAV as answer.
 
-A voice is one of `/voices`; a speaker of a voice of several is written VOICE#SPEAKER. The server speaks in its default
-voice if it does not know the one that is asked for, so that voices are looked up before.
+A voice is one of `/voices`; a speaker of a voice of several is written VOICE#SPEAKER. The server uses its default voice
+for unknown ones, so voices are checked first.
 """
 
 from collections.abc import Sequence
@@ -37,13 +37,13 @@ class PiperServer(ServerKind):
         """See `ServerKind`.
 
         Raises:
-            BadInput: the server lists none, so that nobody knows in which voice it would speak.
+            BadInput: the server lists none, so its voice would be unknown.
         """
         answer = self.connection.get("voices")
         if not isinstance(answer, dict) or not answer:
             raise BadInput(
-                f"{self.connection.url}/voices lists no voices, and Piper's server speaks in its default voice if it "
-                "does not know one; correct the address, or start a piper-tts that has /voices"
+                f"{self.connection.url}/voices lists no voices, and Piper's server uses its default voice for "
+                f"unknown ones; correct the address, or start a piper-tts that has /voices"
             )
         configs = {name: about for name, about in answer.items() if isinstance(about, dict)}
         return tuple(

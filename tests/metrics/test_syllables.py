@@ -1,6 +1,6 @@
 import pytest
 
-from podeval.text.syllables import count_syllables
+from podeval.metrics.speech.pace import count_syllables
 
 WORDS = """
 the:1 people:2 because:2 science:2 really:2 little:2 created:3 wanted:2 walked:1 called:1 ocean:2 radio:3 idea:3 video:3

@@ -1,23 +1,37 @@
-"""The headphone check: six sounds of three intervals each that only headphones let one tell apart.
+"""The headphone check: six sounds of three intervals each that can only be distinguished over headphones.
 
 `antiphase` (Woods, Siegel, Traer and McDermott 2017): three tones of 200 Hz, one of them 6 dB softer, another in
-antiphase between the ears; asked is which is the softest. Over loudspeakers the tone in antiphase cancels in the air
-and seems softest, so that most listeners without headphones fall below chance. `huggins` (Milne et al. 2021): three
-noises, in one of which a faint tone of 600 Hz is heard, made only by a phase difference between the ears;
-over loudspeakers it disappears.
+antiphase between the ears; the question is which is the softest. Over loudspeakers the tone in antiphase cancels in the
+air and seems softest, so that most listeners without headphones fall below chance. `huggins` (Milne et al. 2021): three
+noises, one of which contains a faint tone of 600 Hz that exists only as a phase difference between the ears; over
+loudspeakers it disappears.
 
 A listener with five of six right answers passes; guessing achieves this with a chance of 13/729, 1.8 %. Sounds and
 right answers follow from the seed of the session; every sound is one file of one size, whichever interval is the right
 one.
+
+At the end a listener is given a completion code, and the way back to the panel that sent them.
+
+    completion:
+      code: C1A2B3C4            # of the study; without it, every listener gets an individual code
+      screened_out: C9Z8Y7X6    # for listeners whom the headphone check turns away
+      panel: prolific           # or an address of another panel, on a host that the design names:
+      # address: https://panel.example/end?token={code}
+      # hosts: [panel.example]
+      seconds: 10
+
+The address is made from the design alone, never from a request, so links cannot lead anywhere else.
 """
 
 import io
 import random
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
 from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
@@ -43,12 +57,20 @@ _PITCH, _BAND = 600.0, 0.06
 
 Samples = NDArray[np.float64]
 
+PANELS = {"prolific": "https://app.prolific.com/submissions/complete?cc={code}"}
+"""Address of each panel for returning listeners."""
+
+_ADDRESS = r"^https://[!-\[\]-~]+$"
+
+Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+Host = Annotated[str, Field(pattern=r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$", max_length=253)]
+
 
 class HeadphoneCheck(FactSheet):
-    """The check of a design, and what becomes of listeners who fail it.
+    """The check of a design, and its effect on listeners who fail it.
 
     `exclude`: they go on, and their marks do not count. `flag`: they count and are named in the results. `end`: the
-    test ends for them at once, with the code for those who are screened out.
+    test ends for them at once, with the code for screened-out listeners.
     """
 
     kind: Literal["antiphase", "huggins"] = "antiphase"
@@ -80,7 +102,7 @@ def count_right(answers: Mapping[str, float], seed: int) -> int:
 
 
 def synthesise(kind: str, seed: int, trial: int) -> bytes:
-    """Make the sound of a trial, from 0, as a WAV file; its size and its header are those of every other one."""
+    """Make the sound of a trial, from 0, as a WAV file; all such files have the same size and header."""
     import soundfile
 
     chance = np.random.default_rng([seed, trial])
@@ -95,7 +117,7 @@ def synthesise(kind: str, seed: int, trial: int) -> bytes:
 
 
 def _draw_roles(seed: int) -> list[list[int]]:
-    """Return for each trial the roles of its intervals in order; 0 is the one that is asked for."""
+    """Return for each trial the roles of its intervals in order; 0 is the correct one."""
     chance = random.Random(f"headphones:{seed}")  # noqa: S311 - reproducible by its recorded seed
     return [chance.sample(range(INTERVALS), INTERVALS) for _ in range(TRIALS)]
 
@@ -108,7 +130,7 @@ def _make_tone(role: int, chance: np.random.Generator) -> Samples:
 
 
 def _make_noise(role: int, chance: np.random.Generator) -> Samples:
-    """Return a noise, alike in both ears; in role 0 its phase turns once around `_PITCH` in the right ear."""
+    """Return a noise that is the same in both ears; in role 0 its phase turns once around `_PITCH` in the right ear."""
     count = round(_INTERVAL * _RATE)
     spectrum = np.fft.rfft(chance.normal(0, _LEVEL, count))
     frequencies = np.fft.rfftfreq(count, 1 / _RATE)
@@ -121,3 +143,47 @@ def _ramp() -> Samples:
     rising = (1 - np.cos(np.pi * np.arange(round(_RAMP * _RATE)) / round(_RAMP * _RATE))) / 2
     flat = np.ones(round(_INTERVAL * _RATE) - 2 * len(rising))
     return np.concatenate([rising, flat, rising[::-1]])
+
+
+class Completion(FactSheet):
+    """The end of a test: codes, and the panel to which the listener returns after some seconds."""
+
+    code: Code | None = None
+    screened_out: Code | None = None
+    panel: Literal["prolific"] | None = None
+    address: Annotated[str, Field(pattern=_ADDRESS, max_length=1000)] | None = None
+    hosts: tuple[Host, ...] = Field(default=(), max_length=20)
+    seconds: Annotated[int, Field(ge=5, le=120)] = 10
+
+    @model_validator(mode="after")
+    def _leads_where_it_says(self) -> Self:
+        own = f"{self.panel} has an address of its own; name a panel, or an address with its hosts"
+        code = f"{self.panel} identifies its listeners by the study's code; give it as code"
+        self.refuse_if((self.panel and (self.address or self.hosts), own), (self.panel and self.code is None, code))
+        if self.address is None:
+            return self
+        address = self.address
+        try:
+            parts = urlsplit(address)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            raise ValueError(f"{address} is not an address") from None
+        return self.refuse_if(
+            (
+                parts.netloc != host or port is not None or host not in self.hosts,
+                f"{address} leads to {parts.netloc}, which is not among the hosts that the design names",
+            ),
+            (
+                address.count("{code}") != 1 or address.count("{") != 1 or address.count("}") != 1,
+                f"{address} has to hold {{code}} once, and no other braces",
+            ),
+        )
+
+    def code_for(self, own: str, screened_out: bool) -> str:
+        """Return the code for a listener: that of the study, or their own if it has none."""
+        return (self.screened_out if screened_out else self.code) or own
+
+    def address_for(self, code: str) -> str | None:
+        """Return the address to which the listener returns with this code; None if the design names no panel."""
+        template = PANELS[self.panel] if self.panel else self.address
+        return template.replace("{code}", code) if template else None

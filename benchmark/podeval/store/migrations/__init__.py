@@ -1,1 +1,0 @@
-"""Alembic's migrations, one file per version; `env.py` runs them."""

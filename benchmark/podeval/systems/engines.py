@@ -1,0 +1,174 @@
+"""How the built-in voices say their lines: by networks on onnxruntime here, or by an engine in C in a child process."""
+
+import json
+import subprocess
+import sys
+import time
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import util
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from podeval.errors import ModelMissing
+from podeval.models import weights
+from podeval.models.device import count_threads
+from podeval.systems import speech_worker
+from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines
+from podeval.systems.speech import Samples, SpeechFailed
+from podeval.systems.speech_worker import HEAD
+
+
+class OnnxReader(DialogueReader):
+    """A reader of English scripts by networks that packages bring, or `podeval models install`."""
+
+    weight_names: ClassVar[tuple[str, ...]]
+    """Names in the lock."""
+    rate: ClassVar[int]
+    """Hz of what it says."""
+
+    def __init__(self) -> None:
+        """Choose the number of threads for onnxruntime: PODEVAL_THREADS, else one; nothing is loaded yet."""
+        self.threads = count_threads(1)
+        self._networks: dict[int, Any] = {}
+
+    def available(self) -> str | None:
+        """Return None if the packages and the weights exist, else the missing part and its command."""
+        if (missing := super().available()) is not None:
+            return missing
+        try:
+            for name in self.weight_names:
+                weights.locate_weights(name)
+        except ModelMissing as absent:
+            return f"{self.name}: {absent}"
+        return None
+
+    @abstractmethod
+    def _load(self, voice: int) -> Any:
+        """Load the network of a voice; it stays loaded."""
+
+    @abstractmethod
+    def _say_line(self, network: Any, line: SpokenLine, seed: list[int]) -> Samples:
+        """Say a line with the network of its voice, shape (frames,), at `rate`; empty if the line contains no sound.
+
+        Raises:
+            SpeechFailed: the engine broke.
+        """
+
+    def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
+        begin = time.perf_counter()
+        for voice in {line.voice for line in lines} - set(self._networks):
+            self._networks[voice] = self._load(voice)
+        loaded = time.perf_counter()
+        sounds = [self._say_line(self._networks[line.voice], line, [seed, n]) for n, line in enumerate(lines)]
+        return SynthesisedLines(
+            lines=sounds,
+            rate=self.rate,
+            wall_seconds=time.perf_counter() - loaded,
+            load_seconds=loaded - begin,
+            details={
+                "voices": {str(voice): self.voices[voice] for voice in sorted({line.voice for line in lines})},
+                "threads": self.threads,
+            },
+        )
+
+
+@contextmanager
+def name_broken_line(engine: str, line: SpokenLine) -> Iterator[None]:
+    """Turn whatever an engine raises over a line into a sentence that names both.
+
+    Raises:
+        SpeechFailed: it raised any error, because third-party code converts words to sounds.
+    """
+    try:
+        yield
+    except Exception as broken:
+        what = f"{type(broken).__name__}: {broken}"
+        raise SpeechFailed(
+            f"{engine} could not say turn {line.turn + 1} of the script ({what}): {line.text:.80}"
+        ) from broken
+
+
+class WorkerReader(DialogueReader):
+    """A reader with an engine from a package that says the lines of each script in a child process.
+
+    Attributes:
+        engine: its name in messages, and in `speech_worker`.
+    """
+
+    engine: ClassVar[str]
+
+    def _locate_package(self) -> Path:
+        """Find the folder of the package without importing it."""
+        (module,) = self.packages
+        spec = util.find_spec(module)
+        assert spec is not None, "checked by require()"
+        return Path(str(spec.origin)).parent
+
+    @abstractmethod
+    def _prepare(
+        self, lines: Sequence[SpokenLine], language: str, folder: Path
+    ) -> tuple[dict[str, Any], list[str], Sequence[str]]:
+        """Return the worker's job without the seed, its arguments, and the names of the voices by number."""
+
+    def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
+        begin = time.perf_counter()
+        job, arguments, voices = self._prepare(lines, language, self._locate_package())
+        characters = sum(len(line.text) for line in lines)
+        output = run_worker(self.engine, arguments, {"seed": seed, **job}, characters)
+        rate, sounds, synthesis = read_records(output, len(lines))
+        return SynthesisedLines(
+            lines=sounds,
+            rate=rate,
+            wall_seconds=synthesis,
+            load_seconds=time.perf_counter() - begin - synthesis,
+            details={"voices": {str(voice): voices[voice] for voice in sorted({line.voice for line in lines})}},
+        )
+
+
+def run_worker(engine: str, arguments: Sequence[str], job: dict[str, Any], characters: int) -> bytes:
+    """Run the worker over a job, and return what it wrote.
+
+    Args:
+        engine: the engine that speaks.
+        arguments: the worker's arguments after the engine's name.
+        job: job for its standard input, as JSON.
+        characters: number of spoken characters, for the time limit.
+
+    Raises:
+        SpeechFailed: it took too long, or broke; the message has its last line.
+    """
+    limit = 60.0 + 0.02 * characters  # a hundred times what it takes
+    command = [sys.executable, "-I", speech_worker.__file__, engine, *arguments]
+    try:
+        done = subprocess.run(command, input=json.dumps(job).encode(), capture_output=True, timeout=limit, check=False)
+    except subprocess.TimeoutExpired as late:
+        raise SpeechFailed(f"{engine} did not finish within {limit:.0f} s over {characters} characters") from late
+    if done.returncode:
+        why = done.stderr.decode(errors="replace").strip().splitlines()
+        end = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+        raise SpeechFailed(f"{engine} ended with {end}: {why[-1] if why else 'without a word'}")
+    return done.stdout
+
+
+def read_records(output: bytes, count: int) -> tuple[int, list[Samples], float]:
+    """Read the rate in Hz, the samples of each line, and the seconds of synthesis.
+
+    Args:
+        output: output of a worker: a record that has the rate for a length, then for each line its seconds and length
+            in bytes, and samples of 16 bits.
+        count: the number of lines.
+    """
+    _, rate = HEAD.unpack_from(output)
+    position, synthesis = HEAD.size, 0.0
+    sounds: list[Samples] = []
+    for _ in range(count):
+        seconds, size = HEAD.unpack_from(output, position)
+        samples = np.frombuffer(output, "<i2", size // 2, position + HEAD.size)
+        sounds.append(samples.astype(np.float32) / np.float32(32768))
+        position += HEAD.size + size
+        synthesis += seconds
+    return int(rate), sounds, synthesis
