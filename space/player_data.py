@@ -66,8 +66,12 @@ def build_deck(
                 "turns": [asdict(turn) for turn in sound.turns] if sound else [],
             }
         )
-    first = next((side["name"] for side in decks if side["audio"]), "")
-    return {"sides": decks, "first": first, "parts": count, "part": part}
+    return {
+        "sides": decks,
+        "first": next((side["name"] for side in decks if side["audio"]), ""),
+        "parts": count,
+        "part": part,
+    }
 
 
 def build_script_data(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dict[str, Any]:

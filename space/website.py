@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -54,6 +55,11 @@ LONGEST_SENTENCE = 300
 MEASURING_RATE = "20/hour"
 HOURS_FROM = 1.5
 """Number of hours up to which minutes are shown."""
+_BEFORE_UNIT = re.compile(
+    r" (?<=\d )(?=(?:%|pp|s|ms|min|h|[kMG]B|k?Hz|dB(?:TP)?|LUF?S?|USD|(?:vote|second|minute|hour|day)s?"
+    r"|[秒票天]|分钟|小时)(?![A-Za-z])[^<>{}]*<)"
+)
+"""The space between a number and its unit in a text between tags, at which no line may end; `page.js` has it too."""
 UNRECORDED = CodedSentence(
     "Nothing can be recorded here at present, and nothing was; try again in a minute.", code="nothing-recorded"
 )
@@ -181,7 +187,7 @@ class Site:
             "unfinished": person is None and request.query_params.get(SIGNED_IN) == "no",
             "version": __version__,
         }
-        return self._templates.get_template(template).render(context | values)
+        return self._render(template, context | values)
 
     def say_sign_in(self, request: Request) -> str:
         """The words of a link to the sign-in."""
@@ -190,7 +196,10 @@ class Site:
 
     def render_shell(self, template: str, language: str) -> str:
         """A component's content from its template, the same for all who read the language."""
-        return self._templates.get_template(template).render(t=self.texts[language])
+        return self._render(template, {"t": self.texts[language]})
+
+    def _render(self, template: str, values: dict[str, Any]) -> str:
+        return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", self._templates.get_template(template).render(values))
 
     def title(self, request: Request) -> str:
         """The title of a tab's page, which changes with the tab."""
@@ -206,11 +215,12 @@ class Site:
         """
         header = self.render_text(request, "tabs_header.html", frozen=self.services.frozen())
         footer = self.render_text(request, "footer.html")
-        language = self.language(request)
-        english, translated = (self.texts[code]["site"]["gradio"] for code in ("en", language))
+        english, translated = (self.texts[code]["site"]["gradio"] for code in ("en", self.language(request)))
         words = [[begins, translated[name]] for name, begins in english.items()]
-        values = {"title": self.title(request), "gradio_words": Markup(to_script_data(words))}
-        return self.render_text(request, "tabs_head.html", **values), header, footer
+        head = self.render_text(
+            request, "tabs_head.html", title=self.title(request), gradio_words=Markup(to_script_data(words))
+        )
+        return head, header, footer
 
     def keep_language(self, request: Request, answer: Response) -> None:
         """Remember the language that an address asks for."""
@@ -329,11 +339,8 @@ def find_recordings_sender(site: Site, request: HTTPConnection) -> str:
         site: the site that receives the submission.
         request: the request of the person.
     """
-    services = site.services
-    if services.closed or services.only_votes:
-        return ""
-    person = site.person(Request(request.scope))
-    return person.identity if person else ""
+    services, person = site.services, site.person(Request(request.scope))
+    return person.identity if person and not (services.closed or services.only_votes) else ""
 
 
 def write_system_address(system: str, where: str = "") -> str:

@@ -31,9 +31,9 @@ from podeval.errors import ModelMissing
 from podeval.measuring.space_files import BIAS_PICTURE
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
+from podeval.metrics.text.semantic_div import EmbeddedText
 from podeval.recording import Recording
 from podeval.recording.reference_voices import ReferenceVoices
-from podeval.recording.text_embeddings import EmbeddedText
 from podeval.text.script import Script
 from studies.bias_effects import Change, partial_effects
 from studies.bias_material import (

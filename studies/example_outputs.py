@@ -14,6 +14,7 @@ import json
 import shutil
 import sys
 import tempfile
+from ast import literal_eval
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from podeval.benchmarks.real_pod import SCRIPTS
 from podeval.benchmarks.records import PinnedFile
 from podeval.measuring.compute import compute
 from podeval.measuring.inputs import MetricInputs
-from podeval.measuring.space_files import get_example_texts
+from podeval.measuring.space_files import PREDICTION, TIMES, find_reference
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric
 from podeval.metrics.description import EXAMPLES, choose_own_profile
@@ -59,6 +60,20 @@ REQUEST = {
 
 AUDIO = Path(__file__).parents[1] / "docs/tutorials/audio"
 PLACES = 4
+
+
+def get_example_texts(metric: Metric) -> dict[str, Any]:
+    """Return the inputs of the example on the card of a metric that measures no recording, as `compute` takes them."""
+    texts = {metric.inputs[0]: PREDICTION[metric.inputs[0]]}
+    if metric.reference:
+        texts[metric.reference] = find_reference(metric)
+    return {name: _read_example(text) for name, text in texts.items()}
+
+
+def _read_example(text: str) -> Any:
+    """Read a value as it stands on the card: a literal of Python, or one that is repeated this many times."""
+    literal, _, times = text.partition(TIMES)
+    return literal_eval(literal) * int(times) if times else literal_eval(literal)
 
 
 def sources_of(metric: Metric) -> dict[str, Any]:

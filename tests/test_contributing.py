@@ -268,7 +268,7 @@ def test_the_metric_is_listed_measured_and_on_the_board_in_both_languages(checko
         "from podeval.board.words import Words\n"
         "from podeval.board.columns import get_column\n"
         "column = get_column('questions', 'questions', 'script.liveliness')\n"
-        "print([(Words({}, x).dimension(column.dimension), Words({}, x).column(column)) for x in ('en', 'zh')])"
+        "print([(Words({}, x).dimension(column.dimension), column.header_in(x)) for x in ('en', 'zh')])"
     )
     shown = checkout.run(sys.executable, "-c", program)
     assert "Questions ↑" in shown

@@ -12,9 +12,8 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import Field
 from website import CurrentSite, FromPage, Operator, require_operator
 
-from podeval.arena.moderation import ArenaModeration
+from podeval.arena.moderation import ArenaModeration, BoardModeration
 from podeval.board.build import build
-from podeval.operations.moderation import BoardModeration
 from podeval.store.operator_settings import FREEZABLE, LONGEST_REASON
 from podeval.submissions.moderation import SubmissionModeration
 from podeval.submissions.public_view import describe_publicly

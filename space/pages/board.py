@@ -69,13 +69,16 @@ def parquet(request: Request, site: CurrentSite) -> Response:
 
 
 @routes.get("/badge/{system}.svg", response_class=Response, dependencies=[limit(RATE)])
-def badge(site: CurrentSite, system: str, board: str = "", dimension: str = "", metric: str = "") -> Response:
+def badge(
+    site: CurrentSite, system: str, board: str = "", profile: str = "", dimension: str = "", metric: str = ""
+) -> Response:
     """A badge of a system for its README: its rank range on a board, else `provisional` or `reported`."""
     index = site.results.index()
-    if index.empty or (board and board not in index.boards):
+    # A paper's figures of a whole benchmark are on the boards of its splits, so the beginning of a name is enough.
+    if not any(name.startswith(board) for name in index.boards):
         raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-choice", what="board", value=f"{board[:80]!r}"))
     try:
-        content = render_badge(index, system, BoardView(board=board, dimension=dimension, sort=metric))
+        content = render_badge(index, system, BoardView(board, profile, dimension, sort=metric))
     except BadInput as error:
         raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
     return Response(content, media_type="image/svg+xml", headers={"Cache-Control": "public, max-age=3600"})

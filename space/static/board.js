@@ -99,7 +99,8 @@ function arrange() {
     // A paper's rows are in the paper's order unless somebody asks for another.
     return [group, group === "reported" && !wish && !pins.length ? rows : order(rows)];
   });
-  return { columns, sorting, sign, pins, groups, total: valued.length, shown: kept.length };
+  const ranked = kept.some(({ group }) => group !== "reported");
+  return { columns, sorting, sign, pins, groups, ranked, total: valued.length, shown: kept.length };
 }
 
 function drawHead(column, { sorting, sign }) {
@@ -169,8 +170,8 @@ function drawTable(chosen) {
   const pages = Math.ceil(chosen.columns.length / COLUMNS);
   const page = Math.min(Math.max(view.get("column_page") || 1, 1), pages);
   const some = { ...chosen, columns: chosen.columns.slice((page - 1) * COLUMNS, page * COLUMNS) };
+  const { ranked } = chosen;
   const groups = chosen.groups.filter(([, rows]) => rows.length);
-  const ranked = groups.some(([group]) => group !== "reported");
   const all = view.get("rows") === "all";
   let left = all ? Infinity : MOST_ROWS;
   const bodies = groups.map((group) => {
@@ -181,13 +182,12 @@ function drawTable(chosen) {
   const wish = view.get("sort") ?? "";
   const falls = wish === "-system";
   const byName = { scope: "col", "aria-sort": wish.endsWith("system") && (falls ? "descending" : "ascending") };
-  const by = chosen.sorting && fill(texts.place_by, [chosen.sorting.title]);
   const more = all ? fill(texts.fewer, [MOST_ROWS]) : fill(texts.more, [chosen.shown]);
   return [
     pages > 1 && drawColumnPages(chosen.columns.length, pages, page),
     make("div", { id: "table", class: "cards" }, make("table", { class: "board" },
       make("caption", { class: "visually-hidden" }, `${texts.table}: ${data.where}`),
-      make("thead", {}, make("tr", {}, ranked && make("th", { scope: "col", class: "place", title: by }, texts.place),
+      make("thead", {}, make("tr", {}, ranked && make("th", { scope: "col", class: "place" }, texts.place),
         make("th", byName, link({ sort: wish === "system" ? "-system" : "system" }, { id: "s-system" }, texts.system)),
         some.columns.map((column) => drawHead(column, chosen)))),
       bodies)),
@@ -287,7 +287,7 @@ function drawMore() {
     fold(`elsewhere-${address}`, title, p(out(address, by)), about.map(quiet), plain(heads, rows, title));
   return [
     fold("protocols", texts.protocols_of, plain(protocols.heads, protocols.rows, texts.protocols_of)),
-    cite && fold("cite", texts.cite, p(`${cite.about} `, out(cite.paper, cite.paper)), make("pre", {}, cite.citation)),
+    cite && fold("cite", texts.cite, p(out(cite.paper, cite.paper)), make("pre", {}, cite.citation)),
     ...elsewhere.map(drawElsewhere),
   ];
 }
@@ -316,11 +316,13 @@ function draw(whole = false) {
   const tabs = data.dimensions.map(([id, text], at) =>
     link({ dimension: id, ...unset }, { id: `d-${at + 1}`, ...current(id === dimension) }, text));
   const count = make("strong", {}, fill(texts.status, [chosen.shown, chosen.total]));
+  const by = chosen.ranked && chosen.sorting && ` · ${fill(texts.place_by, [chosen.sorting.title])}`;
   const [text, correction] = data.correction ?? [];
   byId("view").replaceChildren(...[
     make("nav", { class: "board-tabs", "aria-label": texts.view }, tabs), drawChips(),
     data.notices.map((sentence) => make("p", { class: "notice", role: "status" }, sentence)),
-    make("p", { id: "board-status", role: "status" }, count, " ", make("span", { class: "quiet" }, data.where)),
+    data.cite && quiet(data.cite.about),
+    make("p", { id: "board-status", role: "status" }, count, " ", make("span", { class: "quiet" }, data.where, by)),
     chosen.shown ? drawTable(chosen) : drawNothing(texts.none_fit, [texts.none_fit_how]), drawFiles(chosen),
     make("p", { class: "legend quiet" }, data.legend),
     data.footing && make("p", { class: "quiet", id: "footing" }, data.footing, " ",
@@ -364,7 +366,7 @@ function explain({ title, about: [sentences, facts, card] }) {
 const ask = (query, signal) => get(`/board.json?${query}`, { cache: "default", signal });
 
 /** Go to another view: at once where the numbers are here, else once they are. */
-async function go(next, how = "push") {
+async function go(next, how = "pushState") {
   const target = new URLSearchParams(next);
   const isFresh = place(target) !== loaded;
   const problem = byId("board-problem");
@@ -378,7 +380,8 @@ async function go(next, how = "push") {
     wait(isFresh);
     if (isFresh) take(await ask(written(target), own.signal), target);
     view = target;
-    setAddress(how);
+    // A page of a folder has no address for the view.
+    if (how && location.protocol !== "file:") history[how](null, "", `${location.pathname}${to({})}`);
     keeping(() => draw(isFresh));
     if (problem) problem.hidden = true;
     await redraw(own.signal);
@@ -390,12 +393,6 @@ async function go(next, how = "push") {
   } finally {
     if (asked === own) wait(false);
   }
-}
-
-/** Put the view into the address, where there is one: a page of a folder has none. */
-function setAddress(how) {
-  if (location.protocol === "file:" || how === "stay") return;
-  history[how === "push" ? "pushState" : "replaceState"](null, "", `${location.pathname}?${written(view)}`);
 }
 
 /** Draw the picture of the view, if another is shown; a phone has one of its own. */
@@ -444,7 +441,7 @@ function change({ target, isComposing }) {
   const changed = { [target.name]: target.type === "checkbox" ? ticked.join(",") : target.value };
   // Columns chosen before were of other figures.
   if (target.name === "profile") Object.assign(changed, { columns: "", sort: "", of: "" });
-  go(new URLSearchParams(to(changed)), target.name === "q" ? "replace" : "push");
+  go(new URLSearchParams(to(changed)), target.name === "q" ? "replaceState" : "pushState");
 }
 
 function begin(element) {
@@ -456,7 +453,7 @@ function begin(element) {
   for (const kind of ["ended", "error"]) sound.addEventListener(kind, stop);
   document.addEventListener("podeval:tab", stop);
   addEventListener("popstate", () => {
-    if (data?.still || ["/", "/leaderboard"].includes(location.pathname)) go(location.search, "stay");
+    if (data?.still || ["/", "/leaderboard"].includes(location.pathname)) go(location.search, "");
   });
 }
 

@@ -171,8 +171,7 @@ async function send(event) {
     await goOn();
     write({ saving: fill(texts.saved, { number: page.number + 1 }) });
   } catch (error) {
-    write({ saving: "" });
-    write({ problem: error.message });
+    write({ saving: "", problem: error.message });
   } finally {
     page.busy = false;
     byId("next").disabled = false;

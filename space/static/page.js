@@ -2,25 +2,30 @@
 
 export const byId = (id) => document.getElementById(id);
 
+// A number and its unit are one word, at whose space no line ends; website.py has the same for what the server writes.
+const BEFORE_UNIT = /(?<=\d) (?=(?:%|pp|s|min|h|MB|dB(?:TP)?|LUF?S?|(?:vote|minute)s?|[秒票]|分钟)(?![A-Za-z]))/g;
+const joinUnits = (text) => text.replace(BEFORE_UNIT, "\u00a0");
+
 /** An element with attributes and children; what others wrote is only ever text. */
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== false && value != null) element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(2).filter((child) => child != null && child !== false && child !== ""));
+  const content = children.flat(2).filter((child) => child != null && child !== false && child !== "");
+  element.append(...content.map((child) => (typeof child === "string" ? joinUnits(child) : child)));
   return element;
 }
 
 /** Write sentences into elements, by their ids. */
 export function write(sentences) {
-  for (const [id, sentence] of Object.entries(sentences)) byId(id).textContent = sentence;
+  for (const [id, sentence] of Object.entries(sentences)) byId(id).textContent = joinUnits(sentence);
 }
 
 /** A sentence with its places filled, by name or in order. */
 export function fill(sentence, values) {
   let next = 0;
-  return sentence.replace(/\{(\w*)\}/g, (_, name) => values[name || next++]);
+  return joinUnits(sentence.replace(/\{(\w*)\}/g, (_, name) => values[name || next++]));
 }
 
 export function clock(seconds) {

@@ -77,8 +77,8 @@ def prepare(runs: Path, database: str, systems: int, items: int, seconds: float)
 _SHARED = """
 update outputs set (audio, sha256, loudness) = (
     select had.audio, had.sha256, had.loudness from outputs had
-    where had.system = 's' || substr(outputs.system, -3) % :systems
-        and had.item = 'i' || substr(outputs.item, -3) % :items
+    where had.system = 's' || (substr(outputs.system, -3) % :systems)
+        and had.item = 'i' || (substr(outputs.item, -3) % :items)
 ), seconds = :seconds where system like 'system-%'
 """
 

@@ -10,7 +10,6 @@ import soundfile
 
 from podeval import benchmarks
 from podeval.audio import faults, levels
-from podeval.audio.loops import find_loops
 from podeval.audio.samples import resample
 from podeval.systems.controls import plant_clipped
 from podeval.systems.espeak_ng import EspeakNg
@@ -30,7 +29,7 @@ def test_undamaged_sound_has_no_faults(talk: Samples) -> None:
         assert find(talk, RATE) == [], find.__name__
     noise = np.random.default_rng(1).normal(0, 0.1, 10 * RATE).astype(np.float32)
     assert faults.find_clicks(noise, RATE) == []
-    assert find_loops(noise, RATE) == []
+    assert faults.find_loops(noise, RATE) == []
 
 
 @pytest.mark.parametrize("seconds", [0.03, 0.2])
@@ -263,7 +262,7 @@ def test_a_stretch_that_is_heard_again_is_a_loop_with_its_lag() -> None:
     sound = np.concatenate(parts).astype(np.float32)
     at = 3 * RATE
     looped = np.concatenate([sound[:at], sound[at - 2 * RATE : at], sound[at:]])
-    ((loop, lag),) = find_loops(looped, RATE)
+    ((loop, lag),) = faults.find_loops(looped, RATE)
     assert lag == pytest.approx(2.0)
     assert (loop.start, loop.end) == pytest.approx((3.0, 5.0), abs=0.15)
 
@@ -272,10 +271,10 @@ def test_a_stretch_that_is_heard_again_is_a_loop_with_its_lag() -> None:
 def test_silence_around_speech_makes_no_loop_of_it(seconds: float) -> None:
     speech = resample(np.concatenate(READERS[:2]), READER_RATE, RATE)
     silence = np.zeros(round(seconds * RATE), np.float32)
-    assert find_loops(speech, RATE) == []
-    assert find_loops(np.concatenate([silence, speech, silence]), RATE) == []
+    assert faults.find_loops(speech, RATE) == []
+    assert faults.find_loops(np.concatenate([silence, speech, silence]), RATE) == []
     paused = [part for word in np.array_split(speech, 12) for part in (word, silence[: round(1.5 * RATE)])]
-    assert find_loops(np.concatenate(paused), RATE) == []
+    assert faults.find_loops(np.concatenate(paused), RATE) == []
 
 
 def test_silence_has_no_faults_and_no_level() -> None:
@@ -283,7 +282,7 @@ def test_silence_has_no_faults_and_no_level() -> None:
     assert levels.measure_level(silence, RATE) == 0.0
     for find in (faults.find_holes, faults.find_clicks, faults.find_clipped, faults.find_cut_end):
         assert find(silence, RATE) == []
-    assert find_loops(silence, RATE) == []
+    assert faults.find_loops(silence, RATE) == []
 
 
 @pytest.mark.parametrize("block", [1000, 4096])

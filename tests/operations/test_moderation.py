@@ -9,11 +9,10 @@ import pytest
 from sqlalchemy import select
 
 from podeval.arena import Arena, ArenaRefused
-from podeval.arena.moderation import ArenaModeration
+from podeval.arena.moderation import ArenaModeration, BoardModeration
 from podeval.errors import BadInput
 from podeval.files import write_json
 from podeval.listening import Listening, session_results
-from podeval.operations.moderation import BoardModeration
 from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.store.secret import Secret
 from podeval.store.submission_tables import SubmissionRow

@@ -32,7 +32,7 @@ def jobs(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 def executor(jobs: Any) -> HfJobs:
     from huggingface_hub import HfApi
 
-    return HfJobs(IMAGE, "a10g-large", "podeval", minutes=90, api=HfApi(token="hf_secret"))
+    return HfJobs(IMAGE, "a10g-large", "podeval", minutes=90, client=HfApi(token="hf_secret"))
 
 
 def test_what_is_sent_is_pinned_bounded_read_only_and_without_secrets(executor: HfJobs, jobs: Any) -> None:

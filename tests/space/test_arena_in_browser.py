@@ -114,7 +114,7 @@ def test_two_actions_at_360_pixels_lead_to_a_vote_that_is_told_only_when_recorde
     hear(page)
     shown = page.inner_text("body")
     assert not any(system.title in shown for system in SYSTEMS.values()), "blind until the vote"
-    assert page.inner_text("#side-b .share") in ("0 s heard", "1 s heard")
+    assert page.inner_text("#side-b .share") in (f"{number}\N{NO-BREAK SPACE}s heard" for number in (0, 1))
     page.locator("#comment").evaluate("(e, text) => { e.value = text; }", HOSTILE)
     page.dblclick(".vote-a")
     state(page, "revealed")
@@ -365,7 +365,7 @@ def test_an_excerpt_is_judged_from_ten_seconds_of_it_and_the_whole_is_heard_afte
     page.select_option("#wish", label="Excerpts: long form")
     page.wait_for_selector("#judged-on:text-is('long form')")
     assert "same place" in page.inner_text("#rule")
-    assert "Please hear 1 s of each side" in page.inner_text("#hint")
+    assert "Please hear 1\N{NO-BREAK SPACE}s of each side" in page.inner_text("#hint")
     assert "0:05" not in page.inner_text("#arena"), "how long the whole is would tell whose it is"
     page.click("#side-a .play")
     page.wait_for_function("document.querySelector('#side-a progress').value === 100")
@@ -384,5 +384,5 @@ def test_an_excerpt_is_judged_from_ten_seconds_of_it_and_the_whole_is_heard_afte
     state(page, "battle")
     page.select_option("#wish", label="Whole recordings: long form")
     page.wait_for_selector("#side-a .time:has-text('/ 0:05')")
-    assert "Please hear 5 s of each side" in page.inner_text("#hint")
+    assert "Please hear 5\N{NO-BREAK SPACE}s of each side" in page.inner_text("#hint")
     assert here.wrong == []

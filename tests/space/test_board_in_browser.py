@@ -56,6 +56,7 @@ def test_board_is_there_with_intervals_rank_ranges_and_controls(page: Any, visit
     assert page.locator("figure.plot svg").count() == 1
     assert page.locator("figure.plot svg a[href^='/system?system=hibari']").count() == 1
     assert page.locator("#early, h1").count() == 1, "what the page came with has moved into the tab"
+    assert "Rank range by MATTR" in page.inner_text("#board-status"), "a reader need not guess what the rank is by"
     assert visit.errors == []
     assert visit.abroad == []
     assert visit.refused == []
@@ -223,16 +224,25 @@ def test_a_board_that_does_not_answer_says_so_and_keeps_what_it_showed(page: Any
     assert not page.locator("#board-problem").is_visible()
 
 
+COVERED = """window.covered = false; new MutationObserver(() => {
+    const loading = [...document.querySelectorAll("p.loading")];
+    const seen = loading.some((sign) => sign.checkVisibility({ visibilityProperty: true }));
+    window.covered ||= seen && Boolean(document.querySelector("#table td"));
+}).observe(document, { childList: true, subtree: true });"""
+"""A script that watches whether anything says that it loads while the leaderboard is there."""
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("tab", ["", *(pytest.param(tab, marks=pytest.mark.long) for tab in ("score", "submit"))])
 def test_nothing_moves_while_a_tab_comes_up_cold(chromium: Any, address: str, tab: str, width: int) -> None:
     context = chromium.new_context(viewport={"width": width, "height": 844})
     page = context.new_page()
-    page.add_init_script(SHIFTS)
+    page.add_init_script(SHIFTS + COVERED)
     page.goto(f"{address}{tab}")
     page.wait_for_selector(f"#tab-{tab or 'leaderboard'} h1 >> visible=true")
     page.wait_for_load_state("networkidle")
     assert page.evaluate("window.moved") <= 0.05
+    assert page.evaluate("window.covered") is False, "Gradio's sign of loading stands over nothing that can be read"
     context.close()
 
 

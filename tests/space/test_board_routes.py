@@ -10,6 +10,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from html import unescape
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -179,6 +180,24 @@ def test_a_system_page_and_a_comparison_open_with_the_leading_systems(local: Tes
     assert "<h1>Hibari dialogue</h1>" in system
     assert '<option value="hibari" selected>' in compared
     assert '<option value="piper" selected>' in compared
+
+
+@pytest.mark.parametrize("system", ["hibari", "silence", "podagent"])
+def test_the_page_of_a_system_offers_its_badge_as_a_line_of_markdown(local: TestClient, system: str) -> None:
+    page = unescape(local.get("/system", params={"system": system}).text)
+    (line,) = re.findall(r"\[!\[podeval\]\(http://testserver(\S+)\)\]\(http://testserver(\S+)\)", page)
+    badge = local.get(line[0])
+    assert (badge.status_code, badge.headers["content-type"]) == (200, "image/svg+xml")
+    assert ("reported" in badge.text) == (system == "podagent")
+    assert local.get(line[1]).status_code == 200
+    assert local.get(f"/badge/{system}.svg?board=nothing").status_code == 404
+
+
+def test_no_line_ends_between_a_number_and_its_unit(local: TestClient) -> None:
+    for path in ("/compare?a=hibari&b=piper", "/system?system=hibari", "/method", "/arena/ratings"):
+        texts = re.findall(r">([^<>]+)<", local.get(path).text.partition("</head>")[2])
+        assert not [text for text in texts if re.search(r"\d (%|pp|s|LUFS|dBTP|votes?)(?!\w)", text)], path
+    assert "\N{NO-BREAK SPACE}pp" in local.get("/compare?a=hibari&b=piper").text
 
 
 def test_a_shared_link_shows_what_the_site_is(local: TestClient) -> None:

@@ -83,7 +83,7 @@ def hear(page: Any, key: str, name: str, share: int, *, at_once: bool = False) -
     page.locator("#page-title").focus()
     enough = """([name, share]) => {
       const time = document.querySelector(`article[aria-label="${name}"] .share`).textContent;
-      return Number(time.match(/(\\d+) %/)[1]) >= share;
+      return Number(time.match(/(\\d+)\\s%/)[1]) >= share;
     }"""
     over = "() => !document.querySelector('article.playing')"
     if not at_once:

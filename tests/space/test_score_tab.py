@@ -65,7 +65,7 @@ def test_a_recording_is_measured_apart_beside_what_people_reach_and_saved_as_a_r
     assert steps[0][0] == "<p>reading the recording …</p>"
     assert 'value="1.000" aria-label="Progress"></progress> writing the report …</p>' in steps[-2][0]
     # Amplitude 0.1 is an RMS of -23.01 dB a channel; two channels add 3.01, and 997 Hz passes with 0.691 - 0.691.
-    assert re.search(r"−(19\.9|20\.[01])\d? LUFS", page)
+    assert re.search(r"−(19\.9|20\.[01])\d?\sLUFS", page)
     assert "Quiet for a podcast (" in page, "the verdict"
     assert "best −18 – −14" in page
     assert ">poor<" in page, "in a word and not in a colour"
@@ -132,10 +132,10 @@ def test_what_is_missing_or_too_large_is_a_sentence_in_the_language_of_the_tab(
     large = tmp_path / "large.wav"
     with large.open("wb") as file:
         file.truncate(28 * 2**20)
-    assert "This file is 28.0 MB, 20 MB are the most here" in part.look_at(str(large))
-    assert "28.0 MB" in measured(part, large, ["loudness"])[-1][1]
+    assert "This file is 28.0\N{NO-BREAK SPACE}MB, 20\N{NO-BREAK SPACE}MB are the most here" in part.look_at(str(large))
+    assert "28.0\N{NO-BREAK SPACE}MB" in measured(part, large, ["loudness"])[-1][1]
     chinese = part_of(board_app.build(tmp_path / "runs"), "zh")
-    assert "此文件为 28.0 MB" in chinese.look_at(str(large))
+    assert "此文件为 28.0\N{NO-BREAK SPACE}MB" in chinese.look_at(str(large))
     monkeypatch.setattr(measure_apart, "SECONDS", 1)
     assert "录音超过 1 秒" in measured(chinese, tone, ["loudness"])[-1][1]
 

@@ -39,7 +39,7 @@ def jobs(hub_client: Any) -> Any:
 def on_the_hub(queue: Queue, budget: float = 10.0, **choices: Any) -> OnTheHub:
     from huggingface_hub import HfApi
 
-    found = HfJobs(IMAGE, "a10g-large", "podeval", minutes=60, api=HfApi(token=SECRET))
+    found = HfJobs(IMAGE, "a10g-large", "podeval", minutes=60, client=HfApi(token=SECRET))
     return OnTheHub(found, Ledger(queue.database, budget), pause=0.05, **choices)
 
 

@@ -46,7 +46,7 @@ def write_ranking(file: Path, ranking: Any) -> None:
 
     content = json.dumps(asdict(ranking), default=replace).encode()
     buffer = io.BytesIO()
-    numbered: dict[str, Any] = {f"{_ARRAY}{number}": array for number, array in enumerate(arrays)}
+    numbered = {f"{_ARRAY}{number}": array for number, array in enumerate(arrays)}
     np.savez(buffer, content=np.frombuffer(content, dtype=np.uint8), **numbered)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, buffer.getvalue())

@@ -39,7 +39,7 @@ there is none; `preference`: `clear`, `slight` or empty."""
 PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "heard_seconds_", "loudness_")))
 """Columns that are public while people vote; exact lengths are not, because they identify the output."""
 
-_ROWS = 2_000
+_ROWS = 100
 """Number of votes that are read at a time."""
 
 POOLED = "pooled"

@@ -6,7 +6,7 @@ No rule overrules a person's decision. Every signal and every decision is kept a
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pandas as pd
 from sqlalchemy import func, select
@@ -17,7 +17,7 @@ from podeval.arena.settings import ArenaSettings
 from podeval.arena.vote_integrity import COLUMNS, RuleFindings, describe_alarms
 from podeval.errors import BadInput
 from podeval.store import operator_settings, vote_counts
-from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
+from podeval.store.tables import OUTCOMES, ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
 RULES = "rules"
 """Author of a decision that was not made by a person."""
@@ -249,32 +249,31 @@ def list_flags(session: Session, *, vote: str | None = None, newest: int = 100) 
 
 def count_votes(session: Session) -> Counts:
     """Count battles and votes."""
-    by_outcome = select(Vote.outcome, func.count()).group_by(Vote.outcome)
+    numbers = session.execute(select(*(func.count().filter(Vote.outcome == outcome) for outcome in OUTCOMES))).one()
     return Counts(
         battles=session.scalar(select(func.count()).select_from(Battle)) or 0,
-        outcomes={outcome: count for outcome, count in session.execute(by_outcome)},
+        outcomes={outcome: count for outcome, count in zip(OUTCOMES, numbers, strict=True) if count},
     )
 
 
 def report_status(session: Session, settings: ArenaSettings) -> Status:
     """Return the counts, and the current alarms."""
     counted = count_votes(session)
-    # Of those that could count: which are excluded, and by whom; the others are counted already.
-    excluded = select(Vote.recorded_at, Vote.standing_by).where(Vote.outcome != "skip", Vote.standing == "excluded")
-    out = session.execute(excluded.where(_IS_RATING)).all()
     newest = session.scalar(select(func.max(Vote.recorded_at)).where(Vote.outcome != "skip"))
-    last_day = newest - timedelta(days=1) if newest else None
-    rated = select(func.count()).where(*vote_counts.RATED[1:], _IS_RATING)
-    of_day = session.scalar(rated.where(Vote.recorded_at > last_day)) if last_day else 0
-    out_of_day = sum(row.recorded_at > last_day for row in out) if last_day else 0
-    counts = (len(out), vote_counts.count_rated(session) + len(out)), (out_of_day, (of_day or 0) + out_of_day)
+    # Of those that could count: the excluded ones and the last day's; the others are counted already.
+    last_day = (newest or datetime.now(UTC)) - timedelta(days=1)
+    is_out, is_recent = Vote.standing == "excluded", Vote.recorded_at > last_day
+    about = (is_out, is_out & Vote.standing_by.not_in(("", RULES)), is_recent, is_recent & is_out)
+    numbers = select(*(func.count().filter(which) for which in about)).select_from(Vote)
+    could_count = numbers.where(Vote.outcome != "skip", is_out | is_recent, _IS_RATING)
+    out, out_by_people, of_day, out_of_day = session.execute(could_count).one()
     return Status(
         systems=session.scalar(select(func.count()).select_from(ArenaSystem)) or 0,
         items=session.scalar(select(func.count(func.distinct(ArenaOutput.item)))) or 0,
         battles=counted.battles,
         outcomes=counted.outcomes,
         voters=session.scalar(select(func.count(func.distinct(Vote.voter)))) or 0,
-        excluded=len(out),
-        excluded_by_people=sum(row.standing_by not in ("", RULES) for row in out),
-        alarms=describe_alarms(*counts, settings.limits),
+        excluded=out,
+        excluded_by_people=out_by_people,
+        alarms=describe_alarms((out, vote_counts.count_rated(session) + out), (out_of_day, of_day), settings.limits),
     )

@@ -7,7 +7,6 @@ __all__ = [
     "excerpts",
     "faults",
     "levels",
-    "loops",
     "loudness",
     "prosody",
     "samples",

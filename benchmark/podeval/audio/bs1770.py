@@ -93,8 +93,7 @@ class KWeighting:
             if reach < before.shape[1]:
                 before[:, reach:] += before[:, :-reach] @ decay
             reach *= 2
-        states: Floats = (groups @ self._filter.within + before @ self._filter.onward).reshape(gained.shape)
-        return states
+        return np.asarray((groups @ self._filter.within + before @ self._filter.onward).reshape(gained.shape))
 
 
 class _InRows(NamedTuple):

@@ -1,4 +1,4 @@
-"""Faults of a recording that need no model: holes, clicks, clipping, offsets, jumps of level, cut-off ends.
+"""Faults of a recording that need no model: holes, clicks, clipping, offsets, jumps of level, loops, cut-off ends.
 
 Each detector takes samples of shape (frames,) at their own rate and returns spans in seconds. Hearing is relative:
 levels are relative to the recording's own, the mean over the louder half of its 20 ms frames.
@@ -13,7 +13,6 @@ from podeval.audio.levels import (
     FRAME,
     OFFSET,
     OFFSET_FRAMES,
-    Samples,
     find_runs,
     find_runs_by_block,
     find_sound,
@@ -22,7 +21,8 @@ from podeval.audio.levels import (
     measure_powers,
     remove_offset,
 )
-from podeval.audio.windows import Span
+from podeval.audio.samples import Samples
+from podeval.audio.windows import Span, join_spans
 
 HOLE_SECONDS = 0.02
 """Least length of digital silence that counts as a hole when it breaks off sound."""
@@ -81,6 +81,22 @@ JUMP_SECONDS = 3.0
 END_SECONDS = 0.01
 END_LEVEL = 0.25
 """Level of the last 10 ms, relative to the recording's, from which the end counts as cut off."""
+
+SHORTEST_LOOP = 1.2
+"""Seconds in a row that agree, of a loop."""
+
+SHORTEST_LAG, LONGEST_LAG = 0.4, 12.0
+"""Seconds between a stretch and its copy."""
+
+LOOP_ALIKE = 0.93
+"""Correlation of two frames' spectra, smoothed over 100 ms, from which on they agree."""
+
+_BANDS = 24
+_QUIET = 40.0
+"""dB below the loudest frames at which there is nothing to compare."""
+
+_SILENT = 60.0
+"""dB below the loudest frame of all at which there is silence."""
 
 _STEP = 0.005
 _BLOCK = 1 << 22
@@ -313,15 +329,67 @@ def find_cut_end(samples: Samples, rate: int) -> list[Span]:
     return []
 
 
-def join_spans(spans: list[Span], gap: float) -> list[Span]:
-    """Join spans, in order of their beginnings, that are at most `gap` seconds apart."""
-    joined: list[Span] = []
-    for span in spans:
-        if joined and span.start - joined[-1].end <= gap:
-            joined[-1] = Span(joined[-1].start, max(span.end, joined[-1].end))
-        else:
-            joined.append(span)
-    return joined
+def find_loops(samples: Samples, rate: int) -> list[tuple[Span, float]]:
+    """Find the stretches heard again, nearly sample by sample, each with how many seconds before it was heard first.
+
+    The log spectrum of every 20 ms is compared with that of some time before, for every lag up to `LONGEST_LAG`. Where
+    1.2 s in a row agree that are not silent, the later of the two is a loop. Nobody says a sentence twice in the same
+    way to within 20 ms; machines that are deterministic do, where the text repeats it.
+    """
+    from scipy.ndimage import uniform_filter1d
+
+    features, loud = _describe_frames(samples, rate)
+    smooth, shortest = round(0.1 / FRAME), round(SHORTEST_LOOP / FRAME)
+    matches: list[tuple[int, int, int]] = []
+    for lag in range(round(SHORTEST_LAG / FRAME), min(round(LONGEST_LAG / FRAME), len(features) - shortest) + 1):
+        alike = np.einsum("ij,ij->i", features[lag:], features[:-lag])
+        agrees = uniform_filter1d(alike, smooth) >= LOOP_ALIKE
+        for start, end in find_runs(agrees, shortest):
+            if loud[start + lag : end + lag].mean() >= 0.5:
+                matches.append((start + lag, end + lag, lag))
+    return [(Span(start * FRAME, end * FRAME), lag * FRAME) for start, end, lag in _keep_longest(matches)]
+
+
+def _describe_frames(samples: Samples, rate: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Of every frame its log spectrum in bands, of mean 0 and length 1, and whether it is loud enough to compare."""
+    step = round(FRAME * rate)
+    count = len(samples) // step - 1
+    if count < 1:
+        return np.zeros((0, _BANDS), np.float32), np.zeros(0, dtype=bool)
+    window = np.hanning(2 * step).astype(np.float32)
+    frequencies = np.fft.rfftfreq(2 * step, 1 / rate)
+    edges = np.geomspace(100, min(7000, rate / 2), _BANDS + 1)
+    band_of = np.searchsorted(edges, frequencies) - 1
+    inside = (band_of >= 0) & (band_of < _BANDS)
+    gather = np.zeros((len(frequencies), _BANDS), np.float32)
+    gather[np.flatnonzero(inside), band_of[inside]] = 1.0
+    powers = np.empty((count, _BANDS), np.float32)
+    for begin in range(0, count, 2048):
+        end = min(count, begin + 2048)
+        part = samples[begin * step : (end + 1) * step]
+        frames = np.lib.stride_tricks.sliding_window_view(part, 2 * step)[::step]
+        powers[begin:end] = (np.abs(np.fft.rfft(frames * window)) ** 2).astype(np.float32) @ gather
+    totals = 10 * np.log10(powers.sum(axis=1) + 1e-10)
+    loud = totals > np.percentile(totals[totals > totals.max() - _SILENT], 95) - _QUIET
+    # In place, because the hours of a long recording are all compared.
+    powers += 1e-9 * float(powers.max())
+    powers += 1e-12
+    logs = np.log(powers, out=powers)
+    # Silence, however much of it there is, must not move the mean: all that sounds would be alike.
+    logs -= logs.mean(axis=0, where=loud[:, np.newaxis])
+    for begin in range(0, count, 2048):
+        part = logs[begin : begin + 2048]
+        part /= np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-9)
+    return logs, loud
+
+
+def _keep_longest(matches: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Of matches that overlap the longest, in order of time."""
+    kept: list[tuple[int, int, int]] = []
+    for match in sorted(matches, key=lambda each: each[0] - each[1]):
+        if all(match[1] <= other[0] or match[0] >= other[1] for other in kept):
+            kept.append(match)
+    return sorted(kept)
 
 
 def _rms(samples: Samples) -> float:

@@ -8,9 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.samples import SampleBuffer
-
-Samples = NDArray[np.float32]
+from podeval.audio.samples import SampleBuffer, Samples
 
 OFFSET, SLIGHT_OFFSET, OFFSET_CHANGE, OFFSET_FRAMES = 0.1, 0.01, 0.02, 101
 """Constant offset relative to the recording's level: the offset that is a fault, the offset that is ignored, and the
@@ -169,8 +167,7 @@ def _measure_level(powers: NDArray[np.float64]) -> float:
 def measure_powers(samples: Samples, rate: int) -> NDArray[np.float64]:
     """Measure the power of every frame of 20 ms, (frames,)."""
     frame = max(1, round(FRAME * rate))
-    powers: NDArray[np.float64] = _sum_frames("ij,ij->i", samples, frame) / frame
-    return powers
+    return np.asarray(_sum_frames("ij,ij->i", samples, frame) / frame)
 
 
 def _sum_frames(of: str, samples: Samples, frame: int) -> NDArray[np.float64]:

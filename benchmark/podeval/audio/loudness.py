@@ -180,8 +180,7 @@ def _energies(weighted: Floats, rate: int) -> Floats:
     if rate % _CELLS_PER_SECOND:
         return np.add.reduceat(np.square(whole), edges[:cells], axis=1)
     whole = whole.reshape(len(whole), cells, -1)
-    energies: Floats = np.vecdot(whole, whole)
-    return energies
+    return np.asarray(np.vecdot(whole, whole))
 
 
 def _cell_edges(cells: int, rate: int) -> NDArray[np.int64]:
@@ -196,8 +195,7 @@ def _mean_power_in_windows(energies: Floats, edges: NDArray[np.int64], cells: in
     """Compute the mean power in every window of `cells` cells; empty if not even one window is complete."""
     if len(energies) < cells:
         return np.empty(0)
-    power: Floats = np.convolve(energies, np.ones(cells), "valid") / (edges[cells:] - edges[:-cells])
-    return power
+    return np.asarray(np.convolve(energies, np.ones(cells), "valid") / (edges[cells:] - edges[:-cells]))
 
 
 def _to_lufs(power: Floats) -> Floats:

@@ -31,8 +31,7 @@ def centre_frequencies(rate: int, channels: int, lowest: float) -> Floats:
     """Return centre frequencies in Hz, rising from `lowest` to just below half the rate; shape (channels,)."""
     offset = _EAR_Q * _LEAST_BANDWIDTH
     share = np.arange(channels, 0, -1) / channels
-    frequencies: Floats = (lowest + offset) ** share * (rate / 2 + offset) ** (1 - share) - offset
-    return frequencies
+    return np.asarray((lowest + offset) ** share * (rate / 2 + offset) ** (1 - share) - offset)
 
 
 def compute_bandwidths(centres: Floats) -> Floats:
@@ -95,8 +94,7 @@ def compute_gammatonegram(samples: NDArray[np.float32], rate: int, centres: Floa
 def _frequency_response(sections: Floats, angles: Floats) -> NDArray[np.complex128]:
     """Return every channel's complex gain at angular frequencies in radians per sample; shape (channels, angles)."""
     powers = np.exp(-1j * np.outer(np.arange(3), angles))
-    gains: NDArray[np.complex128] = np.prod((sections[..., :3] @ powers) / (sections[..., 3:] @ powers), axis=1)
-    return gains
+    return np.asarray(np.prod((sections[..., :3] @ powers) / (sections[..., 3:] @ powers), axis=1))
 
 
 Singles = NDArray[np.float32]
@@ -113,8 +111,7 @@ _VALUES_AT_A_TIME = 1 << 18
 
 def compute_lower_edges(bands: Floats, rate: float) -> Floats:
     """Return the lower -3 dB edges, in Hz, of band-passes with these centre frequencies, by SRMR's formula."""
-    edges: Floats = bands - np.tan(np.pi * bands / rate) / Q * rate / (2 * np.pi)
-    return edges
+    return np.asarray(bands - np.tan(np.pi * bands / rate) / Q * rate / (2 * np.pi))
 
 
 def compute_modulation_energies(envelopes: Singles, rate: float, bands: tuple[float, ...]) -> Floats:

@@ -139,6 +139,13 @@ def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
     return array / half if bounds.min else array / half - 1.0
 
 
+def read_stretch(samples: NDArray[np.floating], start: int, end: int) -> Samples:
+    """Return the frames from `start` to `end`, zeros outside the recording."""
+    present, before = np.asarray(samples[max(start, 0) : end], dtype=np.float32), max(-start, 0)
+    around = (before, end - start - before - len(present))
+    return np.pad(present, [around, *[(0, 0)] * (present.ndim - 1)])
+
+
 def let_go(samples: NDArray[np.float32]) -> None:
     """Release the memory of samples that were read from a buffer on disk; other arrays are left alone.
 

@@ -45,6 +45,17 @@ def _cut_clip(spans: Sequence[Span], start: float, end: float) -> Clip:
     return tuple(clip)
 
 
+def join_spans(spans: list[Span], gap: float) -> list[Span]:
+    """Join spans, in order of their beginnings, that are at most `gap` seconds apart."""
+    joined: list[Span] = []
+    for span in spans:
+        if joined and span.start - joined[-1].end <= gap:
+            joined[-1] = Span(joined[-1].start, max(span.end, joined[-1].end))
+        else:
+            joined.append(span)
+    return joined
+
+
 def count_seconds_inside(clips: Sequence[Clip], spans: Sequence[Span]) -> NDArray[np.float64]:
     """Return how many seconds of each clip are inside the spans, which are in order and do not overlap one another.
 

@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from html import escape
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -37,14 +38,14 @@ def render_badge(index: Index, system: str, wish: BoardView) -> str:
     Args:
         index: the board.
         system: its id.
-        wish: the board and the dimension; its `sort` is the column whose rank is said; by default
-            the first that the system has.
+        wish: the board, the profile and the dimension; its `sort` is the column whose rank is said; by default
+            the first that the system has, of the overview if it has any there.
 
     Raises:
         BadInput: there is no such system on this board.
     """
-    for profile in (wish.profile, PAPER):
-        settled = resolve_view(BoardView(wish.board, profile, wish.dimension, sort=wish.sort), index)
+    for profile, dimension in product((wish.profile, PAPER), (wish.dimension, wish.dimension or EVERYTHING)):
+        settled = resolve_view(BoardView(wish.board, profile, dimension, sort=wish.sort), index)
         for column in sorted(settled.columns, key=lambda one: one.id != settled.view.sort):
             rows = settled.sheet.rows(column.id)
             if row := next((row for (each, _), row in rows.items() if each == system), None):

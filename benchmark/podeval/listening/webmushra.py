@@ -146,14 +146,15 @@ def _list_cells(test: str, kind: str, row: Mapping[str, Any]) -> list[Any]:
     """Return the cells of a mark; each scale of a MOS test is a separate trial."""
     trial, listener, mark = f"trial_{row['item']}", row["listener"], f"{row['mark']:g}"
     time = "" if row["seconds"] is None else round(1000 * row["seconds"])
-    stimulus, answer = row["stimulus"], "correct" if row["mark"] else "incorrect"
-    of_item = f"{stimulus}_{row['item']}"
-    by_kind = {
-        "mushra": [test, listener, "", "", listener, trial, of_item, mark, time, row["reason"]],
-        "abx": [test, listener, trial, stimulus, row["compared_with"], answer, time, ""],
-        "mos": [test, listener, f"{trial}_{row['scale']}", mark, stimulus, time],
-    }
-    return by_kind[kind]
+    match kind:
+        case "mushra":
+            stimulus = f"{row['stimulus']}_{row['item']}"
+            return [test, listener, "", "", listener, trial, stimulus, mark, time, row["reason"]]
+        case "abx":
+            answer = "correct" if row["mark"] else "incorrect"
+            return [test, listener, trial, row["stimulus"], row["compared_with"], answer, time, ""]
+        case _:
+            return [test, listener, f"{trial}_{row['scale']}", mark, row["stimulus"], time]
 
 
 def _read(path: Path) -> Any:

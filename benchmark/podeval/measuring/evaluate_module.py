@@ -67,7 +67,9 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         return evaluate.MetricInfo(
             description=self.metric.documentation,
             citation=CITATION,
-            inputs_description=describe_inputs(self.metric),
+            inputs_description="\n".join(
+                f"{one.name} ({one.values}): {one.about}" for one in list_arguments(self.metric)
+            ),
             features=datasets.Features(features),
             reference_urls=["https://huggingface.co/podeval"],
         )
@@ -247,11 +249,6 @@ def read_inputs_from_lists(
         for item, value in zip(sources, values, strict=True):
             item[name] = convert_to_text(value) if name == "script" else value
     return [MetricInputs(item, **options) for item in sources]
-
-
-def describe_inputs(metric: Metric) -> str:
-    """Return the description of the arguments of a module's `compute`, from its declaration."""
-    return "\n".join(f"{argument.name} ({argument.values}): {argument.about}" for argument in list_arguments(metric))
 
 
 def _require_list(name: str, items: Any) -> Any:

@@ -152,9 +152,7 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
     if text_notes is not None:
         text_notes.update(dict.fromkeys(script.notes))
     if name == "passage":
-        from podeval.recording.text_embeddings import EmbeddedText
-
-        return EmbeddedText(script.text, profile)
+        return resolve_name("podeval.metrics.text.semantic_div:EmbeddedText")(script.text, profile)
     return script if name in ("script", "reference_script") else script.text
 
 
@@ -205,8 +203,7 @@ def convert_to_text(item: Any, name: str = "script") -> str:
     if isinstance(item, str):
         return "" if is_missing(item) else refuse_file_name(item)
     if name in RECORDS and not is_missing(item):
-        text: str = resolve_name("podeval.metrics.human_records:write_records")(item, name.replace("_", " "))
-        return text
+        return str(resolve_name("podeval.metrics.human_records:write_records")(item, name.replace("_", " ")))
     item = item.to_json() if isinstance(item, Script) else item.tolist() if hasattr(item, "tolist") else item
     entries = item if isinstance(item, list | tuple) else ()
     if is_missing(item) or any(map(is_missing, entries)):

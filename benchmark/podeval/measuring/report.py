@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
+from podeval.measuring.recording_results import RecordingResults, ResultsTable
 from podeval.measuring.score_tables import (
     describe_facts,
     render_for_notebook,
@@ -46,9 +46,6 @@ from podeval.reports.page import (
     render_document,
     write_page,
 )
-
-if TYPE_CHECKING:
-    from podeval.measuring.recording_results import RecordingResults, ResultsTable
 
 PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)
 """Rates of MP3, Hz: the sound is brought down to the next of them."""

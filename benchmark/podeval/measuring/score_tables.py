@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console, Group, RenderableType
+from rich.table import Table as Grid
+from rich.text import Text as Line
+
+from podeval.measuring.recording_results import RecordingResults, ResultsTable
 from podeval.measuring.verdict import ReportWords, group_rows
 from podeval.metrics.score import format_clock
 from podeval.metrics.standing import format_span, format_value, translate
@@ -21,11 +26,6 @@ from podeval.reports.page import (
     render_parts,
 )
 from podeval.text.terminal_safe import make_printable
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from podeval.measuring.recording_results import RecordingResults, ResultsTable
 
 _COLOURS = {"good": "green", "poor": "yellow", "quiet": "dim"}
 _WIDTH = 120
@@ -143,11 +143,6 @@ def tabulate_means(table: ResultsTable, words: ReportWords) -> Table:
 
 def build_table(scores: RecordingResults | ResultsTable, *, whole: bool = False) -> RenderableType:
     """The result of one recording, or of many, for a console of rich; `whole` shows every value of one."""
-    from rich.console import Group
-    from rich.text import Text as Line
-
-    from podeval.measuring.recording_results import ResultsTable
-
     words = ReportWords()
     if isinstance(scores, ResultsTable):
         table = tabulate_means(scores, words)
@@ -171,9 +166,6 @@ def build_table(scores: RecordingResults | ResultsTable, *, whole: bool = False)
 
 def _convert(table: Table, *, named: bool = True) -> RenderableType:
     """Convert a table of a report; `named` says whether all its columns have headers, not only the last."""
-    from rich.table import Table as Grid
-    from rich.text import Text as Line
-
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number, head in enumerate(table.headers):
         # In a narrow terminal names take several lines, so that no figure is cut off.
@@ -191,8 +183,6 @@ def _convert(table: Table, *, named: bool = True) -> RenderableType:
 
 def render_text(scores: RecordingResults | ResultsTable, *, whole: bool = False) -> str:
     """The result as plain text."""
-    from rich.console import Console
-
     stream = io.StringIO()
     console = Console(file=stream, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
     console.print(build_table(scores, whole=whole), soft_wrap=True)

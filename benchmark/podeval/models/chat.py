@@ -9,6 +9,7 @@ import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, TypeVar
 
@@ -143,24 +144,19 @@ T = TypeVar("T")
 
 def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
     """Run a call for at most `seconds`; after that raise `ChatBusy`, and let the call finish by itself."""
-    outcome: list[T] = []
-    failure: list[BaseException] = []
+    future: Future[T] = Future()
 
     def run() -> None:
         try:
-            outcome.append(call())
+            future.set_result(call())
         except BaseException as error:
-            failure.append(error)
+            future.set_exception(error)
 
     # A call that does not return in time continues in its thread, and its result is dropped.
-    thread = threading.Thread(target=run, daemon=True, name="podeval-judge-call")
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
+    threading.Thread(target=run, daemon=True, name="podeval-judge-call").start()
+    if not wait([future], seconds).done:
         raise ChatBusy(describe_lateness(whom, seconds))
-    if failure:
-        raise failure[0]
-    return outcome[0]
+    return future.result()
 
 
 @contextlib.contextmanager

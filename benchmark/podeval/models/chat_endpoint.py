@@ -6,14 +6,13 @@ Likewise, streaming is used and audio is sent as a data URI if the endpoint requ
 An answer that arrives in drips is not waited for longer than the timeout.
 """
 
-import functools
 import importlib.util
 import json
 import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -307,6 +306,6 @@ def load_gguf_chat(path: Path, context: int | None) -> GgufChat:
     return _load(path.resolve(), context or CONTEXT, stat.st_size, stat.st_mtime_ns)
 
 
-@functools.lru_cache(maxsize=1)
+@lru_cache(maxsize=1)
 def _load(path: Path, context: int, size: int, modified: int) -> GgufChat:
     return GgufChat(path, context)

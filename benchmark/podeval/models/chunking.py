@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import CannotScore
-from podeval.models.interfaces import Samples
+from podeval.models.interfaces import RATE, Samples
 
 
 def batch_equal_lengths(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
@@ -45,9 +45,6 @@ def run_in_batches(
             progress.report(step, done, len(clips))
     return results
 
-
-RATE = 16_000
-"""Sample rate of the input, Hz."""
 
 _LONGEST = 29 * RATE
 _USUAL = 27 * RATE

@@ -19,16 +19,15 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from podeval import progress
+from podeval.audio.samples import read_stretch
 from podeval.models.device import count_threads, run_ahead
 from podeval.models.exported import ExportedNetwork, Network, open_session
-from podeval.models.interfaces import Samples, WindowScorer
+from podeval.models.interfaces import RATE, Samples, WindowScorer
 
-RATE = 16_000
 WINDOW_SECONDS = 9.01
 WINDOW = 144_160
 HOP = 160
@@ -49,8 +48,8 @@ POLYNOMIALS = (
 )
 """Coefficients of SIG, BAK and OVRL."""
 
-Floats = npt.NDArray[np.float64]
-Features = npt.NDArray[np.float32]
+Floats = NDArray[np.float64]
+Features = NDArray[np.float32]
 
 # Features of seconds of a recording, and what windows have in place of their first and last frames.
 _Parts = tuple[Features, Features, Features]
@@ -73,7 +72,7 @@ class Dnsmos:
         self._hann = (0.5 - 0.5 * np.cos(phases)).astype(np.float32)
         self._mel = make_mel_basis(RATE, MEL_FRAME, MEL_BANDS).T.copy()
 
-    def score(self, samples: npt.NDArray[np.floating], *, windows: WindowChoice = "exact") -> Floats:
+    def score(self, samples: NDArray[np.floating], *, windows: WindowChoice = "exact") -> Floats:
         """Score every window of a recording.
 
         Args:
@@ -110,9 +109,10 @@ class Dnsmos:
         mapped = [np.polyval(polynomial, values) for polynomial, values in zip(POLYNOMIALS, scores, strict=True)]
         return np.column_stack([starts, *mapped, np.concatenate(p808)])
 
-    def _compute_features(self, signal: npt.NDArray[np.floating], first: int) -> tuple[_Parts, _Parts]:
+    def _compute_features(self, signal: NDArray[np.floating], first: int) -> tuple[_Parts, _Parts]:
         """Compute the part of both networks that windows share over the block of seconds that starts at `first`."""
-        block = _read_block(signal, first)
+        start, stop = first * RATE - MARGIN * HOP, (first + BLOCK_SECONDS) * RATE + (MARGIN + 1) * HOP
+        block = read_stretch(signal, start, stop)
         seconds, heads, tails = self._shared.run_for_all(block)
         return (seconds, heads, tails), self._compute_mel_power(block)
 
@@ -212,30 +212,20 @@ def list_window_starts(samples: int, windows: WindowChoice) -> list[int]:
     return [i for i in range(count) if int((i + WINDOW_SECONDS) * RATE) - i * RATE >= WINDOW]
 
 
-def _repeat_to_window(samples: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+def _repeat_to_window(samples: NDArray[np.floating]) -> NDArray[np.floating]:
     while len(samples) < WINDOW:
         samples = np.concatenate([samples, samples])
     return samples
-
-
-def _read_block(signal: npt.NDArray[np.floating], first: int) -> npt.NDArray[np.float32]:
-    """Return the samples of a block of seconds with the margin on both sides; zeros outside the recording."""
-    start = first * RATE - MARGIN * HOP
-    stop = (first + BLOCK_SECONDS) * RATE + (MARGIN + 1) * HOP
-    present = np.asarray(signal[max(start, 0) : stop], dtype=np.float32)
-    before = max(-start, 0)
-    return np.pad(present, (before, stop - start - before - len(present)))
 
 
 def _to_decibels(power: Features) -> Features:
     """Convert mel power to the P.808 network's input: dB below the window's maximum, at most 80, (dB + 40) / 40."""
     level = 10 * np.log10(np.maximum(power, np.float32(1e-10)))
     below = np.maximum(level - level.max(axis=(1, 2), keepdims=True), -80)
-    picture: Features = ((below + 40) / 40).astype(np.float32)
-    return picture
+    return np.asarray((below + 40) / 40, dtype=np.float32)
 
 
-def make_mel_basis(rate: int, frame: int, bands: int) -> npt.NDArray[np.float32]:
+def make_mel_basis(rate: int, frame: int, bands: int) -> NDArray[np.float32]:
     """Return triangular mel filters on Slaney's scale, each of unit area per hertz.
 
     Args:
@@ -264,7 +254,7 @@ def _hertz_to_mel(hertz: float) -> float:
     return hertz / _MEL_WIDTH if hertz < 1000 else 15 + float(np.log(hertz / 1000)) / _LOG_STEP
 
 
-def _mel_to_hertz(mel: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _mel_to_hertz(mel: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(mel < 15, mel * _MEL_WIDTH, 1000 * np.exp((mel - 15) * _LOG_STEP))
 
 
@@ -339,8 +329,7 @@ def _read_for_many_listeners(path: Path) -> bytes:
     graph.output[0].type.tensor_type.ClearField("shape")
     (sound,) = (entry for entry in graph.input if entry.name == _SOUND)
     sound.type.tensor_type.shape.dim[0].dim_value = 1
-    changed: bytes = model.SerializeToString()
-    return changed
+    return bytes(model.SerializeToString())
 
 
 def compute_features(samples: Samples) -> NDArray[np.float32]:

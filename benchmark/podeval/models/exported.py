@@ -77,8 +77,7 @@ class ExportedNetwork:
 
     def run_for_all(self, batch: NDArray[np.float32]) -> list[NDArray[np.float32]]:
         """Return every output of one batch, of a network that has several."""
-        outputs: list[NDArray[np.float32]] = self._session.run(None, {_INPUT: batch})
-        return outputs
+        return list(self._session.run(None, {_INPUT: batch}))
 
     def run_each(
         self, items: Iterable[S], make: Callable[[S], NDArray[np.float32]] = np.asarray

@@ -16,11 +16,14 @@ from podeval.audio.windows import Span
 
 Samples = NDArray[np.float32]
 
+RATE = 16_000
+"""Sample rate of what the models here hear, Hz."""
+
 
 SEGMENTATION_CHUNK, SEGMENTATION_STEP = 10.0, 5.0
 """Length and distance of the chunks of a segmentation, seconds."""
 
-SEGMENTATION_START, SEGMENTATION_FRAME = 495 / 16_000, 270 / 16_000
+SEGMENTATION_START, SEGMENTATION_FRAME = 495 / RATE, 270 / RATE
 """Middle of a chunk's first frame and distance of frames, seconds."""
 
 

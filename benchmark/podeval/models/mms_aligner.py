@@ -28,9 +28,9 @@ import torch
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.models.chunking import RATE, cut_at_pauses
+from podeval.models.chunking import cut_at_pauses
 from podeval.models.device import choose_device
-from podeval.models.interfaces import Aligner, Samples, Word
+from podeval.models.interfaces import RATE, Aligner, Samples, Word
 from podeval.text.comparison.alignment import split_words
 
 

@@ -18,9 +18,9 @@ import torch
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.models.chunking import RATE, require_length, run_in_batches
+from podeval.models.chunking import require_length, run_in_batches
 from podeval.models.device import choose_device
-from podeval.models.interfaces import Diarizer, Samples, SpeakerEncoder, SpeakerTurn
+from podeval.models.interfaces import RATE, Diarizer, Samples, SpeakerEncoder, SpeakerTurn
 
 
 def import_pyannote_audio() -> Any:

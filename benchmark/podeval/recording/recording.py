@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -343,8 +343,7 @@ class Recording:
         with self._locks.setdefault(name, RLock()):
             if name not in self._facts:
                 self._facts[name] = make()
-            fact: T = self._facts[name]
-            return fact
+            return cast("T", self._facts[name])
 
     def fact_from(self, job: str, form: type[T], ask: Callable[[Any], T], **parameters: Any) -> T:
         """Return a fact from a job's model about this recording, like `array_from` for an array; stored as JSON."""

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.audio.windows import Span
-from podeval.errors import BadInput, CannotScore
+from podeval.errors import BadInput, CannotScore, MissingInput
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording.recording import Recording
-from podeval.recording.source import OBJECT_KEYS, read_audio
+from podeval.recording.source import OBJECT_KEYS, read_source
 from podeval.recording.speech_track import SHORTEST_VOICE, VOICE_WINDOW, select_spoken_voices
 from podeval.text.script import Script, normalise_speaker
 
@@ -40,7 +40,7 @@ class ReferenceVoices(dict[str, Recording]):
         """Read voices from a recording, or from recordings by speaker: a mapping, JSON text, or a `.json` file of it.
 
         Args:
-            source: the recordings, each in any form for `read_audio`; paths in a file are relative to it.
+            source: the recordings, each in any form for `read_source`; paths in a file are relative to it.
             options: options of `Recording.open`.
 
         Raises:
@@ -61,12 +61,12 @@ class ReferenceVoices(dict[str, Recording]):
 
     @staticmethod
     def _open_voice(name: Any, voice: Any, options: Mapping[str, Any]) -> Recording:
-        audio = read_audio(voice)
-        if audio is None:
-            raise BadInput(f"the reference voice of {name} is missing; give a recording, or leave the speaker out")
-        if isinstance(audio, tuple):
-            return Recording.from_samples(*audio, **options)
-        return Recording.open(audio, **options) if isinstance(audio, Path) else Recording.from_bytes(audio, **options)
+        try:
+            return read_source(voice, **options).recording
+        except MissingInput:
+            raise BadInput(
+                f"the reference voice of {name} is missing; give a recording, or leave the speaker out"
+            ) from None
 
     @cached_property
     def embeddings(self) -> dict[str, NDArray[np.float32]]:
@@ -99,8 +99,7 @@ class ReferenceVoices(dict[str, Recording]):
         if not recording.speech():
             raise CannotScore(f"{of} cannot be used: no speech is heard in it")
         if whole:
-            whole_recording: NDArray[np.float32] = recording.embeddings([(Span(0.0, recording.duration),)])[0]
-            return whole_recording
+            return np.asarray(recording.embeddings([(Span(0.0, recording.duration),)])[0])
         # The whole recording is one speaker's turn.
         voices = select_spoken_voices(recording, (SpeakerTurn("1", 0.0, recording.duration),))
         if not voices:

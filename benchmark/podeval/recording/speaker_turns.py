@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podeval.audio.levels import find_runs
 from podeval.errors import BadInput, CannotScore
 from podeval.models.interfaces import (
     SEGMENTATION_CHUNK,
@@ -206,8 +207,7 @@ def list_runs(frames: NDArray[np.uint8], begin: float) -> list[Run]:
     """Return every stretch of speech in a chunk that begins at `begin` seconds."""
     runs = []
     for speaker, active in enumerate(frames.T):
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], active, [0]])))
-        for start, end in edges.reshape(-1, 2):
+        for start, end in find_runs(active > 0, 1):
             times = begin + SEGMENTATION_START + (np.array([start, end]) - 0.5) * SEGMENTATION_FRAME
             runs.append((speaker, float(times[0]), float(times[1])))
     return runs

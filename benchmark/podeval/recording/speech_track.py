@@ -191,8 +191,7 @@ class SpeakerVoice:
     @property
     def embedding(self) -> NDArray[np.float32]:
         """The mean embedding over windows, shape (dimensions,)."""
-        mean: NDArray[np.float32] = self.embeddings.mean(axis=0)
-        return mean
+        return np.asarray(self.embeddings.mean(axis=0))
 
 
 def find_voices(
@@ -307,8 +306,7 @@ def require_speech(recording: SpokenRecording, shortest: float = 0.0) -> None:
 def find_sounding(clips: Sequence[Clip], speech: Sequence[Span]) -> NDArray[np.bool_]:
     """Return which windows contain enough speech, shape (windows,)."""
     lengths = np.array([sum(span.duration for span in clip) for clip in clips])
-    enough: NDArray[np.bool_] = count_seconds_inside(clips, speech) >= (1 - MOST_SILENCE) * lengths - 1e-9
-    return enough
+    return np.asarray(count_seconds_inside(clips, speech) >= (1 - MOST_SILENCE) * lengths - 1e-9)
 
 
 def select_spoken_voices(recording: SpokenRecording, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
-from podeval.audio.windows import Span, count_seconds_inside
+from podeval.audio.windows import Span, count_seconds_inside, join_spans
 from podeval.errors import CannotScore
 from podeval.models import registry
 from podeval.models.interfaces import Aligner, Transcriber, Transcript, Word
@@ -186,7 +186,7 @@ def _hear_alone(
     recording: Recording, spans: Sequence[Span], language: str, written: Language, job: str, *, loops: bool
 ) -> list[HeardWord]:
     """Transcribe stretches separately, twice if the recogniser gave up; with words in the script's spelling."""
-    merged = _merge(spans)
+    merged = join_spans(sorted(spans, key=lambda each: each.start), 0.0)
     words = list(listen_again(recording, merged, language, job=job))
     of_span = [[word for word in words if span.start <= (word.start + word.end) / 2 <= span.end] for span in merged]
     looped = [loops and _goes_round(inside) for inside in of_span]
@@ -252,16 +252,6 @@ def _judge_by_time(
     if omitted:
         return "likely" if len(words) > SKIPPED or voiced < SPOKEN * letters * pace else "doubtful"
     return "likely" if voiced >= SPOKEN * span.duration else "no"
-
-
-def _merge(spans: Sequence[Span]) -> list[Span]:
-    merged: list[Span] = []
-    for span in sorted(spans, key=lambda each: each.start):
-        if merged and span.start <= merged[-1].end:
-            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
-        else:
-            merged.append(span)
-    return merged
 
 
 def _stands(difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[HeardWord]) -> bool:

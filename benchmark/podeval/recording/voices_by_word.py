@@ -147,8 +147,7 @@ def _middle_of(stretch: VoicedStretch, duration: float) -> Span:
 
 
 def _normalise(vectors: Vectors) -> Vectors:
-    normalised: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
-    return normalised
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12))
 
 
 def _find_centres(vectors: Vectors, weights: Vectors, meant: NDArray[np.int64], count: int) -> Vectors:

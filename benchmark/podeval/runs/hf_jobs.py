@@ -8,14 +8,14 @@ before it starts. Measuring stays here, on copies that are decoded here.
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from podeval.errors import BadInput, PodevalError
+from huggingface_hub import HfApi, JobInfo, Volume
+from huggingface_hub.errors import HfHubHTTPError
+
+from podeval.errors import BadInput, PodevalError, require_known
 from podeval.hub.retry import call_with_retries
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi, JobInfo
 
 PINNED_IMAGE = re.compile(r"^[\w.-]+(:\d+)?(/[\w.-]+)+@sha256:[0-9a-f]{64}$", re.ASCII)
 RUNNING = ("SCHEDULING", "RUNNING")
@@ -86,14 +86,14 @@ class HfJobs:
         flavour: flavour of the machine, such as `a10g-large`.
         namespace: the Hub's account that pays and owns the bucket and the dataset.
         minutes: minutes after which a job is stopped.
-        api: the Hub's client; with a submitter's token of scope `jobs`, the submitter pays.
+        client: the Hub's client; with a submitter's token of scope `jobs`, the submitter pays.
     """
 
     image: str
     flavour: str
     namespace: str
     minutes: int = 120
-    api: "HfApi | None" = None
+    client: HfApi = field(default_factory=HfApi)
 
     def __post_init__(self) -> None:
         if not self.image:
@@ -125,8 +125,7 @@ class HfJobs:
             HubUnavailable: the Hub does not answer.
         """
         offers = {offer.name: offer for offer in _ask(self.client.list_jobs_hardware)}
-        if self.flavour not in offers:
-            raise BadInput(f"there is no machine {self.flavour!r}; choose from {', '.join(sorted(offers))}")
+        require_known("machine", sorted(offers), self.flavour)
         offer = offers[self.flavour]
         minutes = {"minute": 1.0, "hour": 1 / 60, "second": 60.0}.get(offer.unit_label)
         if minutes is None:
@@ -137,15 +136,13 @@ class HfJobs:
         """Return the US dollars that one job costs at most."""
         return per_minute * self.minutes
 
-    def start(self, plan: JobPlan) -> "JobInfo":
+    def start(self, plan: JobPlan) -> JobInfo:
         """Start a job, or find the one that was started for this round.
 
         Raises:
             HubUnavailable: the Hub does not answer; doing it again starts no second job.
             BadInput: the Hub refuses.
         """
-        from huggingface_hub.errors import HfHubHTTPError
-
         try:
             # Looked for at every try: the answer to the last one may have been lost.
             return call_with_retries(
@@ -154,11 +151,11 @@ class HfJobs:
         except HfHubHTTPError as error:
             raise BadInput(f"the Hub does not run {plan.submission} ({error})") from None
 
-    def find(self, labels: Mapping[str, str]) -> "JobInfo | None":
+    def find(self, labels: Mapping[str, str]) -> JobInfo | None:
         """Find the job with these labels, whatever became of it."""
         return _ask(lambda: self._find_labelled(labels))
 
-    def look(self, job: str) -> "JobInfo":
+    def look(self, job: str) -> JobInfo:
         """Look how a job stands.
 
         Raises:
@@ -173,16 +170,7 @@ class HfJobs:
         with suppress(JobGone, BadInput):
             _ask(lambda: self.client.cancel_job(job_id=job, namespace=self.namespace))
 
-    @property
-    def client(self) -> "HfApi":
-        """The Hub's client."""
-        from huggingface_hub import HfApi
-
-        return self.api or HfApi()
-
     def _payload(self, plan: JobPlan) -> dict[str, Any]:
-        from huggingface_hub import Volume
-
         items = {"revision": plan.items_revision, "path": plan.items_folder, "read_only": True}
         volumes = [
             Volume(type="model", source=plan.model, mount_path=MODEL, revision=plan.revision, read_only=True),
@@ -205,7 +193,7 @@ class HfJobs:
             "namespace": self.namespace,
         }
 
-    def _find_labelled(self, labels: Mapping[str, str]) -> "JobInfo | None":
+    def _find_labelled(self, labels: Mapping[str, str]) -> JobInfo | None:
         for job in self.client.list_jobs(namespace=self.namespace, labels=dict(labels)):
             if (job.labels or {}).items() >= labels.items():
                 return job
@@ -214,8 +202,6 @@ class HfJobs:
 
 def _ask(call: Callable[[], Found]) -> Found:
     """Ask the Hub; what it refuses becomes a sentence."""
-    from huggingface_hub.errors import HfHubHTTPError
-
     try:
         return call_with_retries(call)
     except HfHubHTTPError as error:

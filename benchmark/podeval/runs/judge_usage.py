@@ -9,21 +9,19 @@ other prompts, is not added to it. Lines without a protocol are of an earlier ve
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from podeval.files import append_lines, read_lines
 from podeval.judges.budget import Account
+from podeval.judges.client import JudgeClient
 from podeval.metrics.protocol import Protocol
 from podeval.runs.run_folder import RunFolder
-
-if TYPE_CHECKING:
-    from podeval.judges.client import JudgeClient
 
 FILE = "judge_usage.jsonl"
 
 
 @contextmanager
-def log_usage(folder: RunFolder, profile: str, protocol: Protocol, client: "JudgeClient") -> Iterator[None]:
+def log_usage(folder: RunFolder, profile: str, protocol: Protocol, client: JudgeClient) -> Iterator[None]:
     """Record a client's usage under a metric's protocol inside the block, and the number of answers from the
     records.
     """

@@ -6,14 +6,13 @@ only in that number are one system under different loads, and are shown together
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from podeval.errors import BadInput
 from podeval.files import read_lines
-from podeval.runs.run_folder import RunFolder, RunPlan
+from podeval.runs.run_folder import RunFolder, RunPlan, run_folders
 
 AT_ONCE = "at_once"
 """Key in the generation of a run's plan: the number of requests in flight, if it is not 1."""
@@ -89,14 +88,10 @@ def list_latencies(run: RunFolder) -> list[Latency]:
     if read_latency(run) is None:
         return []
     system = _without_load(run.plan())
-    others = [RunFolder(run.runs, *path.parent.relative_to(run.runs).parts) for path in _list_plans(run)]
+    others = [other for other in run_folders(run.runs) if other.path.parent == run.path.parent]
     latencies = [one for other in others if _is_of(other, system) and (one := read_latency(other))]
     best_last = sorted(latencies, key=lambda one: (one.at_once, one.system == run.path.name, one.answers))
     return list({one.at_once: one for one in best_last}.values())
-
-
-def _list_plans(run: RunFolder) -> list[Path]:
-    return sorted(run.path.parent.glob("*/run.json"))
 
 
 def _is_of(run: RunFolder, system: Mapping[str, Any]) -> bool:

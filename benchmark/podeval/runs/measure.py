@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import count, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from podeval.benchmarks.benchmark import Benchmark, Item, MetricUse, Split
 from podeval.errors import PodevalError
+from podeval.judges.client import JudgeClient
 from podeval.measuring.compute import score_item, score_items
 from podeval.measuring.inputs import MetricInputs
 from podeval.metrics import catalogue
@@ -29,9 +30,6 @@ from podeval.runs.item_inputs import GIVEN, gather_inputs
 from podeval.runs.judge_usage import log_usage
 from podeval.runs.latency import AT_ONCE
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
-
-if TYPE_CHECKING:
-    from podeval.judges.client import JudgeClient
 
 CONDITIONS = {"voices": "own", "strategy": "whole", "capture": "file"}
 """Conditions that the task sets for every system alike."""
@@ -345,7 +343,7 @@ def _judge(
     use: MetricUse,
     tasks: Sequence[Task],
     bench: JudgeConfig,
-    log: "Callable[[JudgeClient], AbstractContextManager[None]]",
+    log: Callable[[JudgeClient], AbstractContextManager[None]],
 ) -> Iterator[tuple[Task, Result]]:
     """Ask a judge about these items; an item whose output is missing is not shown to it."""
     metric = catalogue.get(use.name)

@@ -13,7 +13,6 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeVar
@@ -68,7 +67,7 @@ class _Job:
     tries: int = 0
 
 
-class Ray(AbstractContextManager["Ray"]):
+class Ray(contextlib.AbstractContextManager["Ray"]):
     """Processes on a Ray cluster, started with the block and kept, together with their models, until it ends.
 
     Several `map`s may run at the same time, one feeding another; they share the processes.

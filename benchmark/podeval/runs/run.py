@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 
 from podeval.benchmarks.benchmark import Benchmark, Item
@@ -40,7 +41,7 @@ class Voicing:
             BadInput: the seed is out of range.
             ModelMissing: something must be installed in the place where it speaks.
         """
-        for _ in self.executor.map(partial(_require, seed=seed), (system,)):
+        for _ in self.executor.map(methodcaller("require", seed), (system,)):
             pass
 
     def speak(
@@ -88,10 +89,6 @@ def speak_item(system: SpeakingSystem, item: Item, *, seed: int) -> Spoken:
         details=dict(speech.details),
     )
     return output, speech.samples, speech.rate
-
-
-def _require(system: SpeakingSystem, *, seed: int) -> None:
-    system.require(seed)
 
 
 def _with_script(items: Iterable[Item]) -> Iterator[Item]:

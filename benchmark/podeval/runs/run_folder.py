@@ -19,11 +19,11 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from podeval.benchmarks.benchmark import Item
 from podeval.benchmarks.records import FactSheet
-from podeval.errors import BadInput
+from podeval.errors import BadInput, describe_validation_error
 from podeval.files import append_lines, read_lines, write_json
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Cause, Result, Unscored, parse_result
@@ -49,6 +49,12 @@ SHARDS = "shards.jsonl"
 """File in a run's folder with the addresses of the tars into which its recordings were moved."""
 BACKUPS = ".backups.jsonl"
 """File next to the runs with the paths of their backups, so that a takedown can be noted next to each."""
+
+_PROTOCOLS = TypeAdapter(dict[str, dict[str, Any]])
+
+
+class _KeptItems(BaseModel):
+    items: tuple[Item, ...]
 
 
 class _Document(FactSheet):
@@ -260,13 +266,7 @@ class RunFolder:
     def items(self) -> tuple[Item, ...] | None:
         """Read the items of the run from `write_items`; None in a folder of an earlier version."""
         path = self.path / "items.json"
-        if not path.exists():
-            return None
-        try:
-            return tuple(Item.model_validate(item) for item in json.loads(path.read_text(encoding="utf-8"))["items"])
-        except (ValueError, KeyError, TypeError) as error:
-            sentence = f"{path} was not written by this version of podeval ({error}); delete it and run again"
-            raise BadInput(sentence) from None
+        return _read(path, _KeptItems).items if path.exists() else None
 
     def write_document(self, document: Mapping[str, Any]) -> None:
         """Store the submission document of the run, which describes the system."""
@@ -321,12 +321,10 @@ class RunFolder:
         if not path.exists():
             return {}
         try:
-            contents: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-            if not isinstance(contents, dict):
-                raise ValueError("it is not an object")
-        except ValueError as error:
-            raise BadInput(f"{path} is damaged ({error}); delete it and run again, results are kept") from None
-        return contents
+            return _PROTOCOLS.validate_json(path.read_bytes())
+        except ValidationError as error:
+            reason = describe_validation_error(error)
+            raise BadInput(f"{path} is damaged ({reason}); delete it and run again, results are kept") from None
 
     def spot_check(self) -> SpotCheckReport | None:
         """Read the result of the run's spot check; None if there was none."""
@@ -385,9 +383,7 @@ def _read(path: Path, form: type[Form]) -> Form:
     try:
         return form.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        reason = f"{field}: {first['msg']}"
+        reason = describe_validation_error(error)
         raise BadInput(
             f"{path} was not written by this version of podeval ({reason}); delete it and run again"
         ) from error

@@ -17,6 +17,7 @@ like any other votes.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,12 @@ class Ratings:
     apart: NDArray[np.bool_]
     islands: tuple[tuple[str, ...], ...]
     lowered: tuple[LoweredVotes, ...] = ()
+
+    @cached_property
+    def ranked_islands(self) -> list[set[str]]:
+        """The systems of each island that are not provisional."""
+        ranked = {rating.system for rating in self.systems if rating.provisional is None}
+        return [ranked.intersection(island) for island in self.islands]
 
     def get(self, system: str) -> SystemRating:
         """Return the rating of one system.
@@ -232,18 +239,16 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
         BadInput: a system was in no battle.
     """
     # What the votes say of the two so far.
-    index = {rating.system: number for number, rating in enumerate(ratings.systems)}
-    i, j = index[ratings.get(first).system], index[ratings.get(second).system]
+    names = [rating.system for rating in ratings.systems]
+    i, j = (names.index(ratings.get(name).system) for name in (first, second))
     apart, error = abs(float(ratings.differences[i, j])), float(ratings.errors[i, j])
-    ranked = {rating.system for rating in ratings.systems if rating.provisional is None}
-    islands = [ranked.intersection(island) for island in ratings.islands]
-    together = any({first, second} <= island for island in islands)
+    together = any({first, second} <= island for island in ratings.ranked_islands)
     if math.isnan(error) or apart < 1e-6 or not together:
         return None
     if ratings.apart[i, j]:
         return 0
     # The information that the next pair in Holm's procedure needs, and what one vote adds to it.
-    pairs = sum(len(island) * (len(island) - 1) // 2 for island in islands)
+    pairs = sum(len(island) * (len(island) - 1) // 2 for island in ratings.ranked_islands)
     undecided = max(1, pairs - int(ratings.apart.sum()) // 2)
     information_needed = ((float(special.ndtri(1 - 0.025 / undecided)) + _POWER_Z) / apart) ** 2
     dependence = (error / float(ratings.naive[i, j])) ** 2

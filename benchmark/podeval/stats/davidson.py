@@ -1,11 +1,11 @@
 """Davidson's (1970) model of a comparison with ties: its fit, its information, its voter-robust covariance.
 
-With h = (strength of A - strength of B + effects of covariates) / 2, the outcomes A, B and tie have odds e^h : e^-h :
-v, where v sets the probability of ties. Without ties it is Bradley and Terry's model. The likelihood is concave, so
-Newton's method finds its maximum, also with covariates, which no library supports.
+With h = (strength of A - strength of B + effects of covariates) / 2, the outcomes A, B and tie have odds e^h :
+e^-h : v, where v sets how likely ties are. Without ties it is Bradley and Terry's model. The likelihood is concave, so
+that Newton's method finds its maximum, with covariates too, which no library supports.
 
 As Newman advises (2023, Efficient Computation of Rankings from Pairwise Comparisons), every system also meets one of
-average strength: one half win and one half loss by default, so a system that never lost has a finite rating.
+average strength: one half win and one half loss by default, so that a system that never lost has a finite rating.
 Intervals do not count these as votes.
 
 Parameters are one vector: strengths in natural logarithms of odds, with the average opponent at 0; effects; log v.
@@ -28,6 +28,7 @@ _MOST_STEPS = 100
 _HEAVY = 0.1
 _MOST_LEVERAGE = 0.95
 _NO_TIES = -math.inf
+_MOST_LOG_ODDS = 300.0
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,12 @@ def group_into_rows(battles: Battles, position: bool, strength: bool = False) ->
     counts = np.eye(3)[:, np.minimum(battles.outcome, 2)]
     if strength and battles.slight is not None:
         halved = battles.slight & (battles.outcome < 2)
-        counts[:, halved] += np.array([[0.0], [0.0], [1.0]])
-        counts[:, halved] /= 2
+        counts[:, halved] = (counts[:, halved] + np.eye(3)[:, 2:]) / 2
     size, voters = len(systems), len(people)
     names = (*(("position",) if position else ()), *battles.covariates)
+    x = np.ones((len(battles), len(names)))
     if battles.covariates:
-        first_side = [np.ones(len(battles))] if position else []
-        x = np.stack([*first_side, *battles.covariates.values()], axis=1)
+        x[:, -len(battles.covariates) :] = np.stack([*battles.covariates.values()], axis=1)
         return Rows(systems, voters, names, first, second, voter, x, counts)
     # If the position has no effect, each pair is counted in one order.
     if not position:
@@ -90,7 +90,7 @@ def group_into_rows(battles: Battles, position: bool, strength: bool = False) ->
         cells, counts = _count_together((voter * size + first) * size + second, counts)
         rest, second = np.divmod(cells, size)
         voter, first = np.divmod(rest, size)
-    return Rows(systems, voters, names, first, second, voter, np.ones((len(voter), len(names))), counts)
+    return Rows(systems, voters, names, first, second, voter, x[: len(voter)], counts)
 
 
 def _count_together(cell: Codes, counts: Array) -> tuple[Codes, Array]:
@@ -104,7 +104,7 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
     """Fit the most likely parameters by Newton's method: strengths, effects, log v.
 
     Raises:
-        PodevalError: it did not converge, for example because covariates alone identify the systems.
+        PodevalError: it did not converge, which happens if covariates alone identify the systems.
     """
     if not rows.covariates:
         rows = _group_by_pair(rows)
@@ -155,7 +155,7 @@ def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
 def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     """Return the parameters' covariance, robust to any dependence between the votes of one voter.
 
-    A voter's influence is the first-order change without that voter: H^-1 (I - H_g H^-1)^-1 u_g, with H the
+    A voter's influence is what leaving that voter out changes, to first order: H^-1 (I - H_g H^-1)^-1 u_g, with H the
     information of all votes, H_g and u_g that voter's information and score. The leverage of a voter who is nearly
     the only one on something is capped at 0.95; the leverage of a voter with little weight is neglected.
     """
@@ -189,8 +189,7 @@ def _stretch(score: Array, information: Array, inverse: Array) -> Array:
     inner = np.linalg.cholesky(inverse).T
     values, axes = np.linalg.eigh(inner @ information @ inner.T)
     share = 1 / (1 - np.minimum(values, _MOST_LEVERAGE)) - 1
-    added: Array = np.linalg.solve(inner, axes @ (share * (axes.T @ (inner @ score))))
-    return score + added
+    return score + np.linalg.solve(inner, axes @ (share * (axes.T @ (inner @ score))))
 
 
 def information_of_a_battle(apart: float, tie_odds: float) -> float:
@@ -214,18 +213,9 @@ def _find_free_parameters(rows: Rows, fitted: Array) -> slice:
 
 def _chances(rows: Rows, fitted: Array) -> Array:
     """Return the probabilities of A, B and tie, shape (3, rows)."""
-    size = len(rows.systems)
-    if not rows.covariates and len(rows.a) > size * size:
-        # Equal for all votes on a pair.
-        table = _chances_at((fitted[:size, None] - fitted[:size]).ravel(), fitted[-1])
-        return table[:, rows.a * size + rows.b]
-    return _chances_at(fitted[rows.a] - fitted[rows.b] + rows.x @ fitted[size:-1], fitted[-1])
-
-
-def _chances_at(apart: Array, tie: float) -> Array:
-    """Return the probabilities of A, B and tie by the difference of two strengths and log v, shape (3, differences)."""
-    half = apart / 2
-    odds = np.exp(np.stack([half, -half, np.full_like(half, tie)]) - np.abs(half))
+    effects = rows.x @ fitted[len(rows.systems) : -1]
+    up = np.exp(np.clip((fitted[rows.a] - fitted[rows.b] + effects) / 2, -_MOST_LOG_ODDS, _MOST_LOG_ODDS))
+    odds = np.stack([up, 1 / up, np.full_like(up, math.exp(fitted[-1]))])
     chances: Array = odds / odds.sum(axis=0)
     return chances
 
@@ -326,12 +316,11 @@ def _leverage(rows: Rows, fitted: Array, inverse: Array) -> Array:
         column = inverse[size + k]
         reach = reach + rows.x[:, k] * (2 * (column[rows.a] - column[rows.b]) + rows.x[:, k] * column[size + k])
     by_tie = tie * variances[-1] if len(inverse) == fitted.size else 0.0
-    by_voter: Array = np.bincount(rows.voter, weights=twice * reach + by_tie, minlength=rows.voters).astype(np.float64)
-    return by_voter
+    return np.bincount(rows.voter, weights=twice * reach + by_tie, minlength=rows.voters).astype(np.float64)
 
 
 def _select_rows(rows: Rows, fitted: Array, chosen: NDArray[np.intp]) -> tuple[Rows, NDArray[np.intp]]:
-    """Return the rows of one voter as if there were no other systems, and the places of the remaining parameters.
+    """Return one voter's rows as if there were no other systems, and the places of the parameters that are left.
 
     Args:
         rows: the rows.
@@ -340,7 +329,7 @@ def _select_rows(rows: Rows, fitted: Array, chosen: NDArray[np.intp]) -> tuple[R
     """
     systems, sides = number_present(np.concatenate([rows.a[chosen], rows.b[chosen]]))
     a, b = np.split(sides, 2)
-    theirs = Rows(
-        rows.systems[systems], 1, rows.covariates, a, b, np.zeros_like(a), rows.x[chosen], rows.counts[:, chosen]
+    return (
+        Rows(rows.systems[systems], 1, rows.covariates, a, b, np.zeros_like(a), rows.x[chosen], rows.counts[:, chosen]),
+        np.append(systems, np.arange(len(rows.systems), fitted.size)),
     )
-    return theirs, np.append(systems, np.arange(len(rows.systems), fitted.size))

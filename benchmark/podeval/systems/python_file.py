@@ -81,25 +81,22 @@ class PythonSystem(OwnMaker[Product]):
     def make_one(self, ask: Ask, seed: int) -> Product:
         """Call the function for an item."""
         set_seed(seed)
+        begin = time.perf_counter()
+        details: dict[str, Any] = {"seed": seed}
+        if ask.prompt is not None:
+            text, turns = self._read_script(self._call(seed, ask.prompt, ask.language))
+            return WrittenScript(text, turns, time.perf_counter() - begin, details)
         if ask.script is not None:
             script = ask.spoken()
-            recordings = {speaker: reference.audio for speaker, reference in ask.voices.items()}
-            voices = {speaker: recordings.get(speaker) for speaker in script.speakers}
-            begin = time.perf_counter()
+            voices = {who: ask.voices[who].audio if who in ask.voices else None for who in script.speakers}
             result = self._call(seed, list(script.turns), voices, ask.language)
-            samples, rate = self._read_sound(result)
-            used = {speaker: "reference" if path else "own" for speaker, path in voices.items()}
-            wall = time.perf_counter() - begin
-            return Speech(samples, rate, turns=(), wall_seconds=wall, details={"seed": seed, "voices": used})
-        if ask.prompt is not None:
-            begin = time.perf_counter()
-            text, turns = self._read_script(self._call(seed, ask.prompt, ask.language))
-            return WrittenScript(text, turns, time.perf_counter() - begin, details={"seed": seed})
-        if ask.topic is not None:
-            begin = time.perf_counter()
-            samples, rate = self._read_sound(self._call(seed, ask.topic, ask.language))
-            return Speech(samples, rate, turns=(), wall_seconds=time.perf_counter() - begin, details={"seed": seed})
-        return self._converse(ask, seed)
+            details["voices"] = {who: "reference" if path else "own" for who, path in voices.items()}
+        elif ask.topic is not None:
+            result = self._call(seed, ask.topic, ask.language)
+        else:
+            return self._converse(ask, seed)
+        samples, rate = self._read_sound(result)
+        return Speech(samples, rate, turns=(), wall_seconds=time.perf_counter() - begin, details=details)
 
     def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
         heard: list[HeardTurn] = []

@@ -1,7 +1,8 @@
 """Subtitles and labels of a recording: the words of SubRip (SRT) and WebVTT are read; labels and WebVTT are written.
 
 Words are read without numbers, times, settings, styles and comments. A WebVTT voice tag, `<v Ann>`, names the speaker
-of the following text. Text of other formats that is not a script, such as ASS subtitles or a web page, is refused by name.
+of the following text. Text of other formats that is not a script, such as ASS subtitles or a web page, is refused by
+name.
 
 Labels are a label track for Audacity (lines of start, end and text with tabs between them), or cues in WebVTT, for
 players.
@@ -100,7 +101,7 @@ def format_audacity_labels(labels: Labels) -> str:
 
 
 def format_webvtt_cues(labels: Labels) -> str:
-    """Format labels as cues, each at least a millisecond long; what would be read as markup is written out."""
+    """Format labels as cues, each at least a millisecond long; characters of markup are escaped."""
     cues = []
     for start, end, text in labels:
         plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -147,7 +147,7 @@ def test_as_what_for_how_long_and_for_how_much_a_repo_would_run_is_said_as_it_is
     from podeval.runs.hf_jobs import HfJobs
 
     form = tab_method(site_of(everybody="alice", tabs=True), "SubmitTab.submit", language)
-    jobs = HfJobs(f"docker.io/lab/podeval@sha256:{'0' * 64}", "a10g-large", "lab", api=HfApi(token="hf_secret"))
+    jobs = HfJobs(f"docker.io/lab/podeval@sha256:{'0' * 64}", "a10g-large", "lab", client=HfApi(token="hf_secret"))
     monkeypatch.setattr(form, "_jobs", lambda: jobs)
     repo = model(hub_client)["source"]["repo"]
     at = [f"{field.group}:{field.path}" for field in form._declared]

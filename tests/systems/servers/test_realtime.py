@@ -550,7 +550,7 @@ def test_older_dialects_are_spoken(tmp_path: Path, created: dict[str, Any], dial
         else:
             assert server.events[0]["session"]["turn_detection"] == {"type": "server_vad"}
         if dialect != "beta":
-            with pytest.raises(ServerRefused, match="takes no voice"):
+            with pytest.raises(ServerRefused, match="accepts no voice"):
                 converse(server, record_turns(tmp_path, 0.1), voice="marin")
 
 
@@ -610,7 +610,7 @@ def test_sglang_omnis_own_session_is_spoken_with(loader: PackageLoader, tmp_path
         accepted = [event for event in server.answers if event["type"] == "sglang.input_audio.accepted"]
         # 16 kHz, as the session grants it.
         assert accepted[-1]["accepted_end_ms"] == pytest.approx(10 * len(accepted))
-        with pytest.raises(ServerRefused, match="takes no voice"):
+        with pytest.raises(ServerRefused, match="accepts no voice"):
             converse(server, record_turns(tmp_path, 0.1), voice="marin")
         audio = {"input": {"format": {"type": "audio/pcm", "rate": 24_000}}}
         with pytest.raises(RequestRefused, match="unsupported PCM format"):

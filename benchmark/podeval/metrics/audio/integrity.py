@@ -38,9 +38,8 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from podeval.audio import faults, levels
-from podeval.audio.loops import find_loops
-from podeval.audio.samples import BLOCK_FRAMES
-from podeval.audio.windows import Span
+from podeval.audio.samples import BLOCK_FRAMES, Samples
+from podeval.audio.windows import Span, join_spans
 from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics import Key, Reach, Score, facts, metric
 from podeval.recording import Recording, speech_track
@@ -224,15 +223,15 @@ def list_faults(
     return sorted(defects, key=lambda defect: (defect.start, defect.end)), len(silences) - len(holes)
 
 
-def _find_in_channels(recording: Recording, find: Callable[[levels.Samples, int], list[Span]]) -> list[Span]:
+def _find_in_channels(recording: Recording, find: Callable[[Samples, int], list[Span]]) -> list[Span]:
     """Find spans in every channel; overlapping ones are merged."""
     first, *others = recording.samples.T
     channels = [first, *(channel for channel in others if not _is_same(channel, first))]
     spans = [span for channel in channels for span in find(channel, recording.rate)]
-    return faults.join_spans(sorted(spans, key=lambda span: span.start), 0.0)
+    return join_spans(sorted(spans, key=lambda span: span.start), 0.0)
 
 
-def _is_same(channel: levels.Samples, other: levels.Samples) -> bool:
+def _is_same(channel: Samples, other: Samples) -> bool:
     return all(
         np.array_equal(channel[at : at + BLOCK_FRAMES], other[at : at + BLOCK_FRAMES])
         for at in range(0, len(channel), BLOCK_FRAMES)
@@ -240,7 +239,7 @@ def _is_same(channel: levels.Samples, other: levels.Samples) -> bool:
 
 
 def _list_loops(recording: Recording, script: Script | None) -> list[TimedDefect]:
-    loops = find_loops(recording.mono(), MODEL_RATE)
+    loops = faults.find_loops(recording.mono(), MODEL_RATE)
     if loops and script is not None:
         loops = [(span, lag) for span, lag in loops if not _is_written_twice(recording, script, span, lag)]
     return [

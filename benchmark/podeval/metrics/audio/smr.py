@@ -25,9 +25,8 @@ import numpy as np
 
 from podeval import progress
 from podeval.audio import loudness
-from podeval.audio.faults import join_spans
 from podeval.audio.samples import mix_to_mono, resample
-from podeval.audio.windows import Span, count_seconds_inside
+from podeval.audio.windows import Span, count_seconds_inside, join_spans
 from podeval.errors import CannotScore
 from podeval.metrics import LOW_RATE, UNRANKED, Key, Reach, Score, Timeline, facts, metric
 from podeval.models import registry

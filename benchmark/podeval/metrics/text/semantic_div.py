@@ -13,18 +13,51 @@ windows a score of 0 if we leave it unscored (`variant="podeval"` does both; rep
 requires the reference profile's BERT), and tokenises Chinese as English. Other languages are unscored.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.errors import CannotScore
+from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics import Key, Reach, Score, Timeline, facts, metric
-from podeval.recording.text_embeddings import EmbeddedText
+from podeval.models import registry
+from podeval.models.interfaces import SentenceEncoder
 from podeval.text.language import read_tokens
 
 WINDOW = 100
 """Length of a window in tokens."""
+
+_NAMES = {"en": "English", "zh": "Chinese"}
+
+
+@dataclass(frozen=True)
+class EmbeddedText:
+    """One text, embedded by the models of a profile."""
+
+    text: str
+    profile: str = "embedded"
+
+    def embeddings(self, parts: Sequence[str], language: str) -> NDArray[np.float32]:
+        """Return sentence embeddings of parts of the text, shape (parts, dimensions), not normalised.
+
+        Raises:
+            ModelMissing: the profile has no sentence encoder for the language, or it is not installed.
+        """
+        encoder: SentenceEncoder = registry.load("sentence_encoder", self.profile)
+        if language in encoder.languages:
+            return encoder.encode(parts, language)
+        able = [
+            card
+            for card in registry.CARDS
+            if card.job == "sentence_encoder" and card.profiles and language in card.options["models"]
+        ]
+        hint = f"; --profile {able[0].profiles[0]} has {able[0].title}" if able else ""
+        raise ModelMissing(
+            f"{registry.get_card('sentence_encoder', self.profile).title}, the sentence encoder of the profile "
+            f"{self.profile}, does not read {_NAMES.get(language, language)}{hint}"
+        )
 
 
 @metric(

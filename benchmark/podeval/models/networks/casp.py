@@ -22,10 +22,9 @@ from torch import Tensor
 
 from podeval import progress
 from podeval.models.device import choose_device
-from podeval.models.interfaces import Harmony, Samples
+from podeval.models.interfaces import RATE, Harmony, Samples
 from podeval.models.pretrained import Weights, read_tensors, select_part
 
-RATE = 16_000
 """Sample rate of the input, Hz."""
 
 BANDS = 128
@@ -161,8 +160,7 @@ def _make_mel_filters() -> NDArray[np.float32]:
     bins = np.array([[_hertz_to_mel(number * RATE / _FFT)] for number in range(_FFT // 2 + 1)])
     rising = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])
     falling = (edges[2:] - bins) / (edges[2:] - edges[1:-1])
-    filters: NDArray[np.float32] = np.maximum(0.0, np.minimum(rising, falling)).astype(np.float32)
-    return filters
+    return np.asarray(np.maximum(0.0, np.minimum(rising, falling)), dtype=np.float32)
 
 
 def _hertz_to_mel(hertz: float) -> float:

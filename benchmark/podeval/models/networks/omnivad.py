@@ -24,12 +24,11 @@ from podeval import progress
 from podeval.audio.windows import Span
 from podeval.models.campplus import compute_filter_banks
 from podeval.models.exported import ExportedNetwork, Network
-from podeval.models.interfaces import MusicDetector, Samples
+from podeval.models.interfaces import RATE, MusicDetector, Samples
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-RATE = 16_000
 FRAME = 400
 HOP = 160
 BANDS = 80
@@ -193,5 +192,4 @@ def _average_over_time(values: NDArray[np.float32], width: int) -> NDArray[np.fl
     total = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     index = np.arange(len(values))
     low, high = np.maximum(index - width // 2, 0), np.minimum(index - width // 2 + width, len(values))
-    mean: NDArray[np.float64] = (total[high] - total[low]) / (high - low)
-    return mean
+    return np.asarray((total[high] - total[low]) / (high - low))

@@ -18,12 +18,11 @@ from torch import Tensor
 
 from podeval import progress
 from podeval.models.device import choose_device, limit_torch_to_one_thread
-from podeval.models.interfaces import Samples, Segmentation
+from podeval.models.interfaces import RATE, Samples, Segmentation
 from podeval.models.pretrained import Weights, build_recurrent, read_tensors, select_part
 
 _WEIGHTS = "pytorch_model.bin"
-_RATE = 16_000
-_CHUNK, _STEP = 10 * _RATE, 5 * _RATE
+_CHUNK, _STEP = 10 * RATE, 5 * RATE
 _HOP = 10
 """Stride of the filters, samples."""
 _LOWEST_HZ, _NARROWEST_HZ = 50, 50
@@ -76,7 +75,7 @@ def _build_filters(weights: Weights) -> Callable[[Tensor], Tensor]:
     # Cosine and sine band-passes of learned bounds, symmetric about their middle.
     learned = select_part(weights, "conv1d.0.filterbank.")
     low = _LOWEST_HZ + learned["low_hz_"].abs()
-    high = (low + _NARROWEST_HZ + learned["band_hz_"].abs()).clamp(_LOWEST_HZ, _RATE / 2)
+    high = (low + _NARROWEST_HZ + learned["band_hz_"].abs()).clamp(_LOWEST_HZ, RATE / 2)
     time, window, band = learned["n_"], learned["window_"], high - low
     even = (torch.sin(high @ time) - torch.sin(low @ time)) / (time / 2) * window
     odd = (torch.cos(low @ time) - torch.cos(high @ time)) / (time / 2) * window

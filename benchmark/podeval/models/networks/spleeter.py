@@ -22,7 +22,7 @@ import torch.nn.functional as nn
 from torch import Tensor
 
 from podeval import progress
-from podeval.audio.samples import MEMORY_BYTES, SampleBuffer
+from podeval.audio.samples import MEMORY_BYTES, SampleBuffer, read_stretch
 from podeval.models.device import limit_torch_to_one_thread
 from podeval.models.interfaces import Samples, Separator
 from podeval.models.pretrained import Weights
@@ -80,7 +80,8 @@ class Spleeter(Separator):
         with torch.inference_mode(), limit_torch_to_one_thread():
             tail = torch.zeros(2, channels, _OVERLAP)
             for start in range(-FRAME, frames, _BLOCK):
-                spectra = _analyse(_read_stretch(samples, start, start + _BLOCK + _OVERLAP))
+                stretch = read_stretch(samples, start, start + _BLOCK + _OVERLAP)
+                spectra = _analyse(torch.from_numpy(np.ascontiguousarray(stretch.T)))
                 share = self.speech_share(spectra.abs())
                 block, tail = _synthesise(torch.stack([share * spectra, (1 - share) * spectra]), tail)
                 for stem, part in zip(stems, block[..., max(-start, 0) : frames - start], strict=True):
@@ -152,15 +153,6 @@ def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
         values = normalise(nn.relu(values[..., _BEFORE:-_AFTER, _BEFORE:-_AFTER]), f"{layer}.3")
     mask = nn.conv2d(values, weights["up7.0.weight"], weights["up7.0.bias"], padding=3, dilation=2)
     return torch.sigmoid(mask[0]) * magnitudes
-
-
-def _read_stretch(samples: Samples, start: int, end: int) -> Tensor:
-    """Return samples `start` to `end` as `(channels, frames)`, zeros outside the recording."""
-    inside = np.array(samples[max(start, 0) : end].T, dtype=np.float32, order="C")
-    before = max(-start, 0)
-    stretch = torch.zeros(len(inside), end - start)
-    stretch[:, before : before + inside.shape[1]] = torch.from_numpy(inside)
-    return stretch
 
 
 def _analyse(stretch: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import util
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, ValidationError
 
@@ -283,8 +283,7 @@ def find_adapter(task: str) -> Adapter:
         BadInput: there is no such adapter.
     """
     require_known("adapter for", TASKS, task)
-    adapter: Adapter = pkgutil.resolve_name(f"podeval.systems.adapters.{_ADAPTERS[task]}")
-    return adapter
+    return cast("Adapter", pkgutil.resolve_name(f"podeval.systems.adapters.{_ADAPTERS[task]}"))
 
 
 def list_adapters() -> tuple[Adapter, ...]:

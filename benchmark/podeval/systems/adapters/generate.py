@@ -13,7 +13,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -64,7 +63,7 @@ class OutOfMemory(PodevalError):
     """A single item does not fit into memory."""
 
 
-@contextmanager
+@contextlib.contextmanager
 def limit_time(seconds: float) -> Iterator[None]:
     """Interrupt the code in this block when its time is up, between two steps of the interpreter.
 

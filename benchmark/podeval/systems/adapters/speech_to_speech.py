@@ -188,16 +188,6 @@ class Qwen25Omni(QwenOmni):
         return [int(length) for length in _get_feat_extract_output_lengths(frames)]
 
 
-def require_speaking(folder: Path) -> None:
-    """Refuse an omni model that was saved without the part that speaks.
-
-    Raises:
-        BadInput: it was.
-    """
-    if not read_config(folder).get("enable_audio_output", True):
-        raise BadInput("this model was saved with enable_audio_output off and cannot speak")
-
-
 TASK = "speech-to-speech"
 
 PARTS = ("transcriber", "language_model", "speech")
@@ -302,7 +292,8 @@ def check(folder: Path, base: Path | None = None) -> None:
     check_files(folder)
     if (folder / "config.json").is_file():
         require_type(folder, {model.type: model.title for model in _OMNI}, TASK)
-        require_speaking(folder)
+        if not read_config(folder).get("enable_audio_output", True):
+            raise BadInput("this model was saved with enable_audio_output off and cannot speak")
         return
     absent = [part for part in PARTS if not (folder / part / "config.json").is_file()]
     if absent:

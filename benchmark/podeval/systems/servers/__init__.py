@@ -5,7 +5,7 @@ To add one: a subclass of `podeval.systems.servers.connection.ServerSystem` in a
 """
 
 import pkgutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from podeval.errors import require_known
 
@@ -27,5 +27,4 @@ def find_server(api: str) -> "type[ServerSystem]":
         BadInput: there is no such API; the message lists the existing ones.
     """
     require_known("API", SERVERS, api)
-    server: type[ServerSystem] = pkgutil.resolve_name(f"{__name__}.{SERVERS[api]}")
-    return server
+    return cast("type[ServerSystem]", pkgutil.resolve_name(f"{__name__}.{SERVERS[api]}"))

@@ -3,12 +3,13 @@
 import base64
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from podeval.errors import BadInput
-from podeval.models.chat import read_text
+from podeval.models.chat import ChatAnswer, ChatBusy, read_choice
 from podeval.systems.servers.connection import (
     ServerBroke,
     ServerConnection,
@@ -75,14 +76,14 @@ class ChatEndpoint(ServerSystem):
         return self._write(ask, seed) if ask.prompt is not None else self._converse(ask, seed)
 
     def _write(self, ask: Ask, seed: int) -> WrittenScript:
-        completion, response = self._ask([{"role": "user", "content": str(ask.prompt)}], seed, {})
-        text = strip_reasoning(strip_thoughts(_words_of(completion.message)))
+        answer, response = self._ask([{"role": "user", "content": str(ask.prompt)}], seed, {})
+        text = strip_reasoning(strip_thoughts(answer.text or ""))
         if not text:
             raise SpeechFailed("the server's answer contains no words besides its thoughts")
         details = {
             "seed": self.fields.get("seed", seed),
             "requests": response.tries,
-            **completion.about,
+            **_describe(answer, response),
             **self.connection.list_refused(),
         }
         return WrittenScript(text, None, response.seconds, details)
@@ -93,12 +94,12 @@ class ChatEndpoint(ServerSystem):
         sound_wanted = {"modalities": ["text", "audio"], "audio": {"voice": self.voice, "format": "wav"}}
         for turn in ask.user or ():
             messages.append({"role": "user", "content": [_read_recording(ask, turn)]})
-            completion, response = self._ask(messages, seed, sound_wanted)
+            answer, response = self._ask(messages, seed, sound_wanted)
             wall, requests = wall + response.seconds, requests + response.tries
-            costs += [completion.about["cost"]] if "cost" in completion.about else []
-            answer = _read_answer(turn, completion.message, response)
-            answers.append(answer)
-            messages.append({"role": "assistant", "content": answer.text or ""})
+            about = _describe(answer, response)
+            costs += [about["cost"]] if "cost" in about else []
+            answers.append(_read_answer(turn, answer, response))
+            messages.append({"role": "assistant", "content": answers[-1].text or ""})
         details = {
             "seed": self.fields.get("seed", seed),
             "requests": requests,
@@ -108,39 +109,27 @@ class ChatEndpoint(ServerSystem):
 
     def _ask(
         self, messages: Sequence[Mapping[str, Any]], seed: int, more: Mapping[str, Any]
-    ) -> tuple["_Completion", ServerResponse]:
+    ) -> tuple[ChatAnswer, ServerResponse]:
         body = add_fields({"model": self.model, "messages": list(messages), "seed": seed, **more}, self.fields)
         return self.connection.post("chat/completions", body, _read_completion)
 
 
-@dataclass(frozen=True)
-class _Completion:
-    """The message of a completion, and its other useful facts: tokens, cost, whether it was complete."""
-
-    message: Mapping[str, Any]
-    about: Mapping[str, Any]
-
-
-def _read_completion(response: ServerResponse) -> _Completion:
+def _read_completion(response: ServerResponse) -> ChatAnswer:
     data = require_no_error(response)
-    try:
-        choice = data["choices"][0]
-        message = choice["message"]
-    except (KeyError, IndexError, TypeError):
-        excerpt = " ".join(response.body[:120].decode("utf-8", "replace").split())
-        raise ServerBroke(f"the server's answer is not a chat completion: {excerpt!r}") from None
-    if not isinstance(message, dict):
-        raise ServerBroke("the server's chat completion contains no message")
-    usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
-    cost = usage.get("cost") if isinstance(usage.get("cost"), int | float) else response.cost
-    tokens = {"prompt_tokens": usage.get("prompt_tokens"), "tokens": usage.get("completion_tokens")}
-    about: dict[str, Any] = {name: value for name, value in tokens.items() if isinstance(value, int)}
-    about |= {} if cost is None else {"cost": cost}
-    return _Completion(message, about | {"whole": choice.get("finish_reason") not in ("length", "content_filter")})
+    with suppress(ChatBusy):
+        answer = read_choice(data, "text")
+        if isinstance(data["choices"][0].get("message"), dict):
+            return answer
+    excerpt = " ".join(response.body[:120].decode("utf-8", "replace").split())
+    raise ServerBroke(f"the server's answer is not a chat completion: {excerpt!r}")
 
 
-def _words_of(message: Mapping[str, Any]) -> str:
-    return read_text(message.get("content")) or ""
+def _describe(answer: ChatAnswer, response: ServerResponse) -> dict[str, Any]:
+    """Return what else of an answer is worth keeping: tokens, cost, whether it was whole."""
+    cost = response.cost if answer.cost is None else answer.cost
+    about = {"prompt_tokens": answer.prompt_tokens, "tokens": answer.answer_tokens, "cost": cost}
+    known: dict[str, Any] = {name: value for name, value in about.items() if value is not None}
+    return known | {"whole": answer.finish not in ("length", "content_filter")}
 
 
 def _read_recording(ask: Ask, turn: RecordedUserTurn) -> dict[str, Any]:
@@ -149,15 +138,15 @@ def _read_recording(ask: Ask, turn: RecordedUserTurn) -> dict[str, Any]:
     return {"type": "input_audio", "input_audio": {"data": base64.b64encode(wav).decode(), "format": "wav"}}
 
 
-def _read_answer(turn: RecordedUserTurn, message: Mapping[str, Any], response: ServerResponse) -> SpokenAnswer:
+def _read_answer(turn: RecordedUserTurn, answer: ChatAnswer, response: ServerResponse) -> SpokenAnswer:
     """Read the sound and the words of an answer.
 
     Raises:
         SpeechFailed: it contains no sound.
     """
-    audio = message.get("audio")
+    audio = answer.raw["choices"][0]["message"].get("audio")
     if not isinstance(audio, dict) or not isinstance(audio.get("data"), str):
-        words = _words_of(message)[:80]
+        words = (answer.text or "")[:80]
         raise SpeechFailed(f"the server answered turn {turn.id} without sound{': ' + repr(words) if words else ''}")
     try:
         body = decode_base64(audio["data"])
@@ -168,5 +157,5 @@ def _read_answer(turn: RecordedUserTurn, message: Mapping[str, Any], response: S
     )
     sound = read_sound(whole, f"the answer to turn {turn.id}")
     transcript = audio.get("transcript")
-    text = transcript if isinstance(transcript, str) and transcript else _words_of(message)
+    text = transcript if isinstance(transcript, str) and transcript else answer.text
     return SpokenAnswer(turn.id, Speech(sound.samples, sound.rate, (), response.seconds), text or None)

@@ -9,7 +9,6 @@ if headers contradict it, it counts, and the log records this.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from threading import Lock
 from typing import Any, ClassVar, Self
 
@@ -68,6 +67,7 @@ class SpeechEndpoint(ServerSystem):
     def __post_init__(self) -> None:
         self.kind = self.kind or open_kind("openai", self.connection, self.model)
         self._adopting = Lock()
+        self._adopted: dict[str, Voice] = {}
 
     @classmethod
     def open(
@@ -296,11 +296,6 @@ class SpeechEndpoint(ServerSystem):
             for clip in clips.values():
                 self._adopted[clip.digest] = self._adopted.get(clip.digest) or self.kind.adopt(clip)
         return {speaker: self._adopted[clip.digest] for speaker, clip in clips.items()}
-
-    @cached_property
-    def _adopted(self) -> dict[str, Voice]:
-        """The reference voices that the server has accepted, by the digest of their sound."""
-        return {}
 
 
 def _at_one_rate(served: Sequence[Served]) -> tuple[int, list[Samples]]:

@@ -280,7 +280,7 @@ def _normalise_as_lfs(text: str, language: Language) -> str:
 
 
 def simplify(text: str) -> str:
-    """Convert the traditional Chinese characters of a text one by one; the wording is kept."""
+    """Convert the traditional Chinese characters of a text one by one; the wording is not changed."""
     return _convert(text, "t2s")
 
 
@@ -288,7 +288,7 @@ def convert_to_mainland(text: str) -> str:
     """Convert a text to simplified characters and, if it was in traditional ones, to mainland wording.
 
     A text is in traditional characters if simplifying changes more of it than the reverse conversion does. Other texts
-    keep their words, because OpenCC takes every 程序 for the Taiwanese word for 进程.
+    keep their words, because OpenCC treats every 程序 as the Taiwanese word for 进程.
     """
     simple = simplify(text)
     if simple == text or _count_changes(text, simple) < _count_changes(text, _convert(text, "s2t")):

@@ -8,7 +8,7 @@ To add one: a subclass of `podeval.systems.servers.kinds.kind.ServerKind` in a f
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from podeval.errors import require_known
 
@@ -36,8 +36,7 @@ def find_kind(name: str) -> "type[ServerKind]":
         BadInput: there is no such kind; the message lists the existing ones.
     """
     require_known("kind of server", KINDS, name)
-    kind: type[ServerKind] = pkgutil.resolve_name(f"{__name__}.{KINDS[name]}")
-    return kind
+    return cast("type[ServerKind]", pkgutil.resolve_name(f"{__name__}.{KINDS[name]}"))
 
 
 def recognise_kind(connection: "ServerConnection") -> tuple[str, str]:
