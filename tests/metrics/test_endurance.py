@@ -185,7 +185,9 @@ def test_steady_series_have_slopes_whose_interval_contains_zero(minutes: int, me
     assert lasting >= last
 
 
-@pytest.mark.parametrize("minutes", [10, *(pytest.param(longer, marks=pytest.mark.long) for longer in (20, 60, 180))])
+@pytest.mark.parametrize(
+    "minutes", [5, 6, 10, *(pytest.param(longer, marks=pytest.mark.long) for longer in (20, 60, 180))]
+)
 def test_minutes_that_remember_the_last_have_slopes_whose_interval_contains_zero(minutes: int) -> None:
     """2,004 steady values whose neighbours correlate by 0.8; with all correlations equally probable, 88 % had it."""
     rng, inside = np.random.default_rng(minutes), 0

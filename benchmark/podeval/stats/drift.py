@@ -31,11 +31,12 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
     minutes), and a few blocks do not show how strongly. The interval therefore averages the slope's variance over all
     correlations of neighbours from 0 to 0.97, weighted by their probability given the residuals (restricted likelihood
     of a first-order autoregression), and is at least as wide as that of independent blocks. Before anything is
-    measured, all lengths of the memory, 1 / (1 - correlation), are as probable on a logarithmic scale. Of series of 20
-    blocks without a trend, 1 % seem to drift if neighbours correlate by 0.6, 3 % by 0.8 and 9 % by 0.9; of ten 1, 4 and
-    8 %; of six 3, 5 and 7 %. Its price: ten independent blocks have an interval three times as wide as if their
-    independence were known; an interval that is valid at 0.8 through a larger critical value alone would be 2.6 times
-    as wide.
+    measured, all lengths of the memory, 1 / (1 - correlation), are as probable on a logarithmic scale. The interval is
+    then widened by the share that the root of a mean of so few squares lacks on average (Gurland and Tripathi, 1971),
+    because few blocks need more. Of 20,000 series of three blocks or more without a trend, at most 4.5 % seem to drift
+    if neighbours correlate by up to 0.8; at 0.9, 8 % of 20 blocks do, 7 % of ten and 6 % of five. Its price: ten
+    independent blocks have an interval three times as wide as if their independence were known; an interval that is
+    valid at 0.8 through a larger critical value alone would be 2.6 times as wide.
 
     Args:
         starts: start of each window, in order.
@@ -70,7 +71,9 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
         residuals, memories = find_step(y) / np.sqrt(12) * np.resize([1.0, -1.0], count), _MEMORIES[:1]
     from scipy import special  # takes as long as the rest of a short command
 
-    reach = float(special.stdtrit(count - 2, 0.975)) * _find_error(filled, offset, residuals, memories)
+    reach = float(special.stdtrit(count - 2, 0.975) * (1 + 1 / (4 * (count - 2)))) * _find_error(
+        filled, offset, residuals, memories
+    )
     return Drift(slope, slope - reach, slope + reach, count)
 
 

@@ -17,8 +17,6 @@ from itertools import product
 
 from podeval.text.numerals import say_number
 
-Words = tuple[str, ...]
-
 
 def _table(text: str) -> dict[str, str]:
     return dict(entry.strip().split("=", 1) for entry in text.split(";") if entry.strip())
@@ -82,17 +80,17 @@ _ORDINALS = {
     "twelve": "twelfth",
 }  # fmt: skip
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
-_WORD_READINGS: dict[str, tuple[Words, ...]] = {
-    "and": (("and",), ()),
-    "a": (("a",), ("one",)),
-    "an": (("an",), ("one",)),
-    "am": (("am",), ("a", "m")),
-    "pm": (("p", "m"),),
-    "oh": (("zero",), ("oh",)),
-    "o": (("zero",), ("o",)),
-    "nought": (("zero",),),
-    "naught": (("zero",),),
-    "mum": (("mom",),),
+_WORD_READINGS = {
+    "and": ("and", ""),
+    "a": ("a", "one"),
+    "an": ("an", "one"),
+    "am": ("am", "a m"),
+    "pm": ("p m",),
+    "oh": ("zero", "oh"),
+    "o": ("zero", "o"),
+    "nought": ("zero",),
+    "naught": ("zero",),
+    "mum": ("mom",),
 }
 NO_DOT = frozenset(
     (
@@ -128,18 +126,22 @@ N = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 
 
 @lru_cache(maxsize=8_192)
-def read_word(word: str) -> tuple[Words, ...]:
-    """Return the readings of a plain word in lower case: itself, or "zero" for "oh"."""
+def read_word(word: str) -> tuple[str, ...]:
+    """Return the readings of a plain word in lower case, with a line for each word: itself, or "zero" for "oh"."""
     plain = word.replace("'", "").replace("’", "")
     for british, american in (("metre", "meter"), ("litre", "liter"), ("gramme", "gram"), ("honour", "honor")):
         plain = plain.replace(british, american)
-    return _WORD_READINGS.get(plain) or ((plain,),)
+    return _cut_into_lines(_WORD_READINGS.get(plain, (plain,)))
 
 
 @lru_cache(maxsize=8_192)
-def list_readings(kind: str, text: str) -> tuple[Words, ...]:
-    """Return the readings of a figure, sign or abbreviation of a kind (`_READERS`), as words."""
-    return tuple(dict.fromkeys([tuple(way.split()) for way in _READERS[kind](text)]))
+def list_readings(kind: str, text: str) -> tuple[str, ...]:
+    """Return the readings of a figure, sign or abbreviation of a kind (`_READERS`), with a line for each word."""
+    return _cut_into_lines(_READERS[kind](text))
+
+
+def _cut_into_lines(ways: Iterable[str]) -> tuple[str, ...]:
+    return tuple(["\n".join([*way.split(), ""]) for way in ways])
 
 
 @lru_cache(maxsize=8_192)
@@ -202,8 +204,7 @@ def _read_date(text: str) -> list[str]:
     if "-" in text:
         month, date = int(text[5:7]), int(text[8:])
         return _say_date(date, month, years) if 0 < month < 13 and 0 < date < 32 else []
-    name = next(name for name in re.findall(r"[a-z]{3}", text.lower()) if any(m.startswith(name) for m in MONTHS))
-    month = 1 + next(number for number, each in enumerate(MONTHS) if each.startswith(name))
+    month = next(number for number, name in enumerate(MONTHS, 1) if name[:3] in text.lower())
     return _say_date(int(day[0]), month, years) if day and 0 < int(day[0]) < 32 else []
 
 
@@ -250,12 +251,11 @@ def _say_minutes(name: str, following: str, minute: int) -> list[str]:
 
 def _read_money(text: str) -> list[str]:
     sign = next(sign for sign in _MONEY if sign in text)
-    amount = re.search(N, text)
+    number = re.findall(N, text)[0]
     scale = re.search(r"[a-z]+$", text.lower())
     unit, cent = _MONEY[sign]
     units = [form for name in unit.split(",") for form in (name, f"{name}s")]
     cents = [form for name in cent.split(",") for form in (name, f"{name}s")]
-    number = amount[0] if amount else "0"
     whole, _, decimals = number.partition(".")
     scales = f" {_SCALES.get(scale[0], scale[0])}" if scale else ""
     ways = [f"{way}{scales} {name}" for way in _say_number(number) for name in units]
@@ -370,7 +370,7 @@ def _read_web(text: str) -> list[str]:
 
 def _read_many(text: str) -> list[str]:
     times, word = text.lower().split()
-    ways = [_say(int(word))] if word.isdigit() else [" ".join(each) for each in read_word(word)]
+    ways = [_say(int(word))] if word.isdigit() else read_word(word)
     return [" ".join([way] * (2 if times == "double" else 3)) for way in ways] + [f"{times} {way}" for way in ways]
 
 

@@ -9,7 +9,7 @@ every system is measured against the same number of words; texts that differ onl
 
 import re
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,7 +21,6 @@ from podeval.text.comparison.english_readings import (
     NO_DOT,
     UNITS,
     N,
-    Words,
     list_readings,
     read_word,
 )
@@ -47,39 +46,30 @@ _STRIPPED = string.punctuation + "…“”‘’—–"
 
 _ABBREVIATED = frozenset(ABBREVIATIONS) - {"no"}
 _STATES = 300
-"""Open paths for each piece of a figure; in the pairs of the tests there are at most sixty."""
+"""Places that are open in a figure's readings, summed over the other text's pieces, for each piece of the figure."""
 
-_COINS = [f"{coin}{many}" for coin in ("dollar", "cent", "euro", "pound") for many in ("", "s")]
+_COINS = frozenset(f"{coin}{many}" for coin in ("dollar", "cent", "euro", "pound") for many in ("", "s"))
 """The words that end no reading before them: OpenAI's normaliser drops them next to a sign."""
 
 
 class Piece(NamedTuple):
-    """A word, or a figure, sign or abbreviation, with its place in the text and every reading.
+    """A word, or a figure, sign or abbreviation, with every reading.
 
     Attributes:
         text: the piece in lower case.
-        start: its first character in the text.
-        end: the character after its last.
-        readings: every reading, as words.
+        readings: every reading, with a line for each word; an empty one if it may be silent.
         figure: whether it is more than a plain word.
         parted: whether a mark of punctuation parts a figure from the piece before.
     """
 
     text: str
-    start: int
-    end: int
-    readings: tuple[Words, ...]
-    figure: bool
-    parted: bool
+    readings: tuple[str, ...]
+    figure: bool = False
+    parted: bool = False
 
 
-class _Match(NamedTuple):
-    """Pieces of the script, from and to, and those of the transcript that may be read alike."""
-
-    first: int
-    last: int
-    start: int
-    end: int
+_State = tuple[int, str]
+"""A place in the readings of a figure: its next piece, and what is left to read of the one before."""
 
 
 def _any(words: Iterable[str]) -> str:
@@ -99,7 +89,7 @@ _PLAIN = (
 )
 """A word that is not a figure by itself, and the space after it."""
 
-_PLAIN_WORD = re.compile(_PLAIN, re.IGNORECASE)
+_PLAIN_WORD = re.compile(rf"(?!(?:sq|{_UNIT})\b){_PLAIN}", re.IGNORECASE)
 _PIECE = re.compile(
     # Plain words and the spaces after words, which are most, are seen at once.
     _PLAIN + r"|(?P<space>(?<=[A-Za-z.,;!?])\s+)"
@@ -132,6 +122,7 @@ _PIECE = re.compile(
 
 
 _WEB_PART = r"[^\W\d_]+|\d+|[^\w\s]|_"
+_WORDS = ("plain", "end", "word")
 _MARKS = frozenset(",.;:!?")
 
 
@@ -163,41 +154,47 @@ def fold_word(word: str) -> str:
     return word.strip(_STRIPPED).lower() or word
 
 
-def _cut_into_pieces(text: str) -> list[Piece]:
-    """Cut a text into its words, figures and signs, each with its readings; other characters are left out."""
+def _cut_into_pieces(text: str) -> tuple[list[Piece], list[tuple[int, int]]]:
+    """Cut a text into its words, figures and signs; other characters are left out.
+
+    Returns:
+        The pieces, and the place of each in the text: its first character, and the character after its last.
+    """
     pieces: list[Piece] = []
-    begin = end = 0
-    # Plain words up to the first figure.
-    for word in text.split(" "):
-        if not (plain := _read_plain_word(word)):
-            break
-        lower, readings = plain
-        end = begin + len(lower)
-        pieces.append(Piece(lower, begin, end, readings, False, False))
-        begin += len(word) + 1
-    # Figures, and plain words behind them.
-    for match in _PIECE.finditer(text, begin):
-        kind = match.lastgroup or "word"
-        if kind in ("plain", "end"):
-            lower = match[kind].lower()
-            end = match.end(kind)
-            pieces.append(Piece(lower, match.start(), end, read_word(lower), False, False))
-        elif kind != "space":
-            for word in re.findall(_WEB_PART, match[0]) if kind == "web" else [match[0].lstrip()]:
-                at, lower = text.index(word, max(end, match.start())), word.lower()
-                readings = read_word(lower) if kind == "word" else list_readings(kind, lower if kind == "web" else word)
-                parted = bool(pieces) and not _MARKS.isdisjoint(text[end:at])
-                end = at + len(word)
-                pieces.append(Piece(lower, at, end, readings, kind not in ("word", "many"), parted))
-    return pieces
+    places: list[tuple[int, int]] = []
+    at = begin = end = 0
+    for token in text.split(" "):
+        behind = at + len(token)
+        # Most words are plain, unless a figure before them includes them.
+        if at >= begin and (plain := _read_plain_word(token)):
+            end = at + len(plain.text)
+            pieces.append(plain)
+            places.append((at, end))
+            begin = behind + 1
+        while begin < behind:
+            match = _PIECE.search(text, begin)
+            if not match:
+                return pieces, places
+            begin = match.end()
+            kind = match.lastgroup or "word"
+            parts = re.findall(_WEB_PART, match[0]) if kind == "web" else [match[kind].lstrip()]
+            for word in parts if kind != "space" else ():
+                start, lower = text.index(word, max(end, match.start())), word.lower()
+                readings = read_word(lower) if kind in _WORDS else list_readings(kind, lower if kind == "web" else word)
+                parted = bool(pieces) and not _MARKS.isdisjoint(text[end:start])
+                end = start + len(word)
+                pieces.append(Piece(lower, readings, kind not in (*_WORDS, "many"), parted))
+                places.append((start, end))
+        at = behind + 1
+    return pieces, places
 
 
 @lru_cache(maxsize=8_192)
-def _read_plain_word(word: str) -> tuple[str, tuple[Words, ...]] | None:
-    """Return a plain word in lower case, without the mark behind it, and its readings; None for anything else."""
+def _read_plain_word(word: str) -> Piece | None:
+    """Return the piece of a plain word, without the mark behind it; None for all else, and for what may be a unit."""
     match = _PLAIN_WORD.fullmatch(f"{word} ")
     lower = match[match.lastgroup or 0].lower() if match else ""
-    return (lower, read_word(lower)) if lower else None
+    return Piece(lower, read_word(lower)) if match else None
 
 
 def _find_differences(written: Sequence[str], spoken: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
@@ -223,37 +220,40 @@ def _find_differences(written: Sequence[str], spoken: Sequence[str]) -> Iterator
 
 
 def _rewrite(script: str, transcript: str) -> str:
-    written, spoken = _cut_into_pieces(script), _cut_into_pieces(transcript)
+    (written, in_script), (spoken, in_transcript) = _cut_into_pieces(script), _cut_into_pieces(transcript)
     parts: list[str] = []
     end = 0
-    for match in _choose_matches(written, spoken):
-        first, last = written[match.first].start, written[match.last - 1].end
-        start, stop = spoken[match.start].start, spoken[match.end - 1].end
+    for first, last, start, stop in _choose_matches(written, spoken):
+        opening, closing = in_script[first][0], in_script[last - 1][1]
+        begin, behind = in_transcript[start][0], in_transcript[stop - 1][1]
         # A sign next to a figure is a word of its own where it is written out.
         before, after = (
-            " " if each.isalnum() else "" for each in (transcript[start - 1 : start], transcript[stop : stop + 1])
+            " " if each.isalnum() else "" for each in (transcript[begin - 1 : begin], transcript[behind : behind + 1])
         )
-        parts += [transcript[end:start], before, script[first:last], after]
-        end = stop
+        parts += [transcript[end:begin], before, script[opening:closing], after]
+        end = behind
     return "".join([*parts, transcript[end:]])
 
 
-def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterator[_Match]:
-    """Yield matches in order, without overlaps."""
+def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the pieces of the script, from and to, and those of the transcript with the same reading.
+
+    They are in order, without overlaps.
+    """
     partners: list[int | None] = [None] * len(written)
     inverse: list[int | None] = [None] * len(spoken)
     for edit in Levenshtein.opcodes([each.text for each in written], [each.text for each in spoken]):
         if edit.tag == "equal":
             partners[edit.src_start : edit.src_end] = range(edit.dest_start, edit.dest_end)
             inverse[edit.dest_start : edit.dest_end] = range(edit.src_start, edit.src_end)
-    matches = [_Match(*match) for match in _find_figures(written, spoken, partners, inverse)]
+    matches = [*_find_figures(written, spoken, partners, inverse)]
     figures = _find_figures(spoken, written, inverse, partners)
-    matches += [_Match(here, end, first, last) for first, last, here, end in figures]
-    last = end = 0
-    for match in sorted(matches, key=lambda match: (match.start, match.first, -match.last)):
-        if match.first >= last and match.start >= end:
-            last, end = match.last, match.end
-            yield match
+    matches += [(first, last, start, end) for start, end, first, last in figures]
+    read = heard = 0
+    for first, last, start, end in sorted(matches, key=lambda match: (match[2], match[0], -match[1])):
+        if first >= read and start >= heard:
+            read, heard = last, end
+            yield first, last, start, end
 
 
 def _find_figures(
@@ -290,42 +290,44 @@ def _find_figures(
 def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> int | None:
     """Return the piece of the other text at the end of the longest reading of a figure that begins at a place, if any.
 
-    Both are lattices: a path through the one and a path through the other must be the same words. If there are more
-    open paths than any speech has, as in a text that repeats a figure endlessly, no reading is found.
+    Both are lattices: a path through the one and a path through the other must be the same words. The other text is
+    read word by word, with all places in the figure's readings that these words lead to. If there are more open places
+    than any speech has, as in a text that repeats a figure endlessly, no reading is found.
     """
     if others[place].text == "and":
         return None
-    end = None
-    states: list[tuple[int, tuple[str, ...], int, tuple[str, ...]]] = [(0, (), place, ())]
-    walked = set()
-    most = _STATES * (len(figure) + 1)
-    while states:
-        at, left, reached, right = states.pop()
-        if left and right:
-            same = min(len(left), len(right))
-            if left[:same] != right[:same]:
-                continue
-            left, right = left[same:], right[same:]
-        # Paths of different readings meet again.
-        if (state := (at, left, reached, right)) in walked:
-            continue
-        walked.add(state)
-        if len(walked) > most:
-            return None
-        if not left and at < len(figure):
-            # Only readings that begin as the other text continues.
-            following = [right] if right else [way for each in others[reached : reached + 1] for way in each.readings]
-            heads = {way[:1] for way in following} | {()}
-            readings = [way for way in figure[at].readings if () in following or way[:1] in heads]
-            states += [(at + 1, way, reached, right) for way in readings]
-        elif left and reached < len(others):
-            readings = [way for way in others[reached].readings if way[:1] in ((), left[:1])]
-            states += [(at, left, reached + 1, way) for way in readings]
-        elif (
-            not left
-            and not right
-            and reached > place
-            and (reached == len(others) or others[reached].text not in _COINS)
-        ):
-            end = max(reached, end or 0)
-    return end
+    end, most = None, _STATES * (len(figure) + 1)
+    states: Collection[_State] = _open(figure, [(0, "")])
+    for reached in range(place, len(others)):
+        following: set[_State] = set()
+        for way in others[reached].readings:
+            # Nothing is passed over behind the figure's last word.
+            ends = states if way else [state for state in states if state[1]]
+            for word in way.splitlines(keepends=True):
+                ends = [(at, left[len(word) :]) for at, left in ends if left.startswith(word)]
+                if "" in [left for _, left in ends]:
+                    ends = _open(figure, ends)
+            following.update(ends)
+        states = following
+        most -= len(states)
+        if not states or most < 0:
+            break
+        if (len(figure), "") in states and (reached + 1 == len(others) or others[reached + 1].text not in _COINS):
+            end = reached + 1
+    return end if most >= 0 else None
+
+
+def _open(figure: Sequence[Piece], states: Iterable[_State]) -> list[_State]:
+    """Return the states with all readings of the next piece where a piece has been read, and the figure's end."""
+    opened = [state for state in states if state[1]]
+    begun = {at for at, left in states if not left}
+    waiting = list(begun)
+    while waiting:
+        number = waiting.pop()
+        readings = figure[number].readings if number < len(figure) else ()
+        opened += [(number + 1, way) for way in readings if way] if number < len(figure) else [(number, "")]
+        # Only a piece that may be silent lets the next one begin.
+        if "" in readings and number + 1 not in begun:
+            begun.add(number + 1)
+            waiting.append(number + 1)
+    return opened
