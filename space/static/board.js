@@ -170,12 +170,11 @@ function drawTable(chosen) {
   const pages = Math.ceil(chosen.columns.length / COLUMNS);
   const page = Math.min(Math.max(view.get("column_page") || 1, 1), pages);
   const some = { ...chosen, columns: chosen.columns.slice((page - 1) * COLUMNS, page * COLUMNS) };
-  const { ranked } = chosen;
   const groups = chosen.groups.filter(([, rows]) => rows.length);
   const all = view.get("rows") === "all";
   let left = all ? Infinity : MOST_ROWS;
   const bodies = groups.map((group) => {
-    const bodies = drawGroup(group, some, ranked, left);
+    const bodies = drawGroup(group, some, chosen.ranked, left);
     left -= bodies[1].childElementCount;
     return bodies;
   });
@@ -187,7 +186,7 @@ function drawTable(chosen) {
     pages > 1 && drawColumnPages(chosen.columns.length, pages, page),
     make("div", { id: "table", class: "cards" }, make("table", { class: "board" },
       make("caption", { class: "visually-hidden" }, `${texts.table}: ${data.where}`),
-      make("thead", {}, make("tr", {}, ranked && make("th", { scope: "col", class: "place" }, texts.place),
+      make("thead", {}, make("tr", {}, chosen.ranked && make("th", { scope: "col", class: "place" }, texts.place),
         make("th", byName, link({ sort: wish === "system" ? "-system" : "system" }, { id: "s-system" }, texts.system)),
         some.columns.map((column) => drawHead(column, chosen)))),
       bodies)),
@@ -365,7 +364,7 @@ function explain({ title, about: [sentences, facts, card] }) {
 
 const ask = (query, signal) => get(`/board.json?${query}`, { cache: "default", signal });
 
-/** Go to another view: at once where the numbers are here, else once they are. */
+/** Go to another view, which a page of a folder has no address for: at once where the numbers are here, else later. */
 async function go(next, how = "pushState") {
   const target = new URLSearchParams(next);
   const isFresh = place(target) !== loaded;
@@ -380,7 +379,6 @@ async function go(next, how = "pushState") {
     wait(isFresh);
     if (isFresh) take(await ask(written(target), own.signal), target);
     view = target;
-    // A page of a folder has no address for the view.
     if (how && location.protocol !== "file:") history[how](null, "", `${location.pathname}${to({})}`);
     keeping(() => draw(isFresh));
     if (problem) problem.hidden = true;
