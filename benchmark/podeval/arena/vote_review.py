@@ -266,7 +266,7 @@ def report_status(session: Session, settings: ArenaSettings) -> Status:
     about = (is_out, is_out & Vote.standing_by.not_in(("", RULES)), is_recent, is_recent & is_out)
     numbers = select(*(func.count().filter(which) for which in about)).select_from(Vote)
     could_count = numbers.where(Vote.outcome != "skip", is_out | is_recent, _IS_RATING)
-    out, out_by_people, of_day, out_of_day = session.execute(could_count).one()
+    out, out_by_people, of_day, out_of_day = map(int, session.execute(could_count).one())
     return Status(
         systems=session.scalar(select(func.count()).select_from(ArenaSystem)) or 0,
         items=session.scalar(select(func.count(func.distinct(ArenaOutput.item)))) or 0,

@@ -17,7 +17,7 @@ from sqlalchemy import select
 
 from podeval import benchmarks
 from podeval.errors import BadInput
-from podeval.runs.run_folder import SUPERSEDED, RunFolder, RunSummary
+from podeval.runs.run_folder import RunSummary, superseded_runs
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionHistory, SubmissionRow
 from podeval.text.redaction import redact
@@ -114,10 +114,9 @@ def _withdrawals(database: Database) -> Iterable[Change]:
 
 
 def _superseded_runs(runs: Path) -> Iterable[RunSummary]:
-    for path in sorted((runs / SUPERSEDED).glob("*/*/*/*/run.json")):
-        folder = path.parent
+    for run in superseded_runs(runs):
         try:
-            yield from RunFolder(folder.parents[2], *folder.parts[-3:]).summaries()
+            yield from run.summaries()
         except BadInput:
             # Of an earlier version of podeval; nothing is known of when it was measured.
             continue

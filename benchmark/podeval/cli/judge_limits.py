@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from podeval.judges.budget import Account
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.pairwise_judge import JudgedBattle
-    from podeval.runs.run_folder import RunSummary
+    from podeval.runs.run_folder import KeyAggregate, RunSummary
     from podeval.stats.intervals import Interval
 
 PAUSE = 10.0
@@ -104,7 +104,7 @@ def tell_pilot(
     usage: "Sequence[tuple[Account, int]]",
     done: int,
     total: int,
-    means: "Iterable[tuple[str, Interval | None, int]]",
+    means: "Iterable[tuple[str, Interval | KeyAggregate | None, int]]",
     seeds: int = 1,
 ) -> None:
     """Report the cost of all items, and the expected width of the intervals of their means.

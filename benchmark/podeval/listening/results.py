@@ -161,14 +161,11 @@ def summarise(database: Database, test: str) -> ListeningResults:
         silent = {stimulus for stimulus, clip in clips.items() if clip.music is False}
         choices = {question.name for question in design.questions if question.choice}
         rated = [question.name for question in design.questionnaire if question.labels and question.name not in choices]
-        chosen, marks = (
-            marks,
-            [
-                mark
-                for mark in marks
-                if mark.scale in rated and not (mark.scale == "music" and (mark.page, mark.stimulus) in silent)
-            ],
-        )
+        chosen = marks
+        unheard = {("music", *clip) for clip in silent}
+        marks = [
+            mark for mark in marks if mark.scale in rated and (mark.scale, mark.page, mark.stimulus) not in unheard
+        ]
     else:
         screened = _screen(design, marks)
         dropped = {verdict.rater: list(verdict.reasons) for verdict in screened if not verdict.kept}

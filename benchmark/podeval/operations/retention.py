@@ -19,7 +19,7 @@ from sqlalchemy import or_, select
 from podeval.audio.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
 from podeval.files import append_line, lock_folder, read_shard, write_json, write_shard
-from podeval.runs.run_folder import SHARDS, SUPERSEDED, Output, RunFolder, list_shards, run_folders
+from podeval.runs.run_folder import SHARDS, Output, RunFolder, list_shards, run_folders, superseded_runs
 from podeval.store.database import Database
 from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, ArenaSystem, Battle, ListeningTest, list_audio
 
@@ -77,10 +77,7 @@ def keep_to_budget(
         PodevalError: the storage refuses; the recordings still exist.
     """
     moment, stay = now or datetime.now(UTC), {path.resolve() for path in needed}
-    aside = [
-        RunFolder(path.parents[3], *path.parent.parts[-3:])
-        for path in sorted((runs / SUPERSEDED).glob("*/*/*/*/run.json"))
-    ]
+    aside = superseded_runs(runs)
     folders = [
         (folder, max((summary.created for summary in folder.summaries()), default=""))
         for folder in [*aside, *run_folders(runs)]

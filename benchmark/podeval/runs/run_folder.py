@@ -379,6 +379,12 @@ def run_folders(runs: Path) -> list[RunFolder]:
     return [RunFolder(runs, *path.parent.relative_to(runs).parts) for path in plans]
 
 
+def superseded_runs(runs: Path) -> list[RunFolder]:
+    """List every run that a newer one of its system replaced."""
+    plans = sorted((runs / SUPERSEDED).glob("*/*/*/*/run.json"))
+    return [RunFolder(path.parents[3], *path.parent.parts[-3:]) for path in plans]
+
+
 def _read(path: Path, form: type[Form]) -> Form:
     try:
         return form.model_validate_json(path.read_bytes())

@@ -189,7 +189,8 @@ def _stretch(score: Array, information: Array, inverse: Array) -> Array:
     inner = np.linalg.cholesky(inverse).T
     values, axes = np.linalg.eigh(inner @ information @ inner.T)
     share = 1 / (1 - np.minimum(values, _MOST_LEVERAGE)) - 1
-    return score + np.linalg.solve(inner, axes @ (share * (axes.T @ (inner @ score))))
+    added: Array = np.linalg.solve(inner, axes @ (share * (axes.T @ (inner @ score))))
+    return score + added
 
 
 def information_of_a_battle(apart: float, tie_odds: float) -> float:

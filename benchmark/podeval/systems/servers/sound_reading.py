@@ -58,14 +58,13 @@ _PIECES = ("delta", "data", "chunk")
 """Names under which events carry base64: always, and if their type says that they carry sound."""
 _CARRIERS = re.compile(r"$|.*(audio|speech|sound|delta|chunk)")
 _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
-"""Words in the types of events that carry text, whose `delta` is not sound and whose end is not the end of the
-speech."""
+"""Words in the types of events of text: their `delta` is not sound, and their end is not that of the speech."""
 _LAST = ("done", "is_final", "final", "finished", "finish_reason")
 """Names in the events that are the last ones."""
 _CUT = ("length", "content_filter")  # reasons for the end of a speech that is not whole
 _STATED = {
     "x-sample-rate": re.compile(
-        r"(.*[-_])?(sampl(e|ing)[-_]?rate|audio[-_](rate|frequency)|sr)([-_]?h(z|ertz))?|rate", re.IGNORECASE
+        r"(.*[-_])?(sampl(e|ing)[-_]?rate|audio[-_](rate|frequency)|sr)([-_]?h(z|ertz))?|rate", re.I
     ),
     "x-channels": re.compile(r"(.*[-_])?(num)?channels?([-_]count)?", re.IGNORECASE),
     "x-bit-depth": re.compile(r"(.*[-_])?(bit[-_]?depth|bits([-_]per[-_]sample)?)", re.IGNORECASE),
@@ -307,9 +306,7 @@ def _list_objects(data: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _state_sound(event: Mapping[str, Any]) -> dict[str, str]:
-    """Return an event's statements about samples as headers: their rate, channels and depth, and that they are
-    samples.
-    """
+    """Return an event's statements about samples as headers: rate, channels, depth, and that they are samples."""
     headers: dict[str, str] = {}
     for name, value in ((name, value) for one in _list_objects(event) for name, value in one.items()):
         headers |= {header: str(value) for header in _match_header(name) if re.match(r"\d+", str(value))}
