@@ -26,8 +26,7 @@ from podeval.measuring.isolated import ScoreSession, read_results
 from podeval.measuring.report import list_sections
 from podeval.measuring.score_tables import describe_facts, sum_up
 from podeval.measuring.verdict import ReportWords
-from podeval.metrics import catalogue
-from podeval.metrics.declaration import Metric
+from podeval.metrics import Metric, catalogue
 from podeval.metrics.description import find_score_part
 from podeval.reports.page import render_parts
 from podeval.text.message_catalogue import FIRST

@@ -22,8 +22,7 @@ from podeval.arena.vote_records import (
 )
 from podeval.errors import BadInput, MissingInput
 from podeval.metrics.human_records import list_records
-from podeval.store import pseudonyms
-from podeval.store.database import Database
+from podeval.store import Database, pseudonyms
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Erasure, Flag, Vote
 from podeval.store.vote_counts import count_battles, count_votes
 

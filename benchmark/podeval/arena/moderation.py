@@ -17,8 +17,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 from podeval.arena import vote_review
 from podeval.arena.service import Arena
 from podeval.errors import BadInput
-from podeval.store import operator_settings
-from podeval.store.database import Database
+from podeval.store import Database, operator_settings
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Flag, ListeningSession, Vote
 from podeval.store.vote_counts import count_rated
 

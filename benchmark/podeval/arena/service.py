@@ -42,8 +42,7 @@ from podeval.arena.settings import PROTOCOLS, ArenaSettings
 from podeval.arena.vote_integrity import judge
 from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import CodedSentence
-from podeval.store import operator_settings, pseudonyms
-from podeval.store.database import Database
+from podeval.store import Database, operator_settings, pseudonyms
 from podeval.store.secret import Secret, is_set
 from podeval.store.tables import Battle, Erasure, Flag, Vote
 from podeval.store.vote_counts import count_rated

@@ -21,9 +21,8 @@ from podeval.benchmarks.benchmark import Benchmark
 from podeval.board import system_info
 from podeval.errors import BadInput
 from podeval.files import locate_hub_source, write_whole
-from podeval.metrics.declaration import Key
+from podeval.metrics import Key, Score
 from podeval.metrics.prompts import list_all_prompts
-from podeval.metrics.score import Score
 from podeval.runs.aggregate import collect_metrics
 from podeval.runs.board_tables import SystemRow
 from podeval.runs.hub_figures import list_summaries

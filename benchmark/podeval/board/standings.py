@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.benchmarks.benchmark import Benchmark, Item
+from podeval.metrics import Key, Metric, Result, Score, Unscored
 from podeval.metrics.aggregate import COMPLETE, find_gap, is_complete
-from podeval.metrics.declaration import Key, Metric
-from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs.aggregate import collect_metrics
 from podeval.runs.board_tables import ALONE, EVIDENT, NOT_RANKED
 from podeval.runs.run_folder import MetricSummary, RunFolder, RunSummary

@@ -8,8 +8,7 @@ from podeval import benchmarks
 from podeval.board.columns import Column, find_declaration, write_dimension_title
 from podeval.board.system_info import NOT_STATED
 from podeval.board.view import EVERYTHING, OVERVIEW
-from podeval.metrics import catalogue
-from podeval.metrics.declaration import Key
+from podeval.metrics import Key, catalogue
 from podeval.metrics.description import format_range
 from podeval.metrics.standing import describe_human_agreement, format_reach, format_span, translate
 from podeval.runs import reliability

@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +12,7 @@ import typer
 
 from podeval.cli.database import open_database, resolve_database
 from podeval.cli.evaluation import evaluate, evaluate_own
-from podeval.cli.output import say
+from podeval.cli.output import Steps, say
 from podeval.errors import BadInput, ModelMissing
 
 if TYPE_CHECKING:
@@ -71,13 +73,14 @@ def demo(
     with Workers(workers or count_workers("embedded")) as executor:
         request = RunRequest(benchmark, "demo", "voice", out, executor=executor)
         complete = all([_show_system(runs, system, request) for system in systems if system not in slow])
-    # Runs of one item: a single process has all cores for it.
-    with Workers(1) as executor:
-        few = replace(request, executor=executor)
-        one = replace(few, only=tuple(items[:SLOW_ITEMS]))
-        complete = all([complete, *(_show_system(runs, system, one) for system in slow)])
-        complete = all([_show_faults(runs, few), _show_rhythm(runs, few), complete])
-        _show_podcasts(runs, few)
+        # Runs of one item, two at a time: each has one process to measure it.
+        one = replace(request, only=tuple(items[:SLOW_ITEMS]))
+        shows = [partial(_show_rhythm, runs, request), partial(_show_faults, runs, request)]
+        shows += [partial(_show_podcasts, runs, request), *(partial(_show_system, runs, name, one) for name in slow)]
+        with Steps("Controls and podcasts") as steps, ThreadPoolExecutor(executor.processes) as pool:
+            for done, shown in enumerate(pool.map(lambda show: show(), shows), 1):
+                complete = complete and shown
+                steps.step("finished", done, len(shows))
     build(out)
     print_board(out)
     _add_to_arena(out)
@@ -155,7 +158,7 @@ def _show_rhythm(runs: "_Runs", request: "RunRequest") -> bool:
     return _show_some(runs, longer, ("turn_taking",), RHYTHM_SYSTEMS, "Rhythm")
 
 
-def _show_podcasts(runs: "_Runs", request: "RunRequest") -> None:
+def _show_podcasts(runs: "_Runs", request: "RunRequest") -> bool:
     """Evaluate two finished podcasts with their own words, one with music, for the metrics that guard them and for
     their sound.
 
@@ -173,6 +176,7 @@ def _show_podcasts(runs: "_Runs", request: "RunRequest") -> None:
             evaluate_own(system, finished, 1, which=runs.number_next())
         except ModelMissing as absence:
             say(f"{title}: left out: {absence}")
+    return True
 
 
 def _show_some(

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import asdict
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -121,9 +121,13 @@ def _describe(title: str, done: float, total: float) -> str:
 class Steps(AbstractContextManager["Steps"]):
     """A bar for each step on a terminal, with the remaining time; elsewhere an occasional line.
 
+    Inside another on a terminal, nothing is shown, because a terminal has one place for bars.
+
     Args:
         label: the name of the work, which is shown before each step.
     """
+
+    _has_terminal: ClassVar[bool] = False
 
     def __init__(self, label: str) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -135,7 +139,7 @@ class Steps(AbstractContextManager["Steps"]):
             BarColumn(bar_width=30),
             TimeRemainingColumn(elapsed_when_finished=True),
             console=self._console,
-            disable=not self._console.is_terminal,
+            disable=not self._console.is_terminal or Steps._has_terminal,
         )
         self._last_line = time.monotonic()
         self._told: dict[str, float] = {}
@@ -144,7 +148,8 @@ class Steps(AbstractContextManager["Steps"]):
 
     def __enter__(self) -> "Steps":
         self._bars.start()
-        if self._console.is_terminal:
+        if not self._bars.disable:
+            Steps._has_terminal = True
             # While bars are shown rich reads what is printed, escape sequences among it; it puts both back at the end.
             sys.stdout, sys.stderr = Printable(sys.stdout), Printable(sys.stderr)
         return self
@@ -153,6 +158,8 @@ class Steps(AbstractContextManager["Steps"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bars.stop()
+        if not self._bars.disable:
+            Steps._has_terminal = False
 
     def step(self, title: str, done: float, total: float) -> None:
         """Show that `done` of `total` pieces of a step are finished; a step may begin again."""

@@ -163,8 +163,7 @@ def build_model_index(name: str, figures: Iterable[HubFigure], board: str) -> li
         )
         for figure in figures
     ]
-    index: list[dict[str, Any]] = eval_results_to_model_index(name, results)
-    return index
+    return list(eval_results_to_model_index(name, results))
 
 
 def merge_index(index: Any, added: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -225,8 +225,7 @@ class Prompt:
     @functools.cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON schema that an answer must fit, in the form that strict endpoints require."""
-        schema: dict[str, Any] = _make_strict(self.answer.model_json_schema())
-        return schema
+        return dict(_make_strict(self.answer.model_json_schema()))
 
     @functools.cached_property
     def placeholders(self) -> tuple[str, ...]:

@@ -45,8 +45,7 @@ from podeval.listening.sessions import (
     validate_played,
 )
 from podeval.stats.questionnaire_scores import ABOUT
-from podeval.store import operator_settings
-from podeval.store.database import Database
+from podeval.store import Database, operator_settings
 from podeval.store.pseudonyms import find_pseudonym, make_pseudonym, remember_name
 from podeval.store.secret import Secret
 from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession, ListeningTest

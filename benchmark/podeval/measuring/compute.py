@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput, MissingInput, PodevalError
-from podeval.metrics.declaration import Metric
+from podeval.metrics import Metric, Result, Score, Unscored
 from podeval.metrics.protocol import describe_protocol
-from podeval.metrics.score import Result, Score, Unscored
 
 if TYPE_CHECKING:
     from podeval.judges.rounds import Asked

@@ -30,8 +30,7 @@ from podeval.measuring.inputs import (
 )
 from podeval.measuring.recording_results import RecordingFacts, find_defects, list_noted_defects
 from podeval.measuring.scores import Scores
-from podeval.metrics import catalogue
-from podeval.metrics.declaration import Metric
+from podeval.metrics import Metric, catalogue
 from podeval.metrics.protocol import describe_protocol
 from podeval.metrics.score import Defect, Result, Score, Unscored, parse_result
 from podeval.recording import Recording

@@ -20,8 +20,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.errors import BadInput, MissingInput, is_missing
-from podeval.metrics import catalogue
-from podeval.metrics.declaration import Metric
+from podeval.metrics import Metric, catalogue
 from podeval.recording.recording import Recording
 from podeval.recording.source import is_samples, list_recordings, read_source
 

@@ -21,8 +21,7 @@ from typing import Any, Literal
 
 from podeval.errors import BadInput, CannotScore
 from podeval.judges.prompt import AudioClip
-from podeval.recording import Recording
-from podeval.recording.recording import MODEL_RATE
+from podeval.recording import MODEL_RATE, Recording
 from podeval.text.characters import clean_text
 from podeval.text.text_file import read_text
 from podeval.text.tokens import detect_language

@@ -90,8 +90,7 @@ class Match:
     def over_time(self) -> NDArray[np.float64]:
         """Cosine of every window with the reference, shape (windows,)."""
         windows, target = self.voice.embeddings.astype(np.float64), self.reference.astype(np.float64)
-        cosines: NDArray[np.float64] = windows @ target / (np.linalg.norm(windows, axis=1) * np.linalg.norm(target))
-        return cosines
+        return np.asarray(windows @ target / (np.linalg.norm(windows, axis=1) * np.linalg.norm(target)))
 
 
 @dataclass(frozen=True)

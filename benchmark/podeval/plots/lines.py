@@ -144,8 +144,7 @@ def draw_densities(
 def estimate_density(values: Sequence[float], width: float, grid: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the density of values at the points of a grid, by a Gaussian kernel of a width."""
     distances = (grid[:, np.newaxis] - np.asarray(values, np.float64)) / width
-    density: NDArray[np.float64] = np.exp(-0.5 * distances**2).mean(axis=1) / (width * math.sqrt(2 * math.pi))
-    return density
+    return np.asarray(np.exp(-0.5 * distances**2).mean(axis=1) / (width * math.sqrt(2 * math.pi)))
 
 
 def draw_waveform(heights: Sequence[float], marks: Sequence[tuple[float, float]], label: str) -> str:

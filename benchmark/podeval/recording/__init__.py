@@ -1,8 +1,9 @@
 """Recordings, each decoded once, with derived facts that are computed once and stored on disk."""
 
-from podeval.recording.recording import Recording
+from podeval.recording.recording import MODEL_RATE, Recording
 
 __all__ = [
+    "MODEL_RATE",
     "Recording",
     "cache",
     "defects",

@@ -7,12 +7,10 @@ from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.benchmarks.presets import LIKENESS, PRESETS
 from podeval.measuring.compute import score_item
 from podeval.measuring.inputs import MetricInputs
-from podeval.metrics import catalogue
+from podeval.metrics import Metric, Result, Score, Unscored, catalogue
 from podeval.metrics.aggregate import aggregate
-from podeval.metrics.declaration import Metric
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, describe_provenance
-from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs import composite_scores
 from podeval.runs.judge_usage import sum_usage
 from podeval.runs.measure import list_conditions, make_protocols

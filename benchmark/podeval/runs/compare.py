@@ -22,8 +22,7 @@ import numpy as np
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
-from podeval.metrics.declaration import Key
-from podeval.metrics.score import Result
+from podeval.metrics import Key, Result
 from podeval.runs.aggregate import collect_metrics
 from podeval.runs.paired_values import (
     LEAST_SEEDS,

@@ -4,9 +4,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from podeval.benchmarks.benchmark import Benchmark, Composite
-from podeval.metrics.declaration import Key, Metric
+from podeval.metrics import Key, Metric, Result, Score, Unscored
 from podeval.metrics.protocol import Protocol
-from podeval.metrics.score import Result, Score, Unscored
 
 VERSION = "1.0"
 SPREAD = "spread_"

@@ -17,11 +17,9 @@ from podeval.errors import PodevalError
 from podeval.judges.client import JudgeClient
 from podeval.measuring.compute import score_item, score_items
 from podeval.measuring.inputs import MetricInputs
-from podeval.metrics import catalogue
-from podeval.metrics.declaration import Metric
+from podeval.metrics import UNRANKED, Metric, Result, Score, Unscored, catalogue
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, make_protocol
-from podeval.metrics.score import UNRANKED, Result, Score, Unscored
 from podeval.models import registry
 from podeval.models.device import is_out_of_memory
 from podeval.runs import composite_scores

@@ -22,9 +22,7 @@ from pydantic import ValidationError
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.benchmarks.records import FactSheet
 from podeval.files import write_json
-from podeval.metrics import catalogue
-from podeval.metrics.declaration import Key, Metric
-from podeval.metrics.score import Result, Score, Unscored
+from podeval.metrics import Key, Metric, Result, Score, Unscored, catalogue
 from podeval.metrics.standing import translate
 from podeval.runs.aggregate import collect_metrics
 from podeval.runs.run import RunRequest

@@ -343,8 +343,7 @@ def _percentiles(values: Array) -> tuple[float | None, float | None]:
 
 def _ratio(over: Array, under: Array) -> Array:
     """Divide element by element; NaN if the divisor is zero."""
-    ratio: Array = np.divide(over, under, out=np.full(np.shape(under), np.nan), where=np.abs(under) > 1e-12)
-    return ratio
+    return np.asarray(np.divide(over, under, out=np.full(np.shape(under), np.nan), where=np.abs(under) > 1e-12))
 
 
 def _validate_pair(x: Sequence[float], y: Sequence[float]) -> tuple[Array, Array]:

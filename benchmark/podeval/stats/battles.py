@@ -142,15 +142,13 @@ class Tally:
     @property
     def battles(self) -> NDArray[np.int64]:
         """How often every pair met; symmetric."""
-        total: NDArray[np.int64] = self.wins + self.wins.T + self.ties + self.both_bad
-        return total
+        return np.asarray(self.wins + self.wins.T + self.ties + self.both_bad)
 
     @property
     def shares(self) -> NDArray[np.float64]:
         """Win rate of i against j, with a tie counting half; NaN if they never met."""
         met, won = self.battles, self.wins + (self.ties + self.both_bad) / 2
-        shares: NDArray[np.float64] = np.divide(won, met, out=np.full(met.shape, np.nan), where=met > 0)
-        return shares
+        return np.asarray(np.divide(won, met, out=np.full(met.shape, np.nan), where=met > 0))
 
 
 def number_present(codes: Codes) -> tuple[Codes, Codes]:

@@ -262,8 +262,7 @@ def _find_islands(a: NDArray[np.intp], b: NDArray[np.intp], size: int) -> NDArra
     from scipy.sparse.csgraph import connected_components
 
     met = sparse.coo_array((np.ones(len(a)), (a, b)), shape=(size, size))
-    member: NDArray[np.intp] = connected_components(met, directed=False)[1].astype(np.intp)
-    return member
+    return np.asarray(connected_components(met, directed=False)[1].astype(np.intp))
 
 
 def _name_islands(member: NDArray[np.intp], names: list[str]) -> tuple[tuple[str, ...], ...]:
@@ -303,8 +302,7 @@ def _chance(strengths: Array, errors: Array, freedom: Array) -> Array:
     """
     apart = np.abs(strengths[:, None] - strengths)
     t = np.divide(apart, errors, out=np.zeros_like(apart), where=errors > 0)
-    p: Array = np.where(np.isnan(errors), np.nan, 2 * special.stdtr(np.minimum(freedom[:, None], freedom), -t))
-    return p
+    return np.asarray(np.where(np.isnan(errors), np.nan, 2 * special.stdtr(np.minimum(freedom[:, None], freedom), -t)))
 
 
 def _spread_by_sandwich(strengths: Array, covariances: Array, share: Array, freedom: Array) -> tuple[Array, Array]:
@@ -324,8 +322,7 @@ def _spread_by_sandwich(strengths: Array, covariances: Array, share: Array, free
 def _errors(covariances: Array) -> Array:
     """Return the standard errors of all differences."""
     variances = np.diag(covariances)
-    errors: Array = np.sqrt(np.maximum(0.0, variances[:, None] + variances - 2 * covariances))
-    return errors
+    return np.asarray(np.sqrt(np.maximum(0.0, variances[:, None] + variances - 2 * covariances)))
 
 
 def _make_effect(name: str, points: float, far: float) -> Effect:

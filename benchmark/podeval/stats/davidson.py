@@ -189,8 +189,7 @@ def _stretch(score: Array, information: Array, inverse: Array) -> Array:
     inner = np.linalg.cholesky(inverse).T
     values, axes = np.linalg.eigh(inner @ information @ inner.T)
     share = 1 / (1 - np.minimum(values, _MOST_LEVERAGE)) - 1
-    added: Array = np.linalg.solve(inner, axes @ (share * (axes.T @ (inner @ score))))
-    return score + added
+    return np.asarray(score + np.linalg.solve(inner, axes @ (share * (axes.T @ (inner @ score)))))
 
 
 def information_of_a_battle(apart: float, tie_odds: float) -> float:
@@ -217,8 +216,7 @@ def _chances(rows: Rows, fitted: Array) -> Array:
     effects = rows.x @ fitted[len(rows.systems) : -1]
     up = np.exp(np.clip((fitted[rows.a] - fitted[rows.b] + effects) / 2, -_MOST_LOG_ODDS, _MOST_LOG_ODDS))
     odds = np.stack([up, 1 / up, np.full_like(up, math.exp(fitted[-1]))])
-    chances: Array = odds / odds.sum(axis=0)
-    return chances
+    return np.asarray(odds / odds.sum(axis=0))
 
 
 def _likelihood(rows: Rows, fitted: Array, prior: float) -> float:

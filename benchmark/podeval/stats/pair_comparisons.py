@@ -67,8 +67,9 @@ def compute_pulls(residuals: Array, sizes: Array) -> Array:
         sizes: weight of each cluster, likewise; 0 for a cluster that is not in the mean.
     """
     rest = sizes.sum(axis=0) - sizes
-    pulls: Array = residuals * ((sizes > 0).sum(axis=0) - 1) / (rest if rest.ndim == residuals.ndim else rest[:, None])
-    return pulls
+    return np.asarray(
+        residuals * ((sizes > 0).sum(axis=0) - 1) / (rest if rest.ndim == residuals.ndim else rest[:, None])
+    )
 
 
 def bound_alike(clusters: int | NDArray[np.intp]) -> Any:

@@ -155,8 +155,7 @@ def read_people() -> dict[str, dict[str, Any]]:
     They are made by `studies/turn_times.py` from public turn times.
     """
     text = resources.files("podeval.stats").joinpath("data", "people_turn_taking.json").read_text(encoding="utf-8")
-    facts: dict[str, dict[str, Any]] = json.loads(text)
-    return facts
+    return dict(json.loads(text))
 
 
 def count_people(kind: str) -> NDArray[np.int64]:

@@ -1,6 +1,9 @@
 """The database of judgements and submissions, and the service's secret."""
 
+from podeval.store.database import Database
+
 __all__ = [
+    "Database",
     "database",
     "migrate",
     "operator_settings",

@@ -14,8 +14,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from podeval.runs.run_folder import Output
-from podeval.store import operator_settings
-from podeval.store.database import Database
+from podeval.store import Database, operator_settings
 from podeval.store.submission_tables import (
     STATES,
     HubJob,

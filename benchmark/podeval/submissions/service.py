@@ -22,8 +22,7 @@ from podeval.files import lock_folder
 from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.models import registry
 from podeval.runs.run_folder import SUPERSEDED, RunFolder
-from podeval.store import operator_settings
-from podeval.store.database import Database
+from podeval.store import Database, operator_settings
 from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import ArenaOutput
 from podeval.submissions.benchmark_entries import find_runs, list_run_folders

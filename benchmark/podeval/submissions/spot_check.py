@@ -22,8 +22,7 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
 from podeval.files import lock_folder, write_json
-from podeval.metrics import catalogue
-from podeval.metrics.score import Result, Score
+from podeval.metrics import Result, Score, catalogue
 from podeval.runs.measure import Task, measure_item
 from podeval.runs.run_folder import SPOT_CHECK_FILE, KeyComparison, RunFolder, SpotCheckReport
 from podeval.store.submission_tables import SubmissionRow

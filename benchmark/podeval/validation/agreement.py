@@ -295,8 +295,7 @@ def _draw_best(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, f
     random = np.random.default_rng(0)
     few = len(shared) <= ALL_ORDERS
     orders = list(permutations(order)) if few else [random.permutation(order) for _ in range(DRAWS)]
-    best: Array = (1 - cdist(ranks, np.array(orders), "correlation")).max(axis=0)
-    return best
+    return np.asarray((1 - cdist(ranks, np.array(orders), "correlation")).max(axis=0))
 
 
 def _values_by_key(items: pd.DataFrame) -> Iterator[KeyValues]:

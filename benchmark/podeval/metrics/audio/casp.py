@@ -127,8 +127,7 @@ def _cosines(model: Harmony, recording: Recording) -> NDArray[np.float32]:
     if measure_stem(stems.accompaniment, stems.rate) < NO_MUSIC:
         raise CannotScore(f"no music: after separation, what is not speech is below {NO_MUSIC:g} LUFS")
     speech, music = (_clips(stem, stems.rate) for stem in (stems.speech, stems.accompaniment))
-    cosines: NDArray[np.float32] = model.harmony(speech, music)
-    return cosines
+    return np.asarray(model.harmony(speech, music))
 
 
 def _clips(stem: Samples, rate: int) -> list[Samples]:

@@ -42,10 +42,9 @@ from podeval.audio.samples import BLOCK_FRAMES, Samples
 from podeval.audio.windows import Span, join_spans
 from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics import Key, Reach, Score, facts, metric
-from podeval.recording import Recording, speech_track
+from podeval.recording import MODEL_RATE, Recording, speech_track
 from podeval.recording.defects import TimedDefect
 from podeval.recording.predicted_windows import predict_windows, score_clips, start_windows
-from podeval.recording.recording import MODEL_RATE
 from podeval.recording.spoken_script import align_recording
 from podeval.text.script import Script
 

@@ -168,8 +168,7 @@ def _columns(logits: Floats, count: int) -> dict[str, Floats]:
 
 def _share(good: Floats, bad: Floats) -> Floats:
     """Return the softmax share of the good logits against the bad ones."""
-    share: Floats = 0.5 + 0.5 * np.tanh((good - bad) / 2)
-    return share
+    return np.asarray(0.5 + 0.5 * np.tanh((good - bad) / 2))
 
 
 def _tracks(recording: Recording, variant: Variant) -> tuple[list[Samples], int]:

@@ -34,9 +34,8 @@ from podeval.audio.windows import Span
 from podeval.errors import CannotScore
 from podeval.metrics import UNRANKED, Constraint, Key, Reach, Score, Timeline, facts, metric
 from podeval.metrics.speech.timbre_consistency import LFS_RATE
-from podeval.recording import Recording, speech_track
+from podeval.recording import MODEL_RATE, Recording, speech_track
 from podeval.recording.predicted_windows import SpokenPart, cut_to_speech
-from podeval.recording.recording import MODEL_RATE
 
 WINDOW, STRIDE = 3.0, 2.0
 """Length and stride of windows in seconds."""

@@ -12,8 +12,7 @@ from pydantic import AliasChoices, Field
 
 from podeval.judges import AudioClip, Conversation, HalfStep, JudgeAnswer, JudgeRequest, Prompt, select_values
 from podeval.metrics import JudgeUse, Key, Reach, Result, Score, facts, metric
-from podeval.recording import Recording, speech_track
-from podeval.recording.recording import MODEL_RATE
+from podeval.recording import MODEL_RATE, Recording, speech_track
 
 PROTOCOL = """\
 How a long performance develops, heard by a judge as a whole (LFS-Bench, figure 13).

@@ -15,8 +15,7 @@ from pydantic import AliasChoices, Field
 
 from podeval.judges import AudioClip, Conversation, HalfStep, JudgeAnswer, JudgeRequest, Prompt, select_values
 from podeval.metrics import Constraint, JudgeUse, Key, Reach, Result, Score, Timeline, facts, metric
-from podeval.recording import Recording, speech_track
-from podeval.recording.recording import MODEL_RATE
+from podeval.recording import MODEL_RATE, Recording, speech_track
 
 PROTOCOL = """\
 How expressive a short stretch of speech is, heard by a judge (LFS-Bench, figure 14).

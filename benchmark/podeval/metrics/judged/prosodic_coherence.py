@@ -17,8 +17,7 @@ from pydantic import AliasChoices, Field
 
 from podeval.judges import AudioClip, Conversation, HalfStep, JudgeAnswer, JudgeRequest, Prompt, select_values
 from podeval.metrics import Constraint, JudgeUse, Key, Reach, Result, Score, facts, metric
-from podeval.recording import Recording, speech_track
-from podeval.recording.recording import MODEL_RATE
+from podeval.recording import MODEL_RATE, Recording, speech_track
 
 PROTOCOL = """\
 How coherent the prosody of long speech is, heard by a judge (LFS-Bench, section 3 and figure 12).

@@ -29,9 +29,8 @@ from numpy.typing import NDArray
 from podeval.metrics import Key, Reach, Score, Timeline, facts, metric
 from podeval.metrics.predicted_opinion import note_cancelled
 from podeval.models.interfaces import Samples
-from podeval.recording import Recording, speech_track
+from podeval.recording import MODEL_RATE, Recording, speech_track
 from podeval.recording.predicted_windows import choose_tracks, choose_windows, cut_to_speech
-from podeval.recording.recording import MODEL_RATE
 
 WINDOW_SECONDS = 9.01
 SHORTEST = 0.5

@@ -240,8 +240,7 @@ def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
 def compare_rates(rates: Floats) -> Floats:
     """Return the distance of each rate from their mean, in percent (natural logarithm); NaN without words."""
     percent = 100 * np.log(np.where(rates > 0, rates, np.nan))
-    difference: Floats = percent - np.nanmean(percent)
-    return difference
+    return np.asarray(percent - np.nanmean(percent))
 
 
 def measure_distances(track: Recording, turns: Sequence[SpeakerTurn]) -> tuple[list[Clip], Floats]:
@@ -267,8 +266,7 @@ def compare_with_beginning(embeddings: NDArray[np.float32], starts: Sequence[flo
     numbers = np.arange(len(units))
     first = (np.asarray(starts) < REFERENCE * MINUTE) | (numbers < FEWEST)
     means = (first & (np.abs(numbers[:, None] - numbers) > 1)) @ units
-    distances: Floats = 1 - np.vecdot(units, means) / np.linalg.norm(means, axis=1)
-    return distances
+    return np.asarray(1 - np.vecdot(units, means) / np.linalg.norm(means, axis=1))
 
 
 def average_by_minute(

@@ -33,9 +33,8 @@ from podeval import progress
 from podeval.errors import BadInput, CannotScore, ModelMissing
 from podeval.metrics import Key, Score, metric
 from podeval.models import registry
-from podeval.recording import Recording, speech_track
+from podeval.recording import MODEL_RATE, Recording, speech_track
 from podeval.recording.likeness_windows import DAMAGES, METHOD, Features, describe_windows
-from podeval.recording.recording import MODEL_RATE
 from podeval.recording.source import AudioSource
 
 FACTORS = ("prosody", "voice", "articulation", "timing", "sound")

@@ -332,8 +332,7 @@ def _speaker_at(turns: Sequence[SpeakerTurn], time: float) -> str:
 
 def _lies_in(clip: Clip, times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return the times in a clip; a word between two of its spans also belongs to it."""
-    inside: np.ndarray[Any, Any] = (times >= clip[0].start) & (times < clip[-1].end)
-    return inside
+    return np.asarray((times >= clip[0].start) & (times < clip[-1].end))
 
 
 def _make_timeline(

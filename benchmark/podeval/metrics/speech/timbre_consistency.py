@@ -203,5 +203,4 @@ def _likeness(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return for each window the mean cosine with all others; their mean is the mean over distinct pairs."""
     units = embeddings.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
-    likeness: NDArray[np.float64] = (units @ units.sum(axis=0) - 1.0) / (len(units) - 1)
-    return likeness
+    return np.asarray((units @ units.sum(axis=0) - 1.0) / (len(units) - 1))

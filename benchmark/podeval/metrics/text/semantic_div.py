@@ -131,5 +131,4 @@ def _distances(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return for each vector the mean of 1 − cosine to all others; their mean is the mean over distinct pairs."""
     units = embeddings.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
-    distances: NDArray[np.float64] = 1.0 - (units @ units.sum(axis=0) - 1.0) / (len(units) - 1)
-    return distances
+    return np.asarray(1.0 - (units @ units.sum(axis=0) - 1.0) / (len(units) - 1))

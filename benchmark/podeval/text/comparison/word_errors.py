@@ -9,10 +9,10 @@ The raw values compare the unchanged texts, including case and punctuation, like
 only whitespace is unified, because jiwer would join two words at a line break.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
-from typing import Literal, TypeVar
+from typing import Literal
 
 import jiwer
 import numpy as np
@@ -21,14 +21,12 @@ from rapidfuzz.distance import Levenshtein, Prefix
 
 from podeval.errors import NoWords
 from podeval.text.characters import clean_text
-from podeval.text.comparison.alignment import HeardWord
 from podeval.text.comparison.matched_readings import write_as_in_script
 from podeval.text.comparison.normalise import normalise
 from podeval.text.comparison.spoken_numbers import say_alike
 from podeval.text.language import identify_language
 from podeval.text.tokens import check_language, is_unspaced
 
-W = TypeVar("W")
 _CHARACTERS_PER_ERROR = 5
 
 
@@ -177,51 +175,12 @@ def count_cp_errors(reference: Mapping[str, Sequence[str]], heard: Mapping[str, 
         reference: the words of each speaker in order; characters for cpCER.
         heard: the words of each voice.
     """
-    return _count_assigned(reference, heard, lambda meant, said: Levenshtein.distance(meant, said))
-
-
-def count_tcp_errors(
-    reference: Mapping[str, Sequence[HeardWord]], heard: Mapping[str, Sequence[HeardWord]], collar: float = 5.0
-) -> SpeakerErrors:
-    """Count the word errors if a word may only match one that is said at its time: tcpWER, equal to meeteval's.
-
-    A script has no times, so no metric computes it; transcripts of meetings have them.
-
-    Args:
-        reference: the words of each speaker in order, with their times in seconds.
-        heard: the words of each voice; the middle of a word's time counts.
-        collar: seconds by which that middle is widened on both sides.
-    """
-    return _count_assigned(reference, heard, lambda meant, said: _count_within(meant, said, collar))
-
-
-def _count_assigned(
-    reference: Mapping[str, Sequence[W]],
-    heard: Mapping[str, Sequence[W]],
-    count: Callable[[Sequence[W], Sequence[W]], int],
-) -> SpeakerErrors:
-    """Count the errors where each speaker has the voice that makes all errors together fewest."""
     from scipy.optimize import linear_sum_assignment
 
     # Speakers without a voice, and voices without a speaker, are paired with nothing.
     size = max(len(reference), len(heard))
     meant, said = ([*talk.values(), *[()] * (size - len(talk))] for talk in (reference, heard))
-    costs = np.array([count(one, other) for one in meant for other in said], dtype=np.int64)
+    costs = np.array([Levenshtein.distance(one, other) for one in meant for other in said], dtype=np.int64)
     rows, columns = linear_sum_assignment(costs.reshape(size, size))
     errors = costs.reshape(size, size)[rows, columns].sum()
     return SpeakerErrors(int(errors), sum(map(len, reference.values())))
-
-
-def _count_within(meant: Sequence[HeardWord], said: Sequence[HeardWord], collar: float) -> int:
-    """Count the edits from one to the other if only words that overlap in time may match."""
-    middles = np.array([(word.start + word.end) / 2 for word in said])
-    texts = np.array([word.text for word in said], dtype=object)
-    steps = np.arange(len(said) + 1)
-    row = steps.copy()
-    for word in meant:
-        reachable = (word.start < middles + collar) & (word.end > middles - collar)
-        diagonal = np.where(reachable, row[:-1] + (texts != word.text), row[1:] + 1)
-        best = np.concatenate(([row[0] + 1], np.minimum(row[1:] + 1, diagonal)))
-        # An insertion costs one a step, so the row is the running minimum of what is left after the steps.
-        row = np.minimum.accumulate(best - steps) + steps
-    return int(row[-1])
