@@ -1,7 +1,7 @@
 """`podeval demo`: the baseline voices and controls that come with podeval, on six short podcasts, and their board."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -68,19 +68,21 @@ def demo(
     items = [item.id for item in benchmark.items("demo")]
     say(f"Evaluating {len(systems)} systems on {len(items)} podcasts of about 50 s.")
     say("The first time takes about 10 minutes on 2 idle cores; finished work is kept, and a second call resumes.")
-    runs = _Runs(len(systems) + SEEDS - 1 + len(FAULTY_SYSTEMS) + len(RHYTHM_SYSTEMS) + len(PODCASTS))
-    slow = [system for system in systems if system in SLOW_SYSTEMS]
+    count = len(systems) + SEEDS - 1 + len(FAULTY_SYSTEMS) + len(RHYTHM_SYSTEMS) + len(PODCASTS)
+    numbers = iter([f"run {number} of {count} · " for number in range(1, count + 1)])
     with Workers(workers or count_workers("embedded")) as executor:
         request = RunRequest(benchmark, "demo", "voice", out, executor=executor)
-        complete = all([_show_system(runs, system, request) for system in systems if system not in slow])
-        # Runs of one item, two at a time: each has one process to measure it.
         one = replace(request, only=tuple(items[:SLOW_ITEMS]))
-        shows = [partial(_show_rhythm, runs, request), partial(_show_faults, runs, request)]
-        shows += [partial(_show_podcasts, runs, request), *(partial(_show_system, runs, name, one) for name in slow)]
+        parts = [(name, partial(_show_system, numbers, name, request)) for name in systems if name not in SLOW_SYSTEMS]
+        complete = all([_attempt(*part) for part in parts])
+        # Runs of one item, as many at a time as there are processes to measure them.
+        shows = {"Rhythm": _show_rhythm, "Planted faults": _show_faults, "Podcasts": _show_podcasts}
+        parts = [(title, partial(show, numbers, request)) for title, show in shows.items()]
+        parts += [(name, partial(_show_system, numbers, name, one)) for name in systems if name in SLOW_SYSTEMS]
         with Steps("Controls and podcasts") as steps, ThreadPoolExecutor(executor.processes) as pool:
-            for done, shown in enumerate(pool.map(lambda show: show(), shows), 1):
+            for done, shown in enumerate(pool.map(lambda part: _attempt(*part), parts), 1):
                 complete = complete and shown
-                steps.step("finished", done, len(shows))
+                steps.step("finished", done, len(parts))
     build(out)
     print_board(out)
     _add_to_arena(out)
@@ -90,20 +92,13 @@ def demo(
         say("Some scores are missing, for the reasons above; `podeval doctor` lists what can be installed.")
 
 
-class _Runs:
-    """The demo's runs, each with its number, so that anyone who waits knows how many are still to come."""
-
-    def __init__(self, count: int) -> None:
-        self._count, self._begun = count, 0
-
-    def evaluate(self, system: str, request: "RunRequest") -> bool:
-        """Run the next one; whether every item was scored."""
-        return evaluate(system, request, which=self.number_next())
-
-    def number_next(self) -> str:
-        """Count the next run, and return its number for the progress."""
-        self._begun += 1
-        return f"run {self._begun} of {self._count} · "
+def _attempt(title: str, run: Callable[[], bool]) -> bool:
+    """Run a part of the demo, and return whether every item was scored; report a part without its models."""
+    try:
+        return run()
+    except ModelMissing as absence:
+        say(f"{title}: left out: {absence}")
+        return False
 
 
 def _install_more() -> tuple[str, ...]:
@@ -117,19 +112,15 @@ def _install_more() -> tuple[str, ...]:
     return tuple(name for name, needed in MORE_SYSTEMS.items() if needed not in missing)
 
 
-def _show_system(runs: "_Runs", system: str, request: "RunRequest") -> bool:
+def _show_system(numbers: Iterator[str], system: str, request: "RunRequest") -> bool:
     """Evaluate one system, the seeded one with further seeds too; return whether every item was scored."""
-    try:
-        complete = runs.evaluate(system, request)
-    except ModelMissing as absence:
-        say(f"{system}: left out: {absence}")
-        return False
+    complete = evaluate(system, request, which=next(numbers))
     if system == SEEDED:
-        _show_seeds(runs, request)
+        _show_seeds(numbers, request)
     return complete
 
 
-def _show_seeds(runs: "_Runs", request: "RunRequest") -> None:
+def _show_seeds(numbers: Iterator[str], request: "RunRequest") -> None:
     """Run the demo's seeded system with further seeds on a few items, with fast metrics."""
     from podeval.benchmarks.benchmark import keep_metrics
     from podeval.runs.reliability import write_reliability
@@ -137,28 +128,29 @@ def _show_seeds(runs: "_Runs", request: "RunRequest") -> None:
     some = tuple(item.id for item in request.benchmark.items("demo")[:SEEDED_ITEMS])
     quick = keep_metrics(request.benchmark, ["wer", "dnsmos", "timbre_consistency"], request.track)
     for seed in range(1, SEEDS):
-        runs.evaluate(SEEDED, replace(request, benchmark=quick, seed=seed, repeats=True, only=some))
+        seeded = replace(request, benchmark=quick, seed=seed, repeats=True, only=some)
+        evaluate(SEEDED, seeded, which=next(numbers))
     write_reliability(request, SEEDED)
 
 
-def _show_faults(runs: "_Runs", request: "RunRequest") -> bool:
+def _show_faults(numbers: Iterator[str], request: "RunRequest") -> bool:
     """Run the controls with planted faults on a few items, with the metrics that look for faults; return whether
     everything was scored.
     """
     some = tuple(item.id for item in request.benchmark.items("demo")[:FAULTY_ITEMS])
     metrics = ("content_errors", "speaker_attribution", "integrity")
-    return _show_some(runs, replace(request, only=some), metrics, FAULTY_SYSTEMS, "Planted faults")
+    return _show_some(numbers, replace(request, only=some), metrics, FAULTY_SYSTEMS)
 
 
-def _show_rhythm(runs: "_Runs", request: "RunRequest") -> bool:
+def _show_rhythm(numbers: Iterator[str], request: "RunRequest") -> bool:
     """Run a baseline and a control of rhythm on one longer dialogue, only for turn-taking; return whether both were
     scored.
     """
     longer = replace(request, split="topics", only=(RHYTHM_TOPIC,))
-    return _show_some(runs, longer, ("turn_taking",), RHYTHM_SYSTEMS, "Rhythm")
+    return _show_some(numbers, longer, ("turn_taking",), RHYTHM_SYSTEMS)
 
 
-def _show_podcasts(runs: "_Runs", request: "RunRequest") -> bool:
+def _show_podcasts(numbers: Iterator[str], request: "RunRequest") -> bool:
     """Evaluate two finished podcasts with their own words, one with music, for the metrics that guard them and for
     their sound.
 
@@ -172,25 +164,16 @@ def _show_podcasts(runs: "_Runs", request: "RunRequest") -> bool:
     finished = replace(request, benchmark=chosen, track="podcast", only=(PODCAST_ITEM,))
     for name, (title, music) in PODCASTS.items():
         system = OwnSystem(PlantedPodcast(music=music), name, title, say=say)
-        try:
-            evaluate_own(system, finished, 1, which=runs.number_next())
-        except ModelMissing as absence:
-            say(f"{title}: left out: {absence}")
+        evaluate_own(system, finished, 1, which=next(numbers))
     return True
 
 
-def _show_some(
-    runs: "_Runs", request: "RunRequest", metrics: Sequence[str], systems: Sequence[str], title: str
-) -> bool:
+def _show_some(numbers: Iterator[str], request: "RunRequest", metrics: Sequence[str], systems: Sequence[str]) -> bool:
     """Run systems with only a few metrics; return whether everything was scored."""
     from podeval.benchmarks.benchmark import keep_metrics
 
-    chosen = keep_metrics(request.benchmark, list(metrics), request.track)
-    try:
-        return all([runs.evaluate(system, replace(request, benchmark=chosen)) for system in systems])
-    except ModelMissing as absence:
-        say(f"{title}: left out: {absence}")
-        return False
+    chosen = replace(request, benchmark=keep_metrics(request.benchmark, list(metrics), request.track))
+    return all([evaluate(system, chosen, which=next(numbers)) for system in systems])
 
 
 def _add_to_arena(runs: Path) -> None:

@@ -69,13 +69,11 @@ class Discrimination:
         share: share of right answers, with its 95 % interval.
         p: probability of this many right answers, or more, from listeners who hear no difference.
         d_prime: sensitivity, free of a preference for one side; below 0 if more answers are wrong than right.
-        bias: z-value of answering "the second side", 0 for no preference.
     """
 
     share: Interval
     p: float
     d_prime: float
-    bias: float
 
 
 def discrimination(trials: Sequence[Trial]) -> Discrimination:
@@ -105,7 +103,7 @@ def discrimination(trials: Sequence[Trial]) -> Discrimination:
     )
     z_hits, z_false_alarms = float(stats.norm.ppf(hits)), float(stats.norm.ppf(false_alarms))
     unbiased = float(stats.norm.cdf((z_hits - z_false_alarms) / 2))
-    return Discrimination(share, float(test.pvalue), d_prime(unbiased), (z_hits + z_false_alarms) / 2)
+    return Discrimination(share, float(test.pvalue), d_prime(unbiased))
 
 
 def share_right(d: float) -> float:

@@ -13,12 +13,12 @@ the best of this many keys reaches by chance.
 
 import json
 import math
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
 from statistics import fmean
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -47,6 +47,8 @@ result of chance follows."""
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Sequence[float], Sequence[float]], Estimate]
+K = TypeVar("K")
+V = TypeVar("V")
 Output = tuple[str, str]
 """A system and an item."""
 KeyValues = tuple[str, str, Key, Mapping[Output, float]]
@@ -102,11 +104,18 @@ class Validity:
 
 def group_by_measure(tests: Mapping[str, Iterable[Mark]]) -> dict[str, list[Mark]]:
     """Return the marks of tests or files by human measure: the name of the test or file, and the scale."""
-    measures: dict[str, list[Mark]] = defaultdict(list)
-    for name, marks in tests.items():
-        for mark in marks:
-            measures[f"{name} · {mark.scale}" if mark.scale else name].append(mark)
-    return dict(measures)
+    named = (
+        (f"{name} · {mark.scale}" if mark.scale else name, mark) for name, marks in tests.items() for mark in marks
+    )
+    return _group(named)
+
+
+def _group(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Return the values of each key, in their order."""
+    values: dict[K, list[V]] = {}
+    for key, value in pairs:
+        values.setdefault(key, []).append(value)
+    return values
 
 
 def compute_validity(items: pd.DataFrame, measures: Mapping[str, Iterable[Mark]]) -> list[Validity]:
@@ -300,10 +309,11 @@ def _draw_best(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, f
 
 def _values_by_key(items: pd.DataFrame) -> Iterator[KeyValues]:
     """Yield each key of each metric and protocol with its values by output."""
-    measured: dict[tuple[str, str], list[tuple[Output, dict[str, object]]]] = defaultdict(list)
     columns = items[["metric", "protocol", "system", "item", "result"]]
-    for metric, protocol, system, item, result in columns.itertuples(index=False, name=None):
-        measured[metric, protocol].append(((system, item), json.loads(result)))
+    measured = _group(
+        ((metric, protocol), ((system, item), json.loads(result)))
+        for metric, protocol, system, item, result in columns.itertuples(index=False, name=None)
+    )
     for (metric, protocol), rows in sorted(measured.items()):
         for key in filter(has_direction, catalogue.get(metric).keys):
             values = {}
@@ -316,17 +326,13 @@ def _values_by_key(items: pd.DataFrame) -> Iterator[KeyValues]:
 
 def average_by_system(outputs: Sequence[Output], values: Sequence[float]) -> dict[str, float]:
     """Return the mean of each system's values."""
-    of_system: dict[str, list[float]] = defaultdict(list)
-    for (system, _), value in zip(outputs, values, strict=True):
-        of_system[system].append(value)
+    of_system = _group((system, value) for (system, _), value in zip(outputs, values, strict=True))
     return {system: fmean(several) for system, several in of_system.items()}
 
 
 def _mean_by_output(marks: Iterable[Mark]) -> dict[Output, float]:
-    of_output: dict[Output, list[float]] = defaultdict(list)
-    for mark in marks:
-        if mark.stimulus not in (HIGH, LOW):
-            of_output[mark.stimulus, mark.page].append(mark.value)
+    rated = (mark for mark in marks if mark.stimulus not in (HIGH, LOW))
+    of_output = _group(((mark.stimulus, mark.page), mark.value) for mark in rated)
     return {output: fmean(values) for output, values in sorted(of_output.items())}
 
 
@@ -337,8 +343,6 @@ def read_printed_audits() -> tuple[Row, ...]:
 
 def compare_within(items: Sequence[str], ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
     """Return the mean over items of the SRCC of the systems' outputs; its count is that of the items with one."""
-    by_item: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for item, mine, liked in zip(items, ours, theirs, strict=True):
-        by_item[item].append((mine, liked))
+    by_item = _group((item, (mine, liked)) for item, mine, liked in zip(items, ours, theirs, strict=True))
     figures = [srcc(*map(list, zip(*pairs, strict=True))).value for pairs in by_item.values()]
     return average_figures([value for value in figures if value is not None], None, (-1, 1))
