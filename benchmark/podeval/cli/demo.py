@@ -73,22 +73,20 @@ def demo(
     with Workers(workers or count_workers("embedded")) as executor:
         request = RunRequest(benchmark, "demo", "voice", out, executor=executor)
         one = replace(request, only=tuple(items[:SLOW_ITEMS]))
-        parts = [(name, partial(_show_system, numbers, name, request)) for name in systems if name not in SLOW_SYSTEMS]
-        complete = all([_attempt(*part) for part in parts])
-        # Runs of one item, as many at a time as there are processes to measure them.
+        parts = [
+            (name, partial(_show_system, numbers, name, one if name in SLOW_SYSTEMS else request)) for name in systems
+        ]
         shows = {"Rhythm": _show_rhythm, "Planted faults": _show_faults, "Podcasts": _show_podcasts}
-        parts = [(title, partial(show, numbers, request)) for title, show in shows.items()]
-        parts += [(name, partial(_show_system, numbers, name, one)) for name in systems if name in SLOW_SYSTEMS]
-        with Steps("Controls and podcasts") as steps, ThreadPoolExecutor(executor.processes) as pool:
-            for done, shown in enumerate(pool.map(lambda part: _attempt(*part), parts), 1):
-                complete = complete and shown
-                steps.step("finished", done, len(parts))
+        parts += [(title, partial(show, numbers, request)) for title, show in shows.items()]
+        # As many at a time as there are processes, so that none waits for the last item of a run.
+        with Steps("Demo"), ThreadPoolExecutor(executor.processes) as pool:
+            outcomes = list(pool.map(lambda part: _attempt(*part), parts))
     build(out)
     print_board(out)
     _add_to_arena(out)
     if serve:
         open_board(out, "127.0.0.1", port)
-    elif not complete:
+    elif not all(outcomes):
         say("Some scores are missing, for the reasons above; `podeval doctor` lists what can be installed.")
 
 

@@ -21,7 +21,7 @@ from podeval.progress import SECONDS, listen
 from podeval.text.terminal_safe import Printable, make_console, make_printable
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
+    from rich.progress import Progress, TaskID
 
 LOG = "PODEVAL_LOG"
 """Set to `json`, it makes each line of the log an object."""
@@ -121,25 +121,26 @@ def _describe(title: str, done: float, total: float) -> str:
 class Steps(AbstractContextManager["Steps"]):
     """A bar for each step on a terminal, with the remaining time; elsewhere an occasional line.
 
-    Inside another on a terminal, nothing is shown, because a terminal has one place for bars.
+    Its bars are among those of the one that it is inside of, because a terminal has one place for bars.
 
     Args:
         label: the name of the work, which is shown before each step.
     """
 
-    _has_terminal: ClassVar[bool] = False
+    _shown: "ClassVar[Progress | None]" = None
 
     def __init__(self, label: str) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         self._label = label
         self._console = make_console(sys.stderr)
-        self._bars = Progress(
+        self._is_inside = Steps._shown is not None
+        self._bars = Steps._shown or Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=30),
             TimeRemainingColumn(elapsed_when_finished=True),
             console=self._console,
-            disable=not self._console.is_terminal or Steps._has_terminal,
+            disable=not self._console.is_terminal,
         )
         self._last_line = time.monotonic()
         self._told: dict[str, float] = {}
@@ -147,9 +148,11 @@ class Steps(AbstractContextManager["Steps"]):
         self._under_way: dict[str, str] = {}
 
     def __enter__(self) -> "Steps":
+        if self._is_inside:
+            return self
+        Steps._shown = self._bars
         self._bars.start()
-        if not self._bars.disable:
-            Steps._has_terminal = True
+        if self._console.is_terminal:
             # While bars are shown rich reads what is printed, escape sequences among it; it puts both back at the end.
             sys.stdout, sys.stderr = Printable(sys.stdout), Printable(sys.stderr)
         return self
@@ -157,9 +160,9 @@ class Steps(AbstractContextManager["Steps"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bars.stop()
-        if not self._bars.disable:
-            Steps._has_terminal = False
+        if not self._is_inside:
+            self._bars.stop()
+            Steps._shown = None
 
     def step(self, title: str, done: float, total: float) -> None:
         """Show that `done` of `total` pieces of a step are finished; a step may begin again."""
