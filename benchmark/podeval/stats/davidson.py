@@ -184,7 +184,7 @@ def _stretch(score: Array, information: Array, inverse: Array) -> Array:
         inverse: H^-1.
     """
     if float(np.vdot(information, inverse)) < _MOST_LEVERAGE:
-        return np.linalg.solve(np.eye(len(score)) - information @ inverse, score)
+        return np.asarray(np.linalg.solve(np.eye(len(score)) - information @ inverse, score), np.float64)
     # In coordinates where H is the identity, the leverage along each axis can be capped.
     inner = np.linalg.cholesky(inverse).T
     values, axes = np.linalg.eigh(inner @ information @ inner.T)
