@@ -123,7 +123,7 @@ def test_a_selection_of_too_few_takes_all_and_of_none_says_why(podeval: Podeval,
     said = podeval(
         "data", "segments", "show.txt", "--select", 9, "--min-seconds", 12, "--max-seconds", 35, "--json", code=0
     )
-    assert "clips of 12 to 35 s: 1 found, 9 requested; all of them are used" in said.err
+    assert "clips of 12 to 35 s: 1 found, 9 requested; all found are used" in said.err
     assert json.loads(said.out)["clips"] == CLIPS[:1]
     said = podeval("data", "segments", "show.txt", "--min-seconds", 1, "--max-seconds", 2, "--json", code=1)
     assert json.loads(said.out)["reason"].startswith("no clip lasts 1 to 2 s; give other limits")

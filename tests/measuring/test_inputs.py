@@ -203,8 +203,8 @@ def test_an_empty_text_is_no_folder_and_a_data_frame_is_its_rows(
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (lambda samples: (samples, 24.0), "needs its `sampling_rate` in Hz, not 24.0; 1000 to 768000 Hz are read"),
-        (lambda samples: (samples, 10**9), "not 1000000000; 1000 to 768000 Hz are read"),
+        (lambda samples: (samples, 24.0), "needs its `sampling_rate` in Hz, not 24.0; 1000 to 768000 Hz are supported"),
+        (lambda samples: (samples, 10**9), "not 1000000000; 1000 to 768000 Hz are supported"),
         (lambda samples: {"wav": samples, "sampling_rate": 16_000}, "it has wav, sampling_rate"),
     ],
 )

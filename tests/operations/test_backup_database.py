@@ -130,7 +130,7 @@ def test_a_row_that_a_server_refuses_changes_nothing(database_place: str, server
     with Database(database_place) as database, database.writing() as session:
         session.add(ArenaSystem(id="a", title="a \x00", added_at=MOMENT))
     make_backup(tmp_path / "backup.tar", database_place, None)
-    with pytest.raises(StoreUnusable, match=r"do not go into .* NUL .*nothing was changed"):
+    with pytest.raises(StoreUnusable, match=r"do not fit into .* NUL .*nothing was changed"):
         restore(tmp_path / "backup.tar", server_place, tmp_path / "runs", force=True)
     assert read_rows(server_place) == before
     with Database(server_place) as database, database.engine.connect() as connection:

@@ -239,7 +239,7 @@ def _apply_selection(output: dict[str, Any], selection: "Selection") -> "list[Di
     if not selection.clips:
         output["reason"] = f"no clip lasts {limits}; give other limits with --min-seconds and --max-seconds"
     elif selection.eligible < selection.requested:
-        say(f"clips of {limits}: {selection.eligible} found, {selection.requested} requested; all of them are used")
+        say(f"clips of {limits}: {selection.eligible} found, {selection.requested} requested; all found are used")
     return list(selection.clips)
 
 

@@ -80,7 +80,7 @@ class LoweredVotes:
         if self.least is None:
             way = "for" if self.z > 0 else "against"
             return (
-                f"about {self.voters} voters too many decide {way} {self.system} against any opponent, by "
+                f"about {self.voters} voters too many decide {way} {self.system} whatever it meets, by "
                 f"{abs(self.z):.1f} standard errors; votes on it count down to {self.weight:.0%}, by the chance that "
                 "the voter is one of them"
             )

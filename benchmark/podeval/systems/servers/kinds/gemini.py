@@ -116,7 +116,7 @@ class Gemini(ServerKind):
             raise SpeechFailed(f"Gemini sent no sound for {what[:60]!r}; it gives the reason {reason or 'nothing'}")
         if reason != "STOP":
             why = f" ({reason})" if reason else ""
-            raise ServerBroke(f"Gemini ends before the speech for {what[:60]!r} is done{why}")
+            raise ServerBroke(f"Gemini's answer ends before the speech for {what[:60]!r} is done{why}")
         body = b"".join(sound for _, sound in pieces)
         arrivals = tuple((at, len(sound)) for at, sound in pieces)
         return super().read(
