@@ -274,7 +274,7 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
     """Apply all rules to all votes; votes with too many points are excluded.
 
     Rules about campaigns compare a voter with everyone. So that a campaign does not hide behind its own votes, they are
-    applied twice: the second pass considers only voters that the first one did not exclude.
+    applied twice: in the second pass, everyone means the voters that the first one did not exclude.
 
     Args:
         votes: table of votes with `COLUMNS`.

@@ -141,9 +141,7 @@ def _show_faults(numbers: Iterator[str], request: "RunRequest") -> bool:
 
 
 def _show_rhythm(numbers: Iterator[str], request: "RunRequest") -> bool:
-    """Run a baseline and a control of rhythm on one longer dialogue, only for turn-taking; return whether both were
-    scored.
-    """
+    """Run a baseline and a control of rhythm on a longer dialogue for turn-taking; return whether both were scored."""
     longer = replace(request, split="topics", only=(RHYTHM_TOPIC,))
     return _show_some(numbers, longer, ("turn_taking",), RHYTHM_SYSTEMS)
 
@@ -152,7 +150,7 @@ def _show_podcasts(numbers: Iterator[str], request: "RunRequest") -> bool:
     """Evaluate two finished podcasts with their own words, one with music, for the metrics that guard them and for
     their sound.
 
-    That there is no speech over music if there is no music is not missing.
+    Without music, values for speech over music do not count as missing.
     """
     from podeval.benchmarks.benchmark import keep_metrics
     from podeval.runs.own_system import OwnSystem

@@ -175,8 +175,7 @@ def _to_plain(value: Any) -> Any:
 
 
 def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; null counts as
-    none.
+    """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; null is none.
 
     Args:
         source: the place of the objects.
