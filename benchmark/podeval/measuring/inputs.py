@@ -51,8 +51,8 @@ class MetricInputs(Mapping[str, Any]):
             arguments that returns one of these. A `Path` is opened; other text is the input itself.
         profile: the profile whose models recordings and passages use.
         allow_upsampling: whether recordings below a model's sample rate are read anyway.
-        keep: whether inputs stay in memory, for an item of several metrics; otherwise one recording at a
-            time is in memory.
+        keep: whether inputs stay in memory, for an item of several metrics; otherwise one recording at a time is in
+            memory.
     """
 
     def __init__(
