@@ -113,7 +113,7 @@ def _compare(frames: NDArray[np.float32], likeness: NDArray[np.float32], shortes
 
 @_compiled
 def _find_troughs(line: Floats) -> NDArray[np.int64]:
-    """Return the periods whose difference is smaller than at the shorter one, and no larger than at the longer one."""
+    """Return the periods at which a frame differs less than at the shorter one, and no more than at the longer one."""
     last = len(line) - 1
     troughs = np.empty(len(line), dtype=np.int64)
     count = 0

@@ -26,8 +26,7 @@ SLOW_SYSTEMS, SLOW_ITEMS = ("repeated_sentence", "shuffled_voices"), 1
 SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 2, 2
 """The demo's system with several seeds, how many it gets, and on how many items."""
 FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1
-"""Controls with planted faults, and the number of items on which the demo runs them, only with the metrics that look
-for faults."""
+"""Controls with planted faults, and the number of items on which the demo runs them, only to find faults."""
 PODCASTS = {
     "planted_podcast": ("Podcast with a turn said again", False),
     "planted_podcast_music": ("Podcast with a turn said again, and music", True),
@@ -147,8 +146,7 @@ def _show_rhythm(numbers: Iterator[str], request: "RunRequest") -> bool:
 
 
 def _show_podcasts(numbers: Iterator[str], request: "RunRequest") -> bool:
-    """Evaluate two finished podcasts with their own words, one with music, for the metrics that guard them and for
-    their sound.
+    """Evaluate two finished podcasts with their own words, one with music, for their guards and their sound.
 
     Without music, values for speech over music do not count as missing.
     """

@@ -7,8 +7,8 @@ commas, semicolons or tabs, Parquet, or a DataFrame. Results of webMUSHRA are re
     {"rater": "p1", "page": "Arts", "stimulus": "aria", "value": 71}                              a mark
     {"rater": "p1", "item": "Arts", "system": "aria", "question": "quality", "mark": 4, "reason": "clear"}    an answer
 
-In addition to answers, lines `{"item", "system", "speakers", "music"}` state the facts about a clip, and `{"system",
-"question", "judged"}` a judge's reading of the reasons.
+In addition to answers, lines `{"item", "system", "speakers", "music"}` state the facts about a clip, and
+`{"system", "question", "judged"}` a judge's reading of the reasons.
 """
 
 import csv

@@ -90,7 +90,7 @@ def make_protocol(
     generation: Mapping[str, Any] | None = None,
     task: Mapping[str, Any] | None = None,
 ) -> Protocol:
-    """Return the protocol for the following use of a metric.
+    """Return the protocol of a metric with these parameters, inputs and models.
 
     Args:
         metric: the metric.
