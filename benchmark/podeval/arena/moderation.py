@@ -203,7 +203,7 @@ class ArenaModeration:
         """Open or close a dimension for new battles; its votes count either way.
 
         Raises:
-            BadInput: it is not a dimension of any battle, or no reason is given.
+            BadInput: no item has this dimension, or no reason is given.
         """
 
         def change(session: Session) -> None:
