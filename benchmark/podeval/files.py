@@ -62,7 +62,7 @@ def resolve_inside(folder: Path, name: str) -> Path:
     """Return the file that a document names in a folder, with all links followed; it need not exist.
 
     Raises:
-        BadInput: the name is absolute, leads out of the folder by `..` or by a link, or is empty.
+        BadInput: the name is absolute, leads out of the folder by `..` or by a link, or is not a name.
     """
     parts = Path(name).parts
     try:

@@ -78,7 +78,7 @@ def choose(a: RecordingLength, b: RecordingLength, *, seed: int, seconds: float 
     Args:
         a: one recording.
         b: the other.
-        seed: seed of the position; the same seed gives the same excerpts if the sides are exchanged.
+        seed: seed of the position; the same seed gives the same excerpts even if the sides are exchanged.
         seconds: longest excerpt.
     """
     if max(a.seconds, b.seconds) <= seconds:
@@ -165,9 +165,7 @@ def count_heard_seconds(played: Sequence[Span], length: float) -> float:
 
 
 def time_open(battle: Battle, settings: ArenaSettings) -> timedelta:
-    """Return the time in which a battle can be judged: for a long one in whole hours, which do not reveal exact
-    lengths.
-    """
+    """Return the time in which a battle can be judged: in whole hours if it is long, which hide exact lengths."""
     (begin_a, end_a), (begin_b, end_b) = read_spans(battle)
     hours = math.floor(_TIMES_HEARD * (end_a - begin_a + end_b - begin_b) / 3600)
     return timedelta(seconds=max(settings.vote_within, 3600 * (hours + 1 if hours else 0)))

@@ -1,4 +1,4 @@
-"""An operator's decisions about the board and its arena, and an operator's reading: the trail and the flags.
+"""An operator's decisions about the board and its arena, and an operator's records: the trail and the flags.
 
 Decisions about the arena: the votes that count, the compared systems and items, and the desired number of votes.
 Nothing is deleted; ratings change at once. The services of listeners and submissions make their own decisions. Each
@@ -203,7 +203,7 @@ class ArenaModeration:
         """Open or close a dimension for new battles; its votes count either way.
 
         Raises:
-            BadInput: it is not a dimension of any battle, or no reason is given.
+            BadInput: no item has this dimension, or no reason is given.
         """
 
         def change(session: Session) -> None:

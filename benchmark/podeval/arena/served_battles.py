@@ -209,8 +209,7 @@ class BattleView:
     instructions: str
     language: str
     turns: list[Any]
-    """Turns of the user: `{"text": …, "audio": …}`, with the audio under an opaque name that is empty if there is
-    none."""
+    """Turns of the user: `{"text": …, "audio": …}`; `audio` is an opaque name, empty if there is no audio."""
     a: BattleSide
     b: BattleSide
     rule: str

@@ -5,10 +5,10 @@ does not count in the public rating. It is kept, with the reasons, and can be re
 a single battle: taste is not an offence. Rules about people look at many votes, and ask whether a person who listens
 could have voted so.
 
-Voters who push a system give votes that all votes together do not explain: the expectation of each
-battle comes from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for
-a system is the sum over their battles of result minus expectation, in standard deviations of it; taste moves it by one
-or two, a ring by many.
+Voters who push a system give votes that all votes together do not explain: the expectation of each battle comes from a
+Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for a system is the sum
+over their battles of result minus expectation, in standard deviations of it; taste moves it by one or two, a ring by
+many.
 
 An arena that excludes many votes is either attacked or broken (one board excluded every vote for three months, because
 its bot check did not answer): a share above `IntegrityLimits.alarm_share` always raises an alarm.
@@ -274,7 +274,7 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
     """Apply all rules to all votes; votes with too many points are excluded.
 
     Rules about campaigns compare a voter with everyone. So that a campaign does not hide behind its own votes, they are
-    applied twice: the second pass considers only voters that the first one did not exclude.
+    applied twice: in the second pass, everyone means the voters that the first one did not exclude.
 
     Args:
         votes: table of votes with `COLUMNS`.

@@ -183,9 +183,7 @@ def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
 
 
 def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datetime) -> None:
-    """Carry out a part of a plan, except for meanwhile decisions by a person or another review; the session must
-    write.
-    """
+    """Carry out a part of a plan, except what a person or another review decided since; the session must write."""
     ids = {*part.excluded, *part.restored, *(signal[0] for signal in part.signals)}
     votes = {vote.id: vote for vote in session.scalars(select(Vote).where(Vote.id.in_(ids)))}
     seen = select(Flag.vote, Flag.rule).where(Flag.kind == "signal", Flag.vote.in_(ids))

@@ -278,9 +278,7 @@ class TruePeakMeter:
             self._peak = max(self._peak, float(points.max()), -float(points.min()))
 
     def finish(self) -> float:
-        """Return the linear true peak of all blocks, with silence after the last. No samples may be pushed after
-        this.
-        """
+        """Return the linear true peak of all blocks, with silence after the last. Push no samples after this."""
         self.push(np.zeros((self._span + _STRETCH, len(self._carry)), dtype=np.float32))
         return self._peak
 

@@ -82,9 +82,7 @@ _TEXTS: tuple[tuple[bytes, str], ...] = (
 
 
 def describe_refused(head: bytes) -> str:
-    """Return the rest of a sentence that begins with the file's name and describes the fault, from the file's first
-    bytes.
-    """
+    """Return the rest of a sentence that begins with the file's name: the fault, by the file's first bytes."""
     # Files that are known by their first bytes.
     for magic, verdict in _MAGIC:
         if head.startswith(magic):

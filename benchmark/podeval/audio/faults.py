@@ -28,8 +28,7 @@ HOLE_SECONDS = 0.02
 """Least length of digital silence that counts as a hole when it breaks off sound."""
 
 HOLE_LEVEL = 0.25
-"""Level of the 4 ms before or after a silence, relative to the recording's, from which sound breaks off instead of
-fading."""
+"""Level of 4 ms next to a silence, relative to the recording's, from which sound breaks off instead of fading."""
 
 SOFT_LEVEL, STEADY = 0.05, 0.5
 """Soft sound also breaks off if it has this level on both sides, and its last 4 ms have at least this share of the
@@ -83,7 +82,7 @@ END_LEVEL = 0.25
 """Level of the last 10 ms, relative to the recording's, from which the end counts as cut off."""
 
 SHORTEST_LOOP = 1.2
-"""Seconds in a row that agree, of a loop."""
+"""Lowest number of seconds in a row that agree in a loop."""
 
 SHORTEST_LAG, LONGEST_LAG = 0.4, 12.0
 """Seconds between a stretch and its copy."""
@@ -351,9 +350,7 @@ def find_loops(samples: Samples, rate: int) -> list[tuple[Span, float]]:
 
 
 def _describe_frames(samples: Samples, rate: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Return for every frame its log spectrum in bands, of mean 0 and length 1, and whether it is loud enough to
-    compare.
-    """
+    """Return each frame's log spectrum in bands, of mean 0 and length 1, and whether it is loud enough to compare."""
     step = round(FRAME * rate)
     count = len(samples) // step - 1
     if count < 1:

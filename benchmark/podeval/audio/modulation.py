@@ -218,9 +218,7 @@ def _filter_bands(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tupl
 
 
 def _carry_over_blocks(blocks: Singles, bank: _Bank) -> Singles:
-    """Return the input that each block receives from earlier blocks, real and imaginary; shape (bands, rows, blocks,
-    2).
-    """
+    """Return the input of each block from earlier ones, real and imaginary; shape (bands, rows, blocks, 2)."""
     rows, count, size = blocks.shape
     added = (blocks.reshape(-1, size) @ bank.gather).view(np.complex64).reshape(rows, count, -1)
     # In double precision, because the error accumulates over the whole recording.

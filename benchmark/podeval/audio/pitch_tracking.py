@@ -69,9 +69,7 @@ def find_pitch(
 
 @cache
 def _make_priors(longest: int) -> tuple[Floats, Floats, Floats]:
-    """Return thresholds, the probability of each, and, for each number of troughs below it (row), the prior of each
-    (column).
-    """
+    """Return thresholds, their probabilities, and the prior of each trough (column) by their number (row)."""
     thresholds = np.linspace(0, 1, _THRESHOLDS + 1)
     counts = np.arange(1, longest)[:, None]
     priors = scipy.stats.boltzmann.pmf(np.arange(longest), _DECAY, counts)
@@ -115,9 +113,7 @@ def _compare(frames: NDArray[np.float32], likeness: NDArray[np.float32], shortes
 
 @_compiled
 def _find_troughs(line: Floats) -> NDArray[np.int64]:
-    """Return the periods with a smaller difference than the next shorter one, and no larger difference than the next
-    longer one.
-    """
+    """Return the periods at which a frame differs less than at the shorter one, and no more than at the longer one."""
     last = len(line) - 1
     troughs = np.empty(len(line), dtype=np.int64)
     count = 0

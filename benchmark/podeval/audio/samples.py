@@ -98,9 +98,7 @@ def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]
 
 
 def find_defect(samples: Samples) -> str | None:
-    """Return the reason why nothing can be measured: samples that are not finite numbers, or digital silence; otherwise
-    None.
-    """
+    """Return why nothing can be measured: samples that are not finite numbers, or digital silence; otherwise None."""
     reach = 0.0
     for start in range(0, len(samples), _BLOCK):
         block = samples[start : start + _BLOCK]
@@ -237,8 +235,7 @@ class SampleBuffer:
 
 
 class _OnDisk(np.memmap[Any, np.dtype[np.float32]]):
-    """A memmap that releases the memory of samples that were read, so that a long recording does not count as memory in
-    use.
+    """A memmap that releases the memory of read samples, so that a long recording does not count as memory in use.
 
     The released data stays in the file and usually in the system's cache, so the only cost is reading it again.
     """

@@ -195,7 +195,7 @@ class Item(FactSheet):
         """The readings that count as right; None if the script must be read as written.
 
         Raises:
-            BadInput: a reading does not are in its turn.
+            BadInput: a reading does not occur in its turn.
         """
         if not self.lines or self.script is None:
             return None

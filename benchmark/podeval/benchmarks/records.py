@@ -18,7 +18,7 @@ class FactSheet(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def refuse_if(self, *faults: tuple[object, str]) -> Self:
-        """Return the record if no fault is true; each comes with the sentence that says it.
+        """Return the record if no fault is true; each fault comes with its sentence.
 
         Raises:
             ValueError: a fault is true; the sentence of the first.

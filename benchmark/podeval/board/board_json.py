@@ -35,8 +35,7 @@ from podeval.plots.svg import format_value
 from podeval.runs.board_tables import KIND_MARKS
 
 FEW_DRAWS = 20
-"""Number of independent draws below which intervals of strongly skewed values are too narrow, and the reader is
-warned."""
+"""Number of independent draws below which readers are warned: intervals of strongly skewed values are too narrow."""
 PLACE = ("board", "profile", "dimension", "slice", "judge", "correction")
 """Choices that need other numbers."""
 LOCAL = (
@@ -334,9 +333,7 @@ def _name_groups(settled: ResolvedView, rows: Sequence[Mapping[str, Any]], words
 
 
 def _footing(settled: ResolvedView, words: Words) -> str:
-    """The number of independent draws behind the ranks, and the number of columns that may be false; empty without
-    ranks.
-    """
+    """The independent draws behind the ranks, and how many columns may be false; empty without ranks."""
     rows = [row for column in settled.columns for row in settled.sheet.rows(column.id).values()]
     counts = [to_number(row.get("clusters")) for row in rows if to_number(row["rank_best"]) is not None]
     numbers = [int(count) for count in counts if count is not None]

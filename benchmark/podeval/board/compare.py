@@ -97,7 +97,7 @@ class SystemComparison:
         where: `benchmark/split/profile`.
         places: places where both have numbers, as choices.
         pairs: pairs in the order of the board.
-        items: every item measured on one of them, by title.
+        items: every item on which one of them was measured, by title.
     """
 
     a: ComparedSystem

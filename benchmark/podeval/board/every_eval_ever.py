@@ -1,6 +1,6 @@
 """Results in the form of Every Eval Ever, schema 0.3.0: a record for each run and a line for each measured item.
 
-Form: the package `every-eval-ever`, whose `validate` the tests ask. A record is at
+Form: the package `every-eval-ever`, whose `validate` the tests call. A record is at
 `data/<collection>/<developer>/<model>/<uuid>.json`, its items next to it in `<uuid>_samples.jsonl`. Only the ids of
 items are passed on, not their texts; unscored items are counted and have no line, because the format has no missing
 scores.

@@ -182,9 +182,7 @@ def summarise_spot_checks(rows: pd.DataFrame) -> str:
 
 
 def list_places(board: pd.DataFrame, system: str) -> list[str]:
-    """Return the places with numbers of a system, as `benchmark/split/profile`; most numbers first, paper figures
-    last.
-    """
+    """Return the places with numbers of a system, `benchmark/split/profile`; most numbers first, papers last."""
     counts = count_rows_by_place(board[board["system"] == system])
     return ["/".join(where) for where in sorted(counts, key=lambda where: (where[2] == "paper", -counts[where], where))]
 

@@ -19,8 +19,7 @@ Texts = Mapping[str, Any]
 
 
 def draw_system_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
-    """Draw the radar of a system, with people and the median of the others; nothing if there are too few axes for an
-    area.
+    """Draw the radar of a system, with people and the median of the others; nothing with too few axes for an area.
 
     Args:
         title: the title of the system.

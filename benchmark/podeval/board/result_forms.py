@@ -165,7 +165,7 @@ def _render_tables(cells: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _describe_table(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a dataset's own statements, and its rows: one for each system."""
+    """Return a dataset's description and papers, and its rows: one for each system."""
     rows: dict[str, dict[str, Any]] = {}
     for cell in cells:
         row = {"model_name": cell["system"], "paper_title": cell["paper"], "paper_url": cell["address"]}

@@ -318,9 +318,7 @@ def _names(board: str) -> tuple[str, ...]:
 
 
 class RunsFolder:
-    """Tables of a folder of runs (`runs` if it is another), and values derived from them, cached until one changes.
-    Threadsafe.
-    """
+    """Tables of a folder of runs (`runs` if it is another), and values derived from them; cached and threadsafe."""
 
     def __init__(self, path: Path, runs: Path | None = None) -> None:
         self.path, self.runs = path.resolve(), runs or path

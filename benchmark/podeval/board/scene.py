@@ -44,9 +44,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A picture, or the reason for its absence, and its plot, which differs from the requested one if that would be
-    empty.
-    """
+    """A picture, or the reason for its absence; its plot differs from the requested one if that would be empty."""
 
     picture: Picture | None = None
     why_not: str = ""

@@ -241,9 +241,7 @@ def _pool_values(name: str, of_items: Mapping[str, Score]) -> dict[str, float]:
 
 
 def _explain_bar(run: Run, metric: str) -> str:
-    """Return the reason why a run is not ranked on a metric although it was scored: its split is too small, its errors
-    are too many or unknown, or it is a control; empty if there is none.
-    """
+    """Return the reason why a run is not ranked on a metric although it was scored; empty if there is none."""
     if not run.benchmark.split(run.summary.plan.split).ranked:
         return f"{NOT_RANKED}: the {len(run.items)} items of its split are too few for ranks"
     of_track = run.benchmark.dimensions_of(run.summary.plan.track)

@@ -222,9 +222,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
 
 
 def _pick_board(wish: BoardView, index: Index) -> str:
-    """Return the requested board, one of its benchmark, or one with the profile: the one with the most known
-    systems.
-    """
+    """Return the requested board, else one of its benchmark or with the profile: that with most known systems."""
     by_size = sorted(index.boards, key=lambda name: (-index.known[name], -index.measured[name]))
     benchmark = wish.board.partition("/")[0]
     near = [name for name in by_size if name.partition("/")[0] == benchmark]

@@ -139,9 +139,7 @@ def _describe_range(help: str) -> str:
 
 
 class FullHelpCommand(TyperCommand):
-    """A command whose help describes in words what each option takes, with its options under headings if there are
-    any.
-    """
+    """A command whose help describes in words what each option takes, with options under headings, if any."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and options, heading by heading."""

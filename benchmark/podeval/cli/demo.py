@@ -26,8 +26,7 @@ SLOW_SYSTEMS, SLOW_ITEMS = ("repeated_sentence", "shuffled_voices"), 1
 SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 2, 2
 """The demo's system with several seeds, how many it gets, and on how many items."""
 FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1
-"""Controls with planted faults, and the number of items on which the demo runs them, only with the metrics that look
-for faults."""
+"""Controls with planted faults, and the number of items on which the demo runs them, only to find faults."""
 PODCASTS = {
     "planted_podcast": ("Podcast with a turn said again", False),
     "planted_podcast_music": ("Podcast with a turn said again, and music", True),
@@ -141,18 +140,15 @@ def _show_faults(numbers: Iterator[str], request: "RunRequest") -> bool:
 
 
 def _show_rhythm(numbers: Iterator[str], request: "RunRequest") -> bool:
-    """Run a baseline and a control of rhythm on one longer dialogue, only for turn-taking; return whether both were
-    scored.
-    """
+    """Run a baseline and a control of rhythm on a longer dialogue for turn-taking; return whether both were scored."""
     longer = replace(request, split="topics", only=(RHYTHM_TOPIC,))
     return _show_some(numbers, longer, ("turn_taking",), RHYTHM_SYSTEMS)
 
 
 def _show_podcasts(numbers: Iterator[str], request: "RunRequest") -> bool:
-    """Evaluate two finished podcasts with their own words, one with music, for the metrics that guard them and for
-    their sound.
+    """Evaluate two finished podcasts with their own words, one with music, for their guards and their sound.
 
-    That there is no speech over music if there is no music is not missing.
+    Without music, values for speech over music do not count as missing.
     """
     from podeval.benchmarks.benchmark import keep_metrics
     from podeval.runs.own_system import OwnSystem

@@ -1,6 +1,4 @@
-"""The shared part of `podeval run` and `podeval demo`: they run one system, show its progress, and report unscored
-items.
-"""
+"""The shared part of `podeval run` and `podeval demo`: run a system, show progress, and report unscored items."""
 
 import json
 import re

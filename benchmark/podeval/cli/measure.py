@@ -225,8 +225,8 @@ def gather_sources(
         options: `profile` and `allow_upsampling`.
 
     Raises:
-        BadInput: a necessary file is missing, an unused one is given, numbers do not match, or a
-            reference voice cannot be read.
+        BadInput: a necessary file is missing, an unused one is given, numbers do not match, or a reference
+            voice cannot be read.
     """
     if requests and metric.reference != "request":
         raise BadInput(f"{metric.name} has no use for requests; leave out --request")

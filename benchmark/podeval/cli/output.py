@@ -1,6 +1,4 @@
-"""The output of commands: JSON, one object per line; accompanying sentences on standard error; progress as log
-lines.
-"""
+"""The output of commands: one JSON object per line; sentences on standard error; progress as log lines."""
 
 import json
 import logging

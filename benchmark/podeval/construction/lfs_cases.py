@@ -1,7 +1,7 @@
 """The cases of an LFS-Bench under construction: their scenarios, published schema, cleaning, and files.
 
-The 17 scenarios and how many may speak are the paper's and its published rows'; the
-words of the templates are ours. The paper prints one of its templates (figure 5); the others follow the same plan.
+The 17 scenarios and how many may speak are the paper's and its published rows'; the words of the templates are ours.
+The paper prints one of its templates (figure 5); the others follow the same plan.
 
 A case has the form of the authors' published cases (`content`, `num_speakers`, `theme`, `source`, `scene`, `language`),
 with an id and the results of the steps, so that a finished case is a row of a source of the dataset `lfs_bench`.

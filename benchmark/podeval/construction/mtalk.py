@@ -1,5 +1,4 @@
-"""Construct an MTalk-Bench: dialogues are imported, tagged, recorded, checked in three rounds, mixed with sounds, and
-finished.
+"""Construct an MTalk-Bench: dialogues are imported, tagged, recorded, checked, mixed with sounds, and finished.
 
 The folder contains `dialogues.jsonl`; a table of tags for each kind (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`,
 the texts to be recorded into `recordings/`; `checks.csv` for people and `checks.jsonl`; your own `sounds.csv`; and

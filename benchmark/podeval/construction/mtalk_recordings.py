@@ -137,9 +137,7 @@ def read_verdicts(table: Path, due: Sequence[Check]) -> list[Check]:
 
 
 def describe_rounds(checks: Sequence[Check]) -> list[str]:
-    """Describe the number of recordings that each round checked and refused, with reasons, as the paper does for its
-    own.
-    """
+    """Describe how many recordings each round checked and refused, with reasons, as the paper does for its own."""
     lines = []
     for number in range(1, ROUNDS + 1):
         its = [check for check in checks if check.round == number]
@@ -317,8 +315,7 @@ def measure_active_power(speech: Samples, rate: int) -> float:
 
 
 def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float) -> Samples:
-    """Add a sound to the speech once, starting at `at` seconds and cut at the end of the speech; returns shape
-    (frames,).
+    """Add a sound to speech once, from `at` seconds on and cut at the end of the speech; return shape (frames,).
 
     Raises:
         CannotScore: one of them is silent.

@@ -61,10 +61,9 @@ class Config(FactSheet):
 
 
 class ResponsibleUse(FactSheet):
-    """Facts that Croissant's vocabulary for responsible use requires in addition to a dataset's provenance and known
-    errors.
+    """Facts that Croissant's vocabulary for responsible use requires in addition to provenance and known errors.
 
-    Source: Croissant RAI 1.0. `synthetic` is true where rows were written or spoken by machines.
+    Source: Croissant RAI 1.0. `synthetic` is true if rows were written or spoken by machines.
     """
 
     use_cases: Sentence

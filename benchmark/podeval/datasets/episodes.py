@@ -112,9 +112,7 @@ def is_recording(path: Path) -> bool:
 
 
 def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
-    """Make the row of a recording; if the recording cannot be used, the row gives the reason, and the rules refuse
-    it.
-    """
+    """Make the row of a recording; one that cannot be used gives the reason, and the rules refuse it."""
     from podeval.models import registry
     from podeval.recording import Recording
     from podeval.recording.speaker_turns import transcribe_and_diarise

@@ -34,7 +34,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
             sample, which ships with podeval, is built if necessary.
 
     Raises:
-        BadInput: there is no such split; the dataset is not there, is another one, or has not the pinned content.
+        BadInput: there is no such split; the dataset is not there, is another one, or lacks the pinned content.
         PodevalError: the package's own data is damaged.
     """
     part = benchmark.split(split)

@@ -244,9 +244,7 @@ def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str
 
 
 def _find_disagreements(question: str, dialogue: str, kind: str, number: int) -> Iterator[str]:
-    """Yield the places where the path of a question names another dialogue, turn or dimension than its position in the
-    file.
-    """
+    """Yield the questions whose path names another dialogue, turn or dimension than their position in the file."""
     if (record := re.search(r"record_(\d+-\d+)", question)) and f"{kind}-{record[1]}" != dialogue:
         yield f"{dialogue}-{number}: the path of its question says {kind}-{record[1]}; its place in the file counts"
     if match := re.search(r"turn(\d+)(?:_([a-z]+))?", question.rsplit("/", 1)[-1]):

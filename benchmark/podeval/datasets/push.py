@@ -126,8 +126,7 @@ def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
 
 
 def write_eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the `eval.yaml` that makes a dataset repo one of the Hub's benchmarks; None if it contains no part of a
-    benchmark.
+    """Return the `eval.yaml` that makes a dataset repo a benchmark of the Hub; None if it contains no part of one.
 
     Args:
         benchmark: the benchmark whose dimensions become tasks.

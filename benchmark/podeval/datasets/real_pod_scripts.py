@@ -193,8 +193,7 @@ def read_more_sources(folder: Path) -> Mapping[Any, Mapping[str, Any]]:
 
 
 def find_unsourced_claim(row: Row) -> str | None:
-    """Report a turn that contains a year, or a name of two words that is not a speaker's, without a claim that has a
-    source.
+    """Report a turn with a year, or a name of two words that is not a speaker's, without a claim that has a source.
 
     Only in splits that promise a source for each.
     """

@@ -18,9 +18,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Fetched:
-    """The local files of a source; `files` contains their SHA-256 by name, `pinned` says whether they match the
-    record.
-    """
+    """The local files of a source: `files` are their SHA-256 by name, `pinned` whether they match the record."""
 
     source: str
     folder: Path

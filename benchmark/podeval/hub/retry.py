@@ -19,8 +19,7 @@ LONGEST_PAUSE = 60.0
 
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _NO_ANSWER = ("TransportError", "ConnectionError", "Timeout", "FileMetadataError")
-"""Errors without an answer from the Hub, or with an answer from a server in front of it that does not know its
-files."""
+"""Errors without an answer from the Hub, or with one from a server in front that does not know its files."""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 

@@ -1,9 +1,11 @@
 """A metric of podeval as a custom metric of lighteval, for a task whose answers are scripts or other texts.
 
-from podeval.integrations.lighteval import make_metric
+For example:
 
-quality = make_metric("script_quality", judge="MODEL@https://host/v1")
-following = make_metric("instruction_following", request=lambda doc: doc.query, judge="MODEL@https://host/v1")
+    from podeval.integrations.lighteval import make_metric
+
+    quality = make_metric("script_quality", judge="MODEL@https://host/v1")
+    following = make_metric("instruction_following", request=lambda doc: doc.query, judge="MODEL@https://host/v1")
 """
 
 from collections.abc import Callable, Sequence

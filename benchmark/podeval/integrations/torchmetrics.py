@@ -1,7 +1,9 @@
 """A metric of podeval as a torchmetrics metric, with a state that is summed over the processes of a training.
 
-wer = podeval.integrations.torchmetrics.PodevalMetric("wer", profile="reference")
-wer.update([(samples, 24_000)], text=["So, why is the sea salty?"])
+For example:
+
+    wer = podeval.integrations.torchmetrics.PodevalMetric("wer", profile="reference")
+    wer.update([(samples, 24_000)], text=["So, why is the sea salty?"])
 """
 
 from collections.abc import Sequence

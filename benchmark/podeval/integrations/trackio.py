@@ -1,10 +1,12 @@
 """Scores in Trackio: the values of a recording, or the means of many, as numbers of a run.
 
-import podeval, trackio
-from podeval.integrations.trackio import log_scores
+For example:
 
-trackio.init(project="my-tts")
-log_scores(podeval.score("samples/step_1000"), step=1000)
+    import podeval, trackio
+    from podeval.integrations.trackio import log_scores
+
+    trackio.init(project="my-tts")
+    log_scores(podeval.score("samples/step_1000"), step=1000)
 """
 
 from typing import Any

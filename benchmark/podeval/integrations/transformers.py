@@ -1,11 +1,13 @@
 """Scores of generated samples at each checkpoint of a training with Transformers.
 
-from podeval.integrations.transformers import ScoreCallback
+For example:
 
-def speak(model):
-return [(model.generate_speech(text), 24_000) for text in TEXTS]
+    from podeval.integrations.transformers import ScoreCallback
 
-trainer = Trainer(model, arguments, callbacks=[ScoreCallback(speak, texts=TEXTS, metrics=["wer", "dnsmos"])])
+    def speak(model):
+        return [(model.generate_speech(text), 24_000) for text in TEXTS]
+
+    trainer = Trainer(model, arguments, callbacks=[ScoreCallback(speak, texts=TEXTS, metrics=["wer", "dnsmos"])])
 """
 
 from collections.abc import Callable, Sequence

@@ -29,7 +29,7 @@ class UnreadableAnswer(PodevalError):
 
 
 _REPAIRS = 200
-"""Number of slips of form above that in any real answer."""
+"""Number of slips of form, more than any real answer contains."""
 
 
 def validate(data: Any, model: type[Answer]) -> Answer:
@@ -204,7 +204,7 @@ def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
 
 
 _MOST_OBJECTS = 1_000
-"""Number of different objects above that in any real answer; each is validated, and repaired if possible."""
+"""Number of different objects, more than any real answer contains; each is validated, and repaired if possible."""
 
 
 def parse(text: str, model: type[Answer]) -> Answer:

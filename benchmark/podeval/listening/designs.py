@@ -100,8 +100,8 @@ class OwnQuestion(FactSheet):
     """A user's own question in a questionnaire: rated from 1 by its labels, or answered in words if it has none.
 
     `reason` asks for the reason of a rating. With `choice` the labels have no order, and their counts are reported in
-    place of a mean. A question named `speakers` without labels asks for a number. The names of podeval's nine questions
-    are screened and scored like these.
+    place of a mean. A question named `speakers` without labels asks for a number. Questions with the names of
+    podeval's nine are screened and scored like these.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]

@@ -31,8 +31,7 @@ _LEVEL = 0.95
 """Level of intervals: of each in a plan, and of all of a running test together."""
 
 _CAUTION = 0.8
-"""Confidence that the spread of all listeners does not exceed the planned one; a pilot's own spread is often
-smaller."""
+"""Confidence that the spread of all listeners does not exceed the planned one; a pilot's own is often smaller."""
 
 
 @dataclass(frozen=True)

@@ -121,8 +121,7 @@ _PODEVALS = {
     "human_likeness": (r"humans?\b.*\bAI\b|people or by a machine", r"\bAI\b|machine"),
     "comment": (r"additional comments|anything else", ""),
 }
-"""Questions of PodEval's questionnaire, each with a pattern of its text and a pattern of the lowest of its five
-labels."""
+"""Questions of PodEval's questionnaire, each with patterns of its text and of the lowest of its five labels."""
 
 
 def name_questions(questions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -62,9 +62,7 @@ class StimulusAudio:
         return self._of(source.audio, self._playback.peaks)
 
     def _of(self, audio: Path, fact: Callable[[Stretch], Found]) -> Found:
-        """Return a fact of a recording; a refusal does not reveal the system, and the operator finds the reason in a
-        log.
-        """
+        """Return a fact of a recording; a refusal does not reveal the system, and its reason is in a log."""
         path = self._folder / audio
         try:
             status = path.stat()

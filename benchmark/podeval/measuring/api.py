@@ -133,7 +133,7 @@ def measure(
         `Scores` with the values of this metric; for many recordings a `ScoreTable`.
 
     Raises:
-        BadInput: there is no such metric, an input is missing or cannot be read, or a choice it does not have.
+        BadInput: there is no such metric, an input is missing or cannot be read, or the metric lacks a choice.
 
     Example:
         >>> podeval.measure("mattr", "Every word is new here.")["mattr"]  # doctest: +SKIP

@@ -51,8 +51,8 @@ class MetricInputs(Mapping[str, Any]):
             arguments that returns one of these. A `Path` is opened; other text is the input itself.
         profile: the profile whose models recordings and passages use.
         allow_upsampling: whether recordings below a model's sample rate are read anyway.
-        keep: whether inputs stay in memory, for an item of several metrics; otherwise one recording at a
-            time is in memory.
+        keep: whether inputs stay in memory, for an item of several metrics; otherwise one recording at a time is in
+            memory.
     """
 
     def __init__(
@@ -94,9 +94,7 @@ class MetricInputs(Mapping[str, Any]):
         return name in self._sources
 
     def select(self, metric: Metric, names: Sequence[str] | None = None) -> MetricInputs:
-        """Return the same item with only the inputs that a metric takes, or some of them; inputs in memory are
-        shared.
-        """
+        """Return the item with only the inputs that a metric takes, or some of them; inputs in memory are shared."""
         names = (*metric.inputs, *metric.optional_inputs) if names is None else names
         selected = MetricInputs({name: self._sources[name] for name in names if name in self}, keep=self._keep)
         selected._options, selected._kept, selected.text_notes = self._options, self._kept, self.text_notes

@@ -58,8 +58,8 @@ FAULTY = ("missing", "twice", "misread", "added_before")
 RUN = {"en": 3, "zh": 6}
 """Words (Chinese characters) in a row that determine a recording's place in the book."""
 WHOLE, HALF, EQUAL = 0.7, 0.5, 0.9
-"""Shares of a sentence's words: share from which it is missing; share said again, or read at all; share from which it
-is surely as written."""
+"""Shares of a sentence's words: omitted ones, from which it is missing; words said again, or read at all; words as
+written, from which it is surely right."""
 MARGIN = 0.5
 """Seconds of an excerpt before and after its sentence."""
 MOST_EXCERPTS = 400
@@ -260,9 +260,7 @@ def _say_plainly(sentence: ProofedSentence) -> str:
 def _proof_recording(
     track: Recording, sentences: Sequence[ProofedSentence], language: str | None
 ) -> Iterator[ProofedSentence]:
-    """Align a recording with its sentences, and yield them with their verdicts; finally yield words added at the
-    end.
-    """
+    """Align a recording with its sentences; yield them with their verdicts, and last words added at the end."""
     transcript = time_transcript(track, language)
     _, shares = _align(sentences, transcript)
     unread = {turn for turn, one in enumerate(sentences) if one.kind != "body" and shares.get(turn, 0.0) < HALF}

@@ -87,9 +87,7 @@ def _describe(scores: RecordingResults, number: int, words: ReportWords) -> Repo
 
 
 def list_sections(scores: RecordingResults, words: ReportWords) -> list[Section]:
-    """Everything except the verdict and the defects, by section: first the values, last the description of how they
-    were made.
-    """
+    """Everything except the verdict and the defects, by section: the values first, their origin last."""
     values = tabulate_all(scores, words)
     values += [
         Text(words.note(name, note), lead=words.metric(name)) for name, notes in scores.notes.items() for note in notes

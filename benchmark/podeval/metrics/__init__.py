@@ -1,5 +1,4 @@
-"""Metrics: each file of a folder here contains one, a pure function next to its declaration; shared code is next to
-these folders.
+"""Metrics: each file of a folder here is one, a pure function with its declaration; shared code is next to them.
 
 A metric is written with the names that are imported here: `metric` declares it, and it returns a `Score` or `Unscored`.
 """

@@ -15,8 +15,9 @@ COMPLETE = 0.95
 class Aggregate:
     """The values of one metric over many items.
 
-    `intervals[key]` contains the mean and its 95 % interval The keys are those of the scores in the order of the
-    declaration; if nothing was scored, those of the declaration. Intervals stay within the bounds of their key.
+    `intervals[key]` contains the mean and its 95 % interval, clustered by item group; None if no item has a value. The
+    keys are those of the scores in the order of the declaration; if nothing was scored, those of the declaration.
+    Intervals stay within the bounds of their key.
     """
 
     intervals: dict[str, Interval | None]
@@ -59,9 +60,7 @@ def find_gap(score: Score, key: Key) -> Unscored | None:
 
 
 def aggregate(metric: Metric, results: Sequence[Result], groups: Sequence[str] | None = None) -> Aggregate:
-    """Aggregate the results of one metric; `groups[i]` names the group, such as an episode, that is resampled with item
-    i.
-    """
+    """Aggregate the results of one metric; `groups[i]` names the group of item i for resampling, such as an episode."""
     groups = groups if groups is not None else [str(number) for number in range(len(results))]
     scored = [(result, group) for result, group in zip(results, groups, strict=True) if isinstance(result, Score)]
     refused = [result for result in results if isinstance(result, Unscored)]

@@ -33,8 +33,7 @@ _VOTERS = (
     "annotator_id",
     "worker_id",
 )
-"""Names in logs of the field for the voter; next to an `outcome` only the first, because a judge that is a model judges
-all."""
+"""Names of the voter in logs of the field; next to an `outcome` only the first, because a model as judge judges all."""
 _SIDES = (("first", "second"), ("system_a", "system_b"), ("model_a", "model_b"))
 
 JUDGES, BATTLES = "judges", "battles.jsonl"
@@ -176,9 +175,7 @@ def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def clean_name(name: object) -> str:
-    """Return the name of a system or a person in the form for comparisons: NFC, without surrounding spaces or invisible
-    letters.
-    """
+    """Return the name of a system or a person for comparisons: NFC, without outer spaces or invisible letters."""
     return clean_text(str(name)).strip()
 
 

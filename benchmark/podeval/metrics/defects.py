@@ -67,9 +67,7 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
 
 
 def _list_faults(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result | PodevalError:
-    """Return the faults that `integrity` notes, without PLCMOS, which is not a defect and costs three times the
-    rest.
-    """
+    """Return the faults that `integrity` notes, without PLCMOS, which is no defect and costs three times the rest."""
     music_asked = metric.read_parameters(parameters)["music"] == "asked"
     recording: Recording = inputs["recording"]
     try:
@@ -99,7 +97,7 @@ def collect_defects(results: Iterable[Result | PodevalError]) -> list[TimedDefec
         for entry in result.notes.get("defects", ())
     ]
     repeated = [defect for defect in noted if defect.kind == "repeated"]
-    # That its words are said again says more of a stretch than that it is a loop.
+    # For a stretch, repeated words say more than that it is a loop.
     kept = [
         defect
         for defect in noted

@@ -21,9 +21,7 @@ from podeval.models.profiles import MEASURING
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a module's `compute`; `values` contains its choices, the default first, or says whether it is
-    required.
-    """
+    """An argument of a module's `compute`; `values` are its choices, the default first, or say if it is required."""
 
     name: str
     values: str
@@ -132,9 +130,7 @@ def choose_own_profile(metric: Metric) -> str:
 
 
 def group_by_weights(metrics: Iterable[Metric]) -> list[tuple[str, str]]:
-    """Return the requirements of metrics (no weights, those of some profile, a judge), each with the names of its
-    metrics.
-    """
+    """Return the requirements of metrics (no weights, those of a profile, a judge), each with its metrics."""
     groups: dict[str, list[str]] = {}
     for metric in metrics:
         able = [f"`{profile}`" for profile in MEASURING if all(_model(job, profile) for job in metric.needs)]

@@ -7,8 +7,8 @@ commas, semicolons or tabs, Parquet, or a DataFrame. Results of webMUSHRA are re
     {"rater": "p1", "page": "Arts", "stimulus": "aria", "value": 71}                              a mark
     {"rater": "p1", "item": "Arts", "system": "aria", "question": "quality", "mark": 4, "reason": "clear"}    an answer
 
-In addition to answers, lines `{"item", "system", "speakers", "music"}` state the facts about a clip, and `{"system",
-"question", "judged"}` a judge's reading of the reasons.
+In addition to answers, lines `{"item", "system", "speakers", "music"}` state the facts about a clip, and
+`{"system", "question", "judged"}` a judge's reading of the reasons.
 """
 
 import csv
@@ -175,8 +175,7 @@ def _to_plain(value: Any) -> Any:
 
 
 def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; null counts as
-    none.
+    """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; null is none.
 
     Args:
         source: the place of the objects.

@@ -184,7 +184,7 @@ class JudgeConfig:
         """Return the client of the judge, as `judging` does.
 
         Raises:
-            BadInput: no judge is named, too.
+            BadInput: also if no judge is named.
         """
         if (client := self.judging(asks, parameters)) is None:
             raise BadInput("choose a judge with --judge")

@@ -26,9 +26,7 @@ CANCELLED = "channels cancel each other during more than a twentieth of the reco
 
 
 def note_cancelled(recording: Recording, keys: Sequence[str]) -> dict[str, Any]:
-    """Return the notes of a recording with cancelling channels: the affected share, and the keys that are then not
-    ranked.
-    """
+    """Return the notes of a recording with cancelling channels: the affected share, and the keys without a rank."""
     share = recording.cancelled
     return {"channels_cancel": round(share, 3), UNRANKED: dict.fromkeys(keys, CANCELLED)} if share > MOST else {}
 

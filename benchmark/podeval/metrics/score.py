@@ -37,9 +37,7 @@ class Timeline:
 
     @property
     def drift(self) -> dict[str, Any]:
-        """The drift of each key over the recording: `slope` for each `per`, and its `ci95`; empty if it is too
-        short.
-        """
+        """The drift of each key over the recording: `slope` for each `per`, and its `ci95`; empty for a short one."""
         from podeval.stats.drift import drift
 
         per, units = ("minute", 60.0) if self.unit == "s" else (f"1000 {self.unit}", 1000.0)

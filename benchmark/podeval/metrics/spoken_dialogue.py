@@ -29,8 +29,7 @@ from podeval.text.tokens import detect_language
 Transcripts = Literal["claimed", "heard"]
 """Source of the words that a judge reads: the system's own transcript, marked so, or the recogniser."""
 Modality = Literal["transcript", "audio", "as_needed"]
-"""Whether a judge reads or hears a dialogue; with `as_needed`, it hears those that plain words do not describe
-enough."""
+"""Whether a judge reads or hears a dialogue; with `as_needed`, it hears those for which plain words do not suffice."""
 DimensionName = Literal["semantic", "paralinguistic", "ambient"]
 Level = Literal["general", "dimension", "sample"]
 

@@ -108,9 +108,7 @@ def read_human_agreements() -> tuple[dict[str, str], ...]:
 
 
 def describe_human_agreement(metric: Metric, key: Key, language: str = "en") -> str:
-    """Describe how far a key agrees with people, each study with its number of systems or outputs, or that this is
-    unknown.
-    """
+    """Describe how far a key agrees with people, by study with its number of systems or outputs; else unknown."""
     studies = [
         f"{row['statistic']} {row['value']}{_format_bounds(row)}, n {row['n']} "
         f"{translate(row['of'], language)}: {translate(row['source'], language)}"

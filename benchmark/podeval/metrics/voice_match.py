@@ -33,7 +33,7 @@ from podeval.text.script import Script
 RATE = 4_000
 """Hz at which sounds are compared."""
 PIECE = 2.0
-"""Seconds of the other recording that are searched."""
+"""Seconds of the other recording that are searched for."""
 COPY = 0.8
 """Correlation from which a piece counts as a copy."""
 
@@ -206,9 +206,7 @@ def compare_voices(
 
 
 def _note_playback(recording: Recording, references: ReferenceVoices) -> dict[str, Any]:
-    """Return notes on references that the recording plays back: similarity with them means nothing and is not
-    ranked.
-    """
+    """Return notes on references that the recording plays back: likeness with them means nothing and is not ranked."""
     samples = recording.mono(RATE)
     voices = {name: voice.mono(RATE) for name, voice in references.items()}
     played = [name for name, voice in voices.items() if holds_copy(samples, voice)]

@@ -1,9 +1,9 @@
 """A chat model behind an endpoint of `podeval.models.chat_providers` or any OpenAI-compatible one; or a GGUF file.
 
 A response is judged by its status, whatever its body is. A parameter of ours that the endpoint refuses, such as `seed`
-or `max_tokens`, is left out or renamed once; this is remembered, and recorded with every answer as `unsent`.
-Likewise, streaming is used and audio is sent as a data URI if the endpoint requires it.
-An answer that arrives in drips is not waited for longer than the timeout.
+or `max_tokens`, is left out or renamed once; this is remembered, and recorded with every answer as `unsent`. Likewise,
+streaming is used and audio is sent as a data URI if the endpoint requires it. An answer that arrives in drips is not
+waited for longer than the timeout.
 """
 
 import importlib.util

@@ -1,5 +1,4 @@
-"""Providers of chat models: with their addresses, supported and refused parameters, and formats of requests and
-answers.
+"""Providers of chat models: addresses, accepted and refused parameters, and formats of requests and answers.
 
 Everything is written in the form of OpenAI's chat API. For a provider with its own format, the request is translated
 before sending and the answer after its arrival: Anthropic's Messages and Google's generateContent. A provider is

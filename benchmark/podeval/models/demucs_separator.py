@@ -104,8 +104,7 @@ class HTDemucs(Separator):
 def _make_dc_real(model: Any) -> None:
     """Have the network drop the imaginary part of its spectrograms' lowest bin before the inverse transform.
 
-    A real signal has none, and the transform of a CPU ignores it; that of a GPU does not, which causes an error of 0.5
-    %.
+    A real signal has none, and the transform of a CPU ignores it; that of a GPU does not, an error of 0.5 %.
     """
     inverse = model._ispec
 

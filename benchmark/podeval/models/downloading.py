@@ -82,8 +82,7 @@ def download(
         most_bytes: refuse a larger file.
         timeout: seconds without a byte; all waiting together is at most twice that, and the bytes at `SLOWEST`.
         tries: attempts at transient failures: timeouts, broken connections, 429 and 5xx answers.
-        wait: seconds before the second attempt, doubled before each further one; `Retry-After` has precedence, up to 60
-            s.
+        wait: seconds before the second attempt, doubled before each further one, or `Retry-After` up to 60 s.
         watch: function that is called while bytes arrive.
         client: client for the requests; the default connects to any address.
 

@@ -37,7 +37,7 @@ Network = tuple[Callable[[Any], Any], Any]
 
 
 def open_session(network: bytes | str, threads: int = 1) -> Any:
-    """Open a network in ONNX Runtime, or the file of one; usually by one thread, because several run at once."""
+    """Open a network in ONNX Runtime, or the file of one; usually with one thread, because several run at once."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -21,7 +21,7 @@ _WORDS = ("error", "errors", "detail", "message", "msg", "error_description", "t
 _NAMES = ("param", "parameter", "field", "loc", "instancePath", "pointer", "invalid-params")
 _ERRORS = ("error", "errors", "detail", "fault")
 _FAILED = (("object", "error"), ("status", "error"), ("type", "error"), ("success", False))
-"""Names of errors in a response whose status is a good one, and values that say that it is one."""
+"""Fields of a response with a good status, each with the value by which it states an error."""
 _CODES = ("code", "status", "statusCode", "status_code")
 _CODE = re.compile(r"[45]\d\d")
 _FORMATS = ("response_format", "format")

@@ -17,7 +17,7 @@ from podeval.audio.windows import Span
 Samples = NDArray[np.float32]
 
 RATE = 16_000
-"""Sample rate of what the models here hear, Hz."""
+"""Sample rate of the audio for the models here, Hz."""
 
 
 SEGMENTATION_CHUNK, SEGMENTATION_STEP = 10.0, 5.0

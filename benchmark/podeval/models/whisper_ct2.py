@@ -1,8 +1,8 @@
 """Whisper with CTranslate2 (faster-whisper): words with times, deterministic.
 
 Decoding is greedy at temperature 0 without fallback. The recording is cut at its quietest moments into chunks that fit
-Whisper's window of 30 s, each transcribed independently, several decoded together: one bad
-window cannot affect the rest, memory is bounded, and a score depends neither on the run nor on the number of threads.
+Whisper's window of 30 s, each transcribed independently, several decoded together: one bad window cannot affect the
+rest, memory is bounded, and a score depends neither on the run nor on the number of threads.
 
 A step of decoding reads all the decoder's weights to make one token; for eight pieces at once it reads them once, which
 halves its time. faster-whisper determines the next step for each piece, so it runs for several pieces in threads, and

@@ -182,9 +182,7 @@ def _tracks(recording: Recording, variant: Variant) -> tuple[list[Samples], int]
 
 
 def _is_cut(samples: Samples, recording: Recording, variant: Variant) -> bool:
-    """Return whether only a part of the recording is used, whose embeddings are not shared with variants that mix all
-    of it.
-    """
+    """Return whether only a part of the recording is used: only embeddings of all of it are shared with variants."""
     if variant != "default":
         return False
     whole = recording.mono(RATE, offset=True, upsample=True)

@@ -178,9 +178,7 @@ def speaker_attribution(
 
 
 def _place_words(voiced: VoicedWords, alignment: ScriptAlignment) -> Iterator[tuple[float, float, float]]:
-    """Yield for each stretch its time, the number of its words said by the right speaker, and the number of all its
-    words.
-    """
+    """Yield the time of each stretch, the number of its words by the right speaker, and that of all its words."""
     for stretch in voiced.stretches:
         counts = count_words_by([stretch], alignment)
         right = sum(number for (meant, voice), number in counts.items() if meant == voice)

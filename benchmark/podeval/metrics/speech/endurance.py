@@ -259,9 +259,7 @@ def measure_distances(track: Recording, turns: Sequence[SpeakerTurn]) -> tuple[l
 
 
 def compare_with_beginning(embeddings: NDArray[np.float32], starts: Sequence[float]) -> Floats:
-    """Return the cosine distance of each window from the mean of the first minutes, without itself and its
-    neighbours.
-    """
+    """Return each window's cosine distance from the mean of the first minutes, without itself and its neighbours."""
     units = embeddings / np.linalg.norm(embeddings.astype(np.float64), axis=1, keepdims=True)
     numbers = np.arange(len(units))
     first = (np.asarray(starts) < REFERENCE * MINUTE) | (numbers < FEWEST)

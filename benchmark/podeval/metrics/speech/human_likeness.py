@@ -179,7 +179,7 @@ def _find_axes(standard: Sequence[Features]) -> Array:
 
 
 def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleReference:
-    """Return the reference that recordings of people are.
+    """Make a reference from recordings of people.
 
     Args:
         recordings: the recordings, of as many people as possible; those that cannot be measured are left out.
@@ -320,8 +320,7 @@ def human_likeness(
 def score_set(
     people: PeopleReference, described: Sequence[Windows]
 ) -> tuple[dict[str, float], dict[str, tuple[float, float] | None]]:
-    """Return the values of a set by key, and the 95 % interval of each by resampling recordings; None for a single
-    recording.
+    """Return the values of a set by key, with 95 % intervals by resampling recordings; None for a single one.
 
     Raises:
         CannotScore: a factor has no windows, such as prosody without a voice.

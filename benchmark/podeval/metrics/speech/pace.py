@@ -331,7 +331,7 @@ def _speaker_at(turns: Sequence[SpeakerTurn], time: float) -> str:
 
 
 def _lies_in(clip: Clip, times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the times in a clip; a word between two of its spans also belongs to it."""
+    """Return for each time whether it is in a clip; a word between two of its spans also belongs to it."""
     return np.asarray((times >= clip[0].start) & (times < clip[-1].end))
 
 

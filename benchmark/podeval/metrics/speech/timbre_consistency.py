@@ -160,7 +160,7 @@ def _voices(
     """Return the speakers, and notes on them.
 
     Raises:
-        CannotScore: no speaker is found, or fewer than stated without a script.
+        CannotScore: no speaker is found, or, without a script, another number than stated.
     """
     turns, notes = find_turns(recording, script, speakers)
     voices = recording.voices(turns, *windows)

@@ -1,5 +1,4 @@
-"""The P.835 network of DNSMOS, read from its ONNX file, in a part that overlapping windows share and a part for each
-window.
+"""The P.835 network of DNSMOS, from its ONNX file: a part that overlapping windows share, and one for each window.
 
 The P.835 network is a stack of 3x3 convolutions and 2x2 maximum pools over an image of (frames, bins), a global
 maximum, and dense layers. Windows of 9 s with a hop of 1 s overlap by 89 %, and a convolution has the same value in
