@@ -46,8 +46,7 @@ _SHORT = 600.0
 """Length in seconds up to which a passage is read without decoding the part before it."""
 
 _OPUS_BITS = 128_000
-"""Constant bit rate of Opus in bits per second, at which listeners cannot distinguish speech and music from the
-original."""
+"""Constant bits per second of Opus, at which listeners cannot distinguish speech and music from the original."""
 
 _BLOCK_HEADER = 4
 _LARGEST_BLOCK = 2**24 - 1
