@@ -71,7 +71,7 @@ def get_example_texts(metric: Metric) -> dict[str, Any]:
 
 
 def _read_example(text: str) -> Any:
-    """Read a value from the card: a Python literal, or one that is repeated this many times."""
+    """Read a value from the card: a Python literal, perhaps with the number of its repetitions."""
     literal, _, times = text.partition(TIMES)
     return literal_eval(literal) * int(times) if times else literal_eval(literal)
 

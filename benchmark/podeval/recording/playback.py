@@ -2,8 +2,8 @@
 
 A copy is FLAC at 48 kHz with two channels and 16 bits, without tags, whatever its source: a listener who inspects the
 bytes finds no name, no encoder of the system, no revealing rate or number of channels, and no length except that of the
-passage. Two copies that are compared can be brought to one loudness: the target, or less if one of them would exceed -1
-dBTP, so neither is clipped and both are equal.
+passage. Two copies that are compared can be brought to one loudness: the target, or less if one of them would exceed
+-1 dBTP, so neither is clipped and both are equal.
 """
 
 import contextlib

@@ -108,7 +108,7 @@ SKIPPED = 3
 """Number of words that the recogniser may have skipped if there is enough voice for them; it hears more again."""
 
 FEWEST_WORDS, STUCK = 0.5, 6
-"""Words per second below which a recogniser has given up; number of words of which a single one is at most half."""
+"""Words per second below which a recogniser has given up; number of words from which one is at most half of them."""
 
 LOOP, NEAR = 4, 6
 """Number of times that each word of a looping phrase occurs; stretches on both sides that a loop may extend into."""

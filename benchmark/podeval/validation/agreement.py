@@ -263,7 +263,7 @@ def correlate(
 
 
 def _jackknife(statistic: Statistic, a: Array, b: Array, codes: NDArray[np.intp]) -> float | None:
-    """Return the jackknife's variance of Fisher's z over clusters; None if leaving out one leaves nothing."""
+    """Return the jackknife's variance of Fisher's z over clusters; None if nothing can be correlated without one."""
     count = int(codes.max()) + 1
     values = [statistic(a[codes != code].tolist(), b[codes != code].tolist()).value for code in range(count)]
     if any(value is None for value in values):
