@@ -1,7 +1,6 @@
 """Sound for own pages: a copy behind an opaque name, by range requests, and its peaks, so no browser decodes it whole.
 
-What is sent is a copy that podeval made (`podeval.recording.playback`): only the sound in its bytes can reveal the
-system.
+What is sent is a copy that podeval made (`podeval.recording.playback`): only its sound can reveal the system.
 """
 
 from __future__ import annotations

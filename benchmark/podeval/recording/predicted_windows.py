@@ -3,8 +3,7 @@
 They are trained on utterances, and rate silence and a constant offset, which no listener hears, as bad speech.
 Therefore, a constant offset is removed (`Recording.mono`, for all models), and digital silence at the ends is left out,
 together with sound of more than a second before the first speech and after the last, and windows with more than 60 % of
-silence or music alone. Music under speech is rated as part of the recording. Variants that reproduce public code rate
-everything.
+silence or music alone. Music under speech is rated with it. Variants that reproduce public code rate everything.
 """
 
 import hashlib

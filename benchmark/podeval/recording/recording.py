@@ -214,8 +214,7 @@ class Recording:
         """Return the sound for speech metrics: with `mix` this recording; with `auto` its speech stem if it has music.
 
         Raises:
-            CannotScore: there is music and no speech; or the rate is too low, or there are too many channels, for the
-                detection.
+            CannotScore: there is music and no speech; or the rate is too low, or the channels are too many, to tell.
             ModelMissing: the music detector, or if there is music the separator, is not installed.
         """
         from podeval.recording.speech_track import has_music

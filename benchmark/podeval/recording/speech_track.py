@@ -203,8 +203,7 @@ def find_voices(
 ) -> tuple[SpeakerVoice, ...]:
     """Find the speakers of some turns, in order of appearance; those with less than 0.5 s of speech are left out.
 
-    A speaker's speech is joined and divided into windows, by default of 3 s every 2 s, or used as a whole if it is
-    shorter.
+    A speaker's speech is joined and divided into windows, by default of 3 s every 2 s, or used as one if shorter.
 
     Args:
         turns: the turns of all speakers.

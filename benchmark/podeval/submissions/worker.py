@@ -77,8 +77,7 @@ class Worker(Workplace):
     Attributes:
         name: name of the worker in the queue.
         log: function that gets the events.
-        look_over: function that is called when there is nothing to do; it checks submissions received while the Hub was
-            down.
+        look_over: function that is called when there is nothing to do; it checks arrivals from while the Hub was down.
         proposals: the proposer of results to models' own repos, for submitters who requested it; None proposes nothing.
         alone: whether it claims nothing while another worker works.
         fault: the fault of this machine that returned the last submission to the queue; None if there was none.

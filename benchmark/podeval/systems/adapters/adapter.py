@@ -222,8 +222,7 @@ class ModelClass:
         type: `model_type` in config.json.
         title: its usual name.
         about: capabilities of the model, in one sentence.
-        opened_by: the class here that opens it, as `module:name`; empty if the adapter opens all its models in the same
-            way.
+        opened_by: the class here that opens it, as `module:name`; empty if the adapter opens all its models alike.
     """
 
     type: str
