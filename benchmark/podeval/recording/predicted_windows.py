@@ -25,7 +25,7 @@ LONGEST_END, KEPT_END = 1.0, 0.5
 """Most seconds without speech at an end that stay, and the seconds that stay of more; none of digital silence."""
 
 FULLEST = 0.5
-"""Share of the fullest window's speech that a window must have, if no window contains enough speech, as in
+"""Share of the fullest window's speech that a window must contain to be rated, if none contains enough, as in
 one channel of a conversation."""
 
 Source = Literal["mix", "stem"]
@@ -97,7 +97,7 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
 
 
 def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
-    """Return what predictors of any sound rate: no constant offset, no silence at the ends; and its first sample.
+    """Return what predictors of any sound rate, without constant offset and silent ends, and its first sample.
 
     A recording at a lower rate is upsampled.
 

@@ -43,7 +43,7 @@ from podeval.validation.raters import AnalysisLine, analyse_votes
 from podeval.validation.rating_files import Output, Preference, RatingFile
 
 MARKS = {"higher": "", "lower": " (turned)", "in range": " (folded)"}
-"""Words for the change to a key's values that makes more of them better."""
+"""Words for the change to a key's values after which higher is better."""
 
 
 @dataclass(frozen=True)
