@@ -1,8 +1,6 @@
-"""Sound for own pages: a copy behind an opaque name, by range requests, and its peaks, so browsers do not decode the
-whole file.
+"""Sound for own pages: a copy behind an opaque name, by range requests, and its peaks, so no browser decodes it whole.
 
-What is sent is a copy that podeval made (`podeval.recording.playback`): only the sound in its bytes can reveal the
-system.
+What is sent is a copy that podeval made (`podeval.recording.playback`): only its sound can reveal the system.
 """
 
 from __future__ import annotations
@@ -26,8 +24,8 @@ from podeval.recording.playback import find_sound
 routes = APIRouter(include_in_schema=False)
 
 AT_ONCE = 8
-"""Threads that look for copies. They differ from those of votes and pages: making a sound takes a while, and the start
-of a day makes many."""
+"""Threads that look for copies. They are not those of votes and pages, because making a copy takes a while, and the
+start of a day makes many."""
 in_turn = ThreadPool(AT_ONCE)
 
 KEEP_BYTES = 2**23

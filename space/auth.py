@@ -75,7 +75,7 @@ class SignIn:
         mode: `local` (one person, loopback only), `oidc`, or `none` (people can only read).
         client: client of the provider, if there is one.
         issuer: beginning of identities: `hf` for the Hub, else the provider's address.
-        admins: identities with the rights of an operator; for the Hub, where names are unique, also names.
+        admins: identities with the rights of an operator; for the Hub, which gives out a name only once, also names.
     """
 
     mode: str

@@ -1,6 +1,4 @@
-"""Refusals in the reader's language. The engine's sentences are in English, which JSON keeps; pages translate them by
-code.
-"""
+"""Refusals in the reader's language. The engine's sentences are English, which JSON keeps; pages translate by code."""
 
 from __future__ import annotations
 

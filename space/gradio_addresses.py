@@ -269,7 +269,7 @@ def get_uploaded_path(file: Any) -> Path:
         file: Gradio's data of it.
 
     Raises:
-        BadInput: it is not such a number.
+        BadInput: it is not the path of an upload.
     """
     from gradio.utils import get_upload_folder
 

@@ -1,8 +1,8 @@
 """The Gradio app of the Space: one `gr.Blocks` a language, mounted at the root, with a tab for everything one can do.
 
-The mounted app is behind a gate (`gradio_routes`), below the header of all pages. Measuring for
-visitors costs the machine that also serves the board and takes votes, so it is limited: one measurement at a time,
-few waiting, short recordings, uploads deleted within the hour.
+The mounted app is behind a gate (`gradio_routes`), below the header of all pages. Measuring for visitors costs
+the machine that also serves the board and takes votes, so it is limited: one measurement at a time, few waiting, short
+recordings, uploads deleted within the hour.
 """
 
 from __future__ import annotations
@@ -142,9 +142,7 @@ class LanguageApps:
 
 
 def mount(app: FastAPI, site: Site) -> FastAPI:
-    """Put the apps into the site behind their gate: nothing leaves this machine, and none of its files can be
-    requested.
-    """
+    """Put the apps into the site behind their gate: nothing leaves this machine, and no file of it can be requested."""
     secure = bool(os.environ.get("SPACE_ID")) or read_public_address().startswith("https://")
     app.state.gate = GradioGate(LanguageApps(app, site), site.files, site, secure)
     app.mount("/", app.state.gate)

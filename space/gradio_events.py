@@ -49,8 +49,7 @@ STREAM_SECONDS = 600.0
 UNHEARD_SECONDS = 60.0
 """Seconds after which an event ends if nobody has ever listened to its answer."""
 MOST_SESSIONS, MOST_MESSAGES = 100, 200
-"""Number of sessions of an app for which Gradio keeps the components (0.4 MB each), and of those for which it keeps
-messages."""
+"""Number of sessions of an app whose components Gradio keeps (0.4 MB each), and of those whose messages it keeps."""
 MOST_UPLOADS = 1_000
 """Number of uploads for which Gradio keeps the progress, of all apps together."""
 
@@ -68,8 +67,7 @@ class EventSent(BaseModel):
 
 
 def parse_event(body: bytes) -> Any:
-    """Parse an event after counting its values, because a million of them would occupy the answering thread for
-    seconds.
+    """Parse an event after counting its values: a million would occupy the thread that answers everybody for seconds.
 
     Raises:
         Refused: it has more values than any page sends.
@@ -152,8 +150,7 @@ def bound(blocks: gr.Blocks) -> None:
 
 
 class OneFileParser(GradioMultiPartParser):  # type: ignore[misc]  # Gradio has no types
-    """Parses the body of an upload, which contains one file; Gradio accepts a thousand, each of which counts as an
-    upload.
+    """Parses the body of an upload, which contains one file; Gradio accepts a thousand, each counted as an upload.
 
     Args:
         args: arguments of Gradio's parser.

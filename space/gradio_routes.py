@@ -1,5 +1,4 @@
-"""The parts of Gradio that the site answers: its page at the address of each tab, its events and uploads, and nothing
-else.
+"""The parts of Gradio that the site answers: only its page at the address of each tab, its events, and uploads.
 
 Three protections are in front of Gradio, which checks only apps that it launches and not mounted ones: its routes are
 an allow-list, a request can name only files received from the same visitor, and a file is sent only to the visitor who
@@ -127,7 +126,7 @@ class GradioGate:
             await refuse(refused.status_code, refused.detail)(scope, receive, send)
 
     async def _answer(self, language: str, part: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on the list on, as far as its files belong to its sender."""
+        """Pass on a request that is on the list, if the files that it names belong to its sender."""
         app = await self.apps.start(language)
         scope, send = place(scope, PREFIXES[language], read_public_address()), _without_cors(send)
         cookie = _cookie(scope)

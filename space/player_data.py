@@ -1,5 +1,4 @@
-"""Collect the data of the player of recordings: addresses of sounds and peaks, turns with speakers and times, missing
-parts.
+"""Collect the data of the player of recordings: addresses of sounds and peaks, turns in time, missing parts.
 
 Also the systems that a page shows by default.
 """

@@ -1,5 +1,4 @@
-"""Limit how often somebody may send requests, by the times of their last requests on a monotonic clock, and how many at
-once.
+"""Limit how often somebody may send requests, by the monotonic times of their last ones, and how many at once.
 
 `limits` parses rates. Its storage in memory scans everybody's requests up to a hundred times per second, never forgets
 a name, and uses the time of day, so a clock set back by an hour locks people out for an hour.

@@ -134,7 +134,7 @@ class Guard:
     Args:
         app: the application behind it.
         accepting: beginnings of the paths that accept input.
-        local: whether every visitor is the only person of this machine, without proof.
+        local: whether every visitor counts as the only person of this machine, without proof.
         measures: whether visitors may upload recordings to measure.
         hosts: further names under which a local site is reached.
         files: uploaded files, with a share for each sender.

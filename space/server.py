@@ -20,8 +20,7 @@ HEAD_SECONDS = 10.0
 MOST_CONNECTIONS, EACH_CONNECTS = 1_000, 100
 """Highest number of connections in total, and of one address; behind a proxy there is only one address."""
 SPARE, SPARE_EACH = 200, 20
-"""Further connections, which get the answer that there is no place; they can request `/health`, which says that the
-site is alive."""
+"""Further ones, which are told that there is no place; they can request `/health`, which says that the site lives."""
 OPEN_FILES = 4_096
 LARGEST_HEAD = 32 * 1024
 
@@ -47,9 +46,7 @@ class ImpatientProtocol(H11Protocol):
 
     @property
     def limit_concurrency(self) -> int | None:
-        """The highest number of connections including that of the current request; uvicorn checks when its head has
-        arrived.
-        """
+        """The most connections with which the current request is answered; uvicorn checks once its head is there."""
         if self.scope["path"] == "/health":
             return None
         return 0 if self._of_address[self._address] > EACH_CONNECTS else self._most

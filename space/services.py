@@ -202,9 +202,7 @@ class Services:
 
     @cached_property
     def desk(self) -> SubmissionService:
-        """Accepts strangers' submissions: outputs come from the Hub, which is queried without a token, or from uploads
-        here.
-        """
+        """Accepts strangers' submissions: outputs come from the Hub, queried without a token, or from uploads here."""
         from huggingface_hub import HfApi
 
         gate = Gate(api=HfApi(token=False), local=False, uploads=Uploads(self.runs).folder)

@@ -63,9 +63,7 @@ PLACES = 4
 
 
 def get_example_texts(metric: Metric) -> dict[str, Any]:
-    """Return the inputs of the example on the card of a metric that measures no recording, in the form for
-    `compute`.
-    """
+    """Return the inputs for `compute` from the example on the card of a metric that measures no recording."""
     texts = {metric.inputs[0]: PREDICTION[metric.inputs[0]]}
     if metric.reference:
         texts[metric.reference] = find_reference(metric)
@@ -73,7 +71,7 @@ def get_example_texts(metric: Metric) -> dict[str, Any]:
 
 
 def _read_example(text: str) -> Any:
-    """Read a value from the card: a Python literal, or one that is repeated this many times."""
+    """Read a value from the card: a Python literal, perhaps with the number of its repetitions."""
     literal, _, times = text.partition(TIMES)
     return literal_eval(literal) * int(times) if times else literal_eval(literal)
 

@@ -69,9 +69,7 @@ def _voter(request: Request, site: CurrentSite) -> str:
 @routes.get("/arena/offer", include_in_schema=False, dependencies=[limit("120/minute")])
 @in_turn
 def offer(request: Request, site: CurrentSite) -> JSONResponse:
-    """The tab's content for this person: the dimensions that can be judged, or the reason why there are none, and its
-    texts.
-    """
+    """The tab's content for this person: the dimensions that can be judged, or why there are none, and its texts."""
     texts, closed = _texts(request, site), site.services.closed
     offered = {} if closed else site.services.arena.dimensions_by_protocol()
     state, sentence = "open", ""
@@ -157,9 +155,7 @@ def reveal(request: Request, site: CurrentSite, vote: str) -> JSONResponse:
 @routes.get("/arena/votes/{vote}/revealed", include_in_schema=False, dependencies=[limit("60/minute")])
 @in_turn
 def revealed(request: Request, site: CurrentSite, vote: str) -> JSONResponse:
-    """The revealed battle in the words of the page: the systems, the result of the votes on the two, and that of the
-    caller's own votes.
-    """
+    """The revealed battle in the words of the page: the systems, and the results of all votes and of the caller's."""
     who, texts = _voter(request, site), _texts(request, site)
     reveal, mine = site.services.rankings.reveal(who, vote), Personals(site.services.database).of(who)
     content: dict[str, Any] = {"standing": texts["not_told"]}

@@ -1,6 +1,4 @@
-"""Two systems side by side: values with their paired difference, every item, and both recordings to play at the same
-position.
-"""
+"""Two systems side by side: values with their paired difference, every item, and both to hear at one position."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Listening tests for their operator: participants, screening, box plots, means with intervals, and the tables as
-CSV.
-"""
+"""Listening tests for their operator: participants, screening, box plots, means with intervals, tables as CSV."""
 
 from __future__ import annotations
 
@@ -127,9 +125,7 @@ def _summary(site: Site, test: str) -> tuple[ListeningResults | None, str]:
 
 
 def _list_returns(completion: Completion | None) -> list[str]:
-    """The addresses for listeners at the end, for the operator to check: for all who finish, and for those screened
-    out.
-    """
+    """The addresses for listeners at the end, for the operator to check: of those who finish and those screened out."""
     if completion is None:
         return []
     codes = [completion.code_for("…", screened_out=False)]

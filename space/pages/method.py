@@ -1,6 +1,4 @@
-"""The methodology: rules of the board, the agreement of metrics and judges with people, and the changes with their
-dates.
-"""
+"""The methodology: rules of the board, the agreement of metrics and judges with people, and dated changes."""
 
 from __future__ import annotations
 
@@ -101,9 +99,7 @@ def _validity_row(row: Validity, language: str) -> dict[str, Any]:
 
 
 def _searches(rows: list[Validity]) -> list[dict[str, Any]]:
-    """The text above a table of agreements, for each human measure: the number of keys and systems, and the effect of
-    chance.
-    """
+    """The text above a table of agreements, for each human measure: the numbers of keys and systems, and chance."""
     return [
         {
             "human": row.human,

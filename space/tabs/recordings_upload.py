@@ -40,9 +40,7 @@ class RecordingsUpload(TabPart):
         return Uploads(self._site.services.runs)
 
     def list_kits(self) -> str:
-        """The addresses of the scripts and the notebook, for a system that cannot be run here; first those to be
-        entered.
-        """
+        """The addresses of scripts and notebook, for a system that cannot be run here; those to be entered first."""
         entered = list_runs_of_tracks((name, "voice") for name in benchmarks.list_benchmarks())
         kits = [
             f"{entry.folder}: [{self._texts['scripts_zip']}](/submit/scripts/{entry.folder}.zip), "

@@ -33,8 +33,7 @@ from podeval.text.message_catalogue import FIRST
 from podeval.texts import write_sentence
 
 IN_TURN: dict[str, Any] = {"concurrency_limit": WAITING + 1, "api_visibility": "private", "show_progress": "hidden"}
-"""Anyone who measures waits in our line and not in Gradio's, which is one per language and cannot show the place in our
-words."""
+"""Anyone who measures waits in our line and not in Gradio's, which is one per language and has its own words."""
 
 
 OWN = "own"

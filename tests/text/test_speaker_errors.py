@@ -1,4 +1,4 @@
-"""cpWER: equal to meeteval's on dialogues of chance, and by hand on small ones."""
+"""cpWER: equal to meeteval's on random dialogues, and by hand on small ones."""
 
 import json
 from pathlib import Path

@@ -262,8 +262,7 @@ def verify(path: Path) -> Backup:
 
 
 def _list_files(runs: Path, with_audio: bool) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a folder of runs with their names, in an order in which each comes before the files that it
-    refers to.
+    """Yield the files of a folder of runs with their names, each before the files that it refers to.
 
     They are listed while they are added: results before their protocols, and both before outputs with their recordings.
     """
@@ -296,9 +295,7 @@ def _name_sounds(paths: Iterable[str], runs: Path | None) -> dict[str, str]:
 
 
 def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> dict[str, Any] | None:
-    """Add a file in its present state, cut after its last complete line; return its entry, None if it does not
-    exist.
-    """
+    """Add a file in its present state, cut after its last complete line; return its entry, None if it is missing."""
     try:
         file = path.open("rb")
     except (FileNotFoundError, IsADirectoryError):

@@ -24,7 +24,7 @@ from podeval.store.migrate import create_tables
 from podeval.store.tables import ArenaItem, ArenaOutput, ListeningTest, TableBase, list_audio
 
 _ROWS = 2_000
-"""Highest number of rows in memory."""
+"""Highest number of rows in memory at once."""
 
 
 def list_tables() -> list[Table]:

@@ -31,8 +31,7 @@ _DENSITY_POINTS, _DENSITY_HEIGHT = 200, 200
 class Line:
     """One value over time: points of time and value, None in a gap; their intervals if there are some; how it looks.
 
-    `css_class` is that of its line, marks and band; `shape` is that of its marks, which lines with many points do not
-    have.
+    `css_class` is that of its line, marks and band; `shape` is that of its marks; lines of many points have none.
     """
 
     points: Sequence[tuple[float, float | None]]

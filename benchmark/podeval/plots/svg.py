@@ -139,9 +139,7 @@ class Frame:
     percent: bool = False
 
     def render(self, height: float, content: str, data_length: float | None = None) -> str:
-        """Render the picture; `data_length` is the length of its time axis in seconds, for a page that plays from
-        it.
-        """
+        """Render the picture; `data_length` is the length of its time axis in seconds, for pages that play sound."""
         css = f' class="{self.css_class}"' if self.css_class else ""
         length = f' data-length="{data_length:g}"' if data_length is not None else ""
         size = f' width="{self.width}" height="{height:g}"' if self.alone else ""

@@ -27,8 +27,7 @@ from podeval.errors import BadInput
 _VERSION = 2
 _DIGEST = 32
 _PRUNE_EVERY, _PRUNE_SHARE = 200, 1 / 50
-"""Lowest number of entries that are written between two scans of the folder, and their bytes as a share of its
-limit."""
+"""Entries that are written between two scans of the folder, and bytes as a share of its limit, at least."""
 
 _LOOKED, _LOOK_HOLDS = ".looked-through", 3600.0
 """The file that was touched at the last look, and for how many seconds a new process relies on that."""

@@ -30,8 +30,7 @@ from podeval.models.interfaces import Transcript
 from podeval.text.comparison.alignment import split_words
 
 Severity = Literal["high", "medium", "low"]
-"""`high`: no listener misses it; `medium`: an attentive listener hears it; `low`: a listener who follows the script
-hears it."""
+"""`high`: no listener misses it; `medium`: an attentive listener hears it; `low`: one who follows the script does."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +93,7 @@ OTHER_PACE, SPREADS = math.log(1.2), 3.5
 """A window stands out if its rate differs from the others' by more than both, in logarithm and in spreads."""
 
 SPEAKABLE = 2.5
-"""Multiple of the usual pace at which nobody speaks, nor at its inverse: there the recogniser has lost or made up
-words."""
+"""Multiple of the usual pace at which nobody speaks, nor at its inverse: the recogniser has lost or made up words."""
 
 FEWEST = 8
 """Lowest number of windows that a window is compared with."""

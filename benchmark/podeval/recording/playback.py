@@ -2,8 +2,8 @@
 
 A copy is FLAC at 48 kHz with two channels and 16 bits, without tags, whatever its source: a listener who inspects the
 bytes finds no name, no encoder of the system, no revealing rate or number of channels, and no length except that of the
-passage. Two copies that are compared can be brought to one loudness: the target, or less if one of them would exceed -1
-dBTP, so neither is clipped and both are equal.
+passage. Two copies that are compared can be brought to one loudness: the target, or less if one of them would exceed
+-1 dBTP, so neither is clipped and both are equal.
 """
 
 import contextlib
@@ -46,8 +46,7 @@ _SHORT = 600.0
 """Length in seconds up to which a passage is read without decoding the part before it."""
 
 _OPUS_BITS = 128_000
-"""Constant bit rate of Opus in bits per second, at which listeners cannot distinguish speech and music from the
-original."""
+"""Constant bits per second of Opus, at which listeners cannot distinguish speech and music from the original."""
 
 _BLOCK_HEADER = 4
 _LARGEST_BLOCK = 2**24 - 1

@@ -3,8 +3,7 @@
 They are trained on utterances, and rate silence and a constant offset, which no listener hears, as bad speech.
 Therefore, a constant offset is removed (`Recording.mono`, for all models), and digital silence at the ends is left out,
 together with sound of more than a second before the first speech and after the last, and windows with more than 60 % of
-silence or music alone. Music under speech is rated as part of the recording. Variants that reproduce public code rate
-everything.
+silence or music alone. Music under speech is rated with it. Variants that reproduce public code rate everything.
 """
 
 import hashlib
@@ -23,15 +22,14 @@ from podeval.recording.recording import MODEL_RATE, Recording
 from podeval.recording.speech_track import find_sounding
 
 LONGEST_END, KEPT_END = 1.0, 0.5
-"""Seconds without speech at an end that are still scored, and the seconds that remain of longer silence; none of
-digital silence."""
+"""Most seconds without speech at an end that stay, and the seconds that stay of more; none of digital silence."""
 
 FULLEST = 0.5
-"""Share of the fullest window's speech that a window must must be heard, if no window contains enough speech, as in
+"""Share of the fullest window's speech that a window must contain to be rated, if none contains enough, as in
 one channel of a conversation."""
 
 Source = Literal["mix", "stem"]
-"""Rated material: the recording as it is, or its speech stem, with or without music."""
+"""Rated material: the recording as it is, or its speech stem, whether or not there is music."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +79,7 @@ FEWEST_ZEROS = 0.02
 
 
 def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
-    """Return a recording from its first to its last speech, without a constant offset; the complete recording if nobody
-    speaks.
+    """Return a recording from its first to its last speech, without a constant offset; all of it if nobody speaks.
 
     Raises:
         CannotScore: the recording's rate is too low, or its channels cancel each other.
@@ -100,8 +97,7 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
 
 
 def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
-    """Return the sound that predictors of any sound rate: without a constant offset and silence at the ends; and its
-    first sample.
+    """Return what predictors of any sound rate, without constant offset and silent ends, and its first sample.
 
     A recording at a lower rate is upsampled.
 

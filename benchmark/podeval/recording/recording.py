@@ -125,9 +125,7 @@ class Recording:
 
     @cached_property
     def defect(self) -> str | None:
-        """Reason why nothing can be measured: samples that are not finite numbers, or digital silence; otherwise
-        None.
-        """
+        """Why nothing can be measured: samples that are not finite numbers, or digital silence; None if it can."""
         return find_defect(self.samples)
 
     @cached_property
@@ -213,12 +211,10 @@ class Recording:
         )
 
     def speech_track(self, source: Literal["auto", "mix"] = "auto") -> Recording:
-        """Return the sound for speech metrics: with `mix` this recording; with `auto` its speech stem if there is
-        music.
+        """Return the sound for speech metrics: with `mix` this recording; with `auto` its speech stem if it has music.
 
         Raises:
-            CannotScore: there is music and no speech; or the rate is too low, or there are too many channels, for the
-                detection.
+            CannotScore: there is music and no speech; or the rate is too low, or the channels are too many, to tell.
             ModelMissing: the music detector, or if there is music the separator, is not installed.
         """
         from podeval.recording.speech_track import has_music

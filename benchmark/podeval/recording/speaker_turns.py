@@ -96,8 +96,8 @@ def _merge_voices(
 ) -> tuple[SpeakerTurn, ...]:
     """Return the turns with the most similar voices merged, until there are `speakers`.
 
-    Groups of voices are compared by the mean cosine between them (average linkage); a group has the name of its longest
-    speaker. Turns of other speakers, who have too little speech for a voice, are left out.
+    Groups of voices are compared by the mean cosine between them (average linkage); a group is named after the voice
+    that speaks longest. Turns of other speakers, who have too little speech for a voice, are left out.
     """
     from scipy.cluster.hierarchy import cut_tree, linkage
 
@@ -241,7 +241,7 @@ def name_speakers(runs: Sequence[Run], diarised: Sequence[SpeakerTurn]) -> list[
 
 
 def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) -> str:
-    """Return another speaker than `name` with a turn nearest to a moment; empty if there is none."""
+    """Return another speaker than `name` with the turn nearest to a moment; empty if there is none."""
     others = [turn for turn in turns if turn.speaker != name]
     if not others:
         return ""

@@ -5,8 +5,8 @@ Predictors of opinion rate the recording as it is (`podeval.recording.predicted_
 Music counts in spans of at least 3 s, and is relevant from a twentieth of the recording. With these thresholds no music
 is found in any tested kind of speech (read, synthetic, over the telephone, far from the microphone, in noise and hum,
 reverberant, distorted, faster and slower: 130 recordings, one hour), and in speech 0 to 15 dB over instruments it is
-found in 72 to 100 % of the time (20 dB: from 24 %). Bare drums are found up to 5 dB below speech, for 13 % to 83 % of
-the time. Steady tones count as music. Measured in November 2026 with FireRedVAD.
+found for 72 % to 100 % of the time (20 dB: from 24 %). Bare drums are found up to 5 dB below speech, for 13 % to 83 %
+of the time. Steady tones count as music. Measured in November 2026 with FireRedVAD.
 
 If music is under speech, the scores of the stem are closer to those of the speech alone than the scores of the mix
 are, at every tested level (0 to 30 dB; DNSMOS, DistillMOS). The stem of clean speech keeps its DNSMOS within 0.1, that
@@ -203,8 +203,7 @@ def find_voices(
 ) -> tuple[SpeakerVoice, ...]:
     """Find the speakers of some turns, in order of appearance; those with less than 0.5 s of speech are left out.
 
-    A speaker's speech is joined and divided into windows, by default of 3 s every 2 s, or used as a whole if it is
-    shorter.
+    A speaker's speech is joined and divided into windows, by default of 3 s every 2 s, or used as one if shorter.
 
     Args:
         turns: the turns of all speakers.

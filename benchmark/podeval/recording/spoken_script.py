@@ -65,9 +65,7 @@ def hear_script(recording: Recording, script: Script) -> tuple[ScriptAlignment, 
 
 
 def time_transcript(recording: Recording, language: str | None = None) -> Transcript:
-    """Return the recognised words, with the times of the profile's forced aligner, or the transcriber's if it has
-    none.
-    """
+    """Return the recognised words, with times of the profile's forced aligner, or of the transcriber if it has none."""
     transcript = recording.transcript(language)
     if not transcript.words or not registry.list_cards(recording.profile, ("aligner",)):
         return transcript
@@ -96,12 +94,10 @@ AROUND = 1.0
 """Seconds before and after a stretch that are listened to with it."""
 
 SPOKEN = 0.5
-"""Lowest share of the time of words that must be speech, and highest share of the time of omitted words that may be
-speech."""
+"""Lowest share of speech in the time of words, and highest share of speech in the time of omitted words."""
 
 SHORTEST_WORD = 3
-"""Number of letters of a single English word below which it is the recogniser's: it skips and makes up "a" and "of" by
-itself."""
+"""Letters below which a single English word is the recogniser's: it skips and makes up "a" and "of" by itself."""
 
 SWALLOWED = frozenset(
     ("and", "but", "the", "for", "are", "was", "had", "has", "her", "him", "his", "its", "can", "you", "our", "who")
@@ -109,15 +105,13 @@ SWALLOWED = frozenset(
 """Single English words of three letters that people hardly sound, and that recognisers skip by themselves."""
 
 SKIPPED = 3
-"""Number of words that the recogniser may have skipped if there is enough voice for them; it would hear a longer
-stretch again."""
+"""Number of words that the recogniser may have skipped if there is enough voice for them; it hears more again."""
 
 FEWEST_WORDS, STUCK = 0.5, 6
-"""Words per second below which a recogniser has given up; number of words of which a single one is at most half."""
+"""Words per second below which a recogniser has given up; number of words from which one is at most half of them."""
 
 LOOP, NEAR = 4, 6
-"""Number of times that each word occurs in a repeating phrase; stretches before and after that a loop may extend
-into."""
+"""Number of times that each word of a looping phrase occurs; stretches on both sides that a loop may extend into."""
 
 CERTAIN = 6
 """Added words count as spoken if the first recogniser hears them twice and nearly alike, whatever the second hears."""
@@ -278,9 +272,7 @@ def _is_heard_as_written(difference: ContentDifference, alignment: ScriptAlignme
 def _is_certain(
     difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[HeardWord], *, loops: bool
 ) -> bool:
-    """Whether many added words are recognised alike when transcribed separately: not a phrase on which a recogniser
-    gets stuck twice.
-    """
+    """Whether many added words are recognised alike when transcribed separately, and not a looping phrase."""
     added = alignment.heard[difference.start : difference.end]
     alike = _share_heard([word.text for word in added], [word.text for word in again]) >= HEARD_ALIKE
     return len(added) >= CERTAIN and alike and not (loops and _goes_round(added))

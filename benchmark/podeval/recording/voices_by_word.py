@@ -1,10 +1,10 @@
 """The voice that says each word of a dialogue, recognised by the voices alone.
 
-The recognised words are divided into stretches of about 2 s, without turns of the script or longer pauses inside; each
-has an embedding. The search is for as many voices as the script has speakers: spherical k-means, started from the
-script's division and from the least similar stretches; the better fit counts. Voices with nearly equal centres are
-merged, so a system with one voice for all does not have two. Voices go to speakers by their reference recordings, if
-there are some, otherwise so that most words are spoken by the speaker in the script.
+The recognised words are divided into stretches of about 2 s, without a change of turn in the script or a longer pause
+inside; each has an embedding. The search is for as many voices as the script has speakers: spherical k-means, started
+from the script's division and from the least similar stretches; the better fit counts. Voices with nearly equal centres
+are merged, so a system with one voice for all does not have two. Voices go to speakers by their reference recordings,
+if there are some, otherwise so that most words are spoken by the speaker in the script.
 
 A stretch counts for another voice only if it is nearer to it by a margin; a stretch under 0.6 s is too short to
 identify a voice.
@@ -25,8 +25,7 @@ STRETCH = 2.0
 """Seconds of speech after which a stretch ends at the next word."""
 
 LISTENED = 1.6
-"""Seconds in the middle of a stretch that are analysed: more seconds add hardly any information and cost as much
-more."""
+"""Seconds in the middle of a stretch that are analysed: more add hardly any information and cost as much more."""
 
 PAUSE = 0.35
 """Seconds of pause that end a stretch, once it is long enough."""
@@ -113,9 +112,7 @@ def find_voices(
 
 
 def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
-    """Cut the recognised words into stretches within a turn; words that are not in the script go with those before
-    them.
-    """
+    """Cut the recognised words into stretches within a turn; words outside the script go with those before."""
     spoken, turns = alignment.heard, _turns_of_words(alignment)
     stretches: list[VoicedStretch] = []
     first = 0
@@ -198,7 +195,7 @@ def _name_voices(
     speakers: Sequence[str],
     references: Mapping[str, NDArray[np.float32]],
 ) -> tuple[dict[int, str], dict[str, float]]:
-    """Assign a speaker to every voice, and its similarity to every speaker with a reference."""
+    """Return the speaker of every voice, and the similarity of voice and reference for every speaker with one."""
     from scipy.optimize import linear_sum_assignment
 
     shared = np.zeros((len(centres), len(speakers)))

@@ -1,6 +1,4 @@
-"""The tables that the board reads: `board.parquet`, `items.parquet`, `systems.parquet`, next to the runs they are
-of.
-"""
+"""The tables that the board reads: `board.parquet`, `items.parquet`, `systems.parquet`, next to their runs."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ seeds it has. Only figures of one protocol are compared. An item on which one of
 scored counts as the greatest possible difference, so silence never pays.
 
 The test of the mean may be checked after each item (`podeval.stats.sequential`). If there are enough seeds, items are
-also tested one by one: by rearranging the seeds, corrected for the number of items (Holm). Both together fail at most 5
-% of comparisons of equal systems, however many metrics are watched.
+also tested one by one: by rearranging the seeds, corrected for the number of items (Holm). Both together fail at most
+5 % of comparisons of equal systems, however many metrics are watched.
 """
 
 from collections import defaultdict

@@ -149,7 +149,7 @@ class Workers(AbstractContextManager["Workers"]):
 
 
 def _run_alone(work: Callable[[T], R], task: T) -> R | None:
-    """Run a task whose process died in a separate process, so that it cannot take others with it."""
+    """Run a task again after its process died, in a separate one, so that it cannot take others with it."""
     try:
         with _pool(1) as pool:
             return pool.submit(work, task).result()

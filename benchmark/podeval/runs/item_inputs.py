@@ -119,9 +119,7 @@ def _read_script(output: Output) -> Script:
 
 
 def _read_log(output: Output, wall_seconds: float, audio_seconds: float) -> dict[str, Any]:
-    """The generation log of an item: the measurements of its making, with speech if the times of its turns are
-    known.
-    """
+    """The generation log of an item: the measurements of its making, with speech if its turns' times are known."""
     log: dict[str, Any] = {"wall_seconds": wall_seconds, "audio_seconds": audio_seconds}
     if output.turns:
         log["speech_seconds"] = sum(turn.end - turn.start for turn in output.turns)
@@ -133,9 +131,7 @@ def _read_log(output: Output, wall_seconds: float, audio_seconds: float) -> dict
 
 
 def _dialogue(item: Item, output: Output, outputs: Path) -> dict[str, Any]:
-    """The dialogue with its rubric: that of the last turn is for the whole, earlier ones for the dialogue cut off
-    there.
-    """
+    """The dialogue with its rubric: that of the last turn is for the whole, earlier ones for the part up to there."""
     turns = [
         {
             "user": user_turn.words,

@@ -60,7 +60,7 @@ def list_conditions(plan: RunPlan, outputs: Iterable[Output] = ()) -> dict[str, 
 
 
 def mark_joined_timing(plan: RunPlan, output: Output, results: Mapping[str, Result]) -> dict[str, Result]:
-    """Note in the results of an output, by metric, that values of pauses are not ranked if podeval set the pauses."""
+    """Note in the results of an output, by metric, that timing is not ranked if podeval set the pauses."""
     noted = dict(results)
     if plan.provenance == "run by us" and list_conditions(plan, [output])["strategy"] in ("turns", "chunks"):
         for name, result in results.items():

@@ -57,9 +57,7 @@ def group() -> ProcessGroup | None:
         os.environ.pop(variable, None)
 
     def meet() -> None:
-        """Synchronise on the processor; accelerate's own way needs a GPU with each process's number, which may not
-        exist.
-        """
+        """Synchronise on the processor; accelerate's own way needs a GPU with each process's number."""
         from torch import distributed
 
         distributed.monitored_barrier()

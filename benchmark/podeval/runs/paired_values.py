@@ -1,6 +1,4 @@
-"""Values of one key in two runs, pair by pair, where a pair is one item and one seed; and the ones that became
-worse.
-"""
+"""Values of one key in two runs, pair by pair (one item and one seed), and the ones that became worse."""
 
 import math
 from collections import defaultdict
@@ -23,9 +21,7 @@ Pair = tuple[str, int]
 
 @dataclass(frozen=True)
 class PairedValues:
-    """Values of one key in two runs: by pair if both have one; and pairs that one of them lost through its own
-    fault.
-    """
+    """Values of one key in two runs: by pair if both have one; and pairs that one lost through its own fault."""
 
     before: dict[Pair, float]
     after: dict[Pair, float]
@@ -79,9 +75,7 @@ class WorseItem:
 
 
 def list_increases(paired: PairedValues, worse: float) -> list[float]:
-    """How much worse the second run is in each cluster, in order; a pair that one of them lost counts as more than any
-    other.
-    """
+    """How much worse the second run is in each cluster, in order; a pair that one of them lost exceeds all others."""
     by_cluster: dict[str, list[float]] = defaultdict(list)
     for pair, cluster in paired.clusters.items():
         if pair in paired.before:

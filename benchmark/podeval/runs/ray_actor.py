@@ -25,7 +25,7 @@ from podeval.runs.executor import Carried, limit_threads, try_twice
 Content = NDArray[np.uint8]
 
 _KEPT = 2
-"""Number of tasks that a worker has ready: one that speaks, and the measuring of earlier outputs."""
+"""Number of kinds of work that a worker keeps ready: a system that speaks, and the measuring of earlier outputs."""
 
 
 @dataclass(frozen=True)

@@ -54,9 +54,7 @@ Pair = tuple[str, int]
 
 
 class SeedFigures(FactSheet):
-    """One column of one item over its seeds: mean, worst, standard deviation (None for one seed), and number of
-    seeds.
-    """
+    """One column of one item over its seeds: mean, worst, standard deviation (None for one), and their number."""
 
     mean: float
     worst: float

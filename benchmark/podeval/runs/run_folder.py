@@ -90,16 +90,13 @@ class OutputAnswer(FactSheet):
 
 
 class Output(_Document):
-    """A system's output for one item: a script, audio, or answers turn by turn; `failed` gives the reason if there is
-    none.
-    """
+    """A system's output for one item: a script, audio, or answers turn by turn; or the reason for none (`failed`)."""
 
     item: str
     audio: str | None = None
     failed: str | None = None
     failed_by: Cause | None = None
-    """Party at fault for the missing output, if it is not the system; items that failed through our fault are tried
-    again."""
+    """Party at fault for the missing output, if it is not the system; items that we failed are tried again."""
     duration: float | None = None
     wall_seconds: float | None = None
     load_seconds: float | None = None
@@ -143,7 +140,7 @@ class RunSummary(_Document):
     protocols: dict[str, dict[str, Any]]
     metrics: tuple[MetricSummary, ...]
     settings: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """Protocols by their settings (`podeval.runs.settings`); "" stands for the benchmark's own protocol."""
+    """Protocols by their settings (`podeval.runs.settings`); "" stands for the benchmark's own protocols."""
 
     def add_to(self, earlier: "RunSummary") -> "RunSummary":
         """Return these aggregates with the earlier summary's aggregates of other settings."""

@@ -72,8 +72,7 @@ def draft_submission(
         push: dataset repo for the outputs, `owner/name`; without it they are only in the folder.
 
     Raises:
-        BadInput: there is no run, it has no outputs, the folder is in use, the id is invalid, or the Hub refuses the
-            outputs.
+        BadInput: there is no run, or no outputs, the folder is in use, the id is invalid, or the Hub refuses outputs.
     """
     run = open_run(run_path)
     if (folder / FILE_NAME).exists():

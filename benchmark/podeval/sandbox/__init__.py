@@ -80,8 +80,7 @@ def explain_missing_isolation() -> str | None:
 
 
 def explain_missing_gpu(*, trusted: bool) -> str | None:
-    """Return the reason why no program in a box can use a GPU here, from one trial, which takes seconds; None if one
-    can.
+    """Return why no program in a box can use a GPU here, from one trial, which takes seconds; None if one can.
 
     Args:
         trusted: whether programs run without isolation.

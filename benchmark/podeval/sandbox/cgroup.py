@@ -148,9 +148,7 @@ def find_tree() -> Tree | None:
 
 
 def read_memory_room() -> tuple[int, int] | None:
-    """Return the bytes of memory that the groups above this process allow, and the number of remaining ones; None if
-    unlimited.
-    """
+    """Return the bytes of memory that the groups above this process allow, and those left; None if unlimited."""
     if (tree := _read_own_tree()) is None:
         return None
     rooms = []

@@ -102,15 +102,14 @@ _SYSTEM = ("/usr", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _GPU = ("nvidia*", "dri", "kfd")
 _GPU_FACTS = "/sys"
-"""The folder from which CUDA reads the list of GPUs, without which it fails with error 304. Read-only, and in no other
-box."""
+"""The folder with CUDA's list of GPUs, without which it fails with error 304. Read-only, and in no other box."""
 _GPU_SETTINGS = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Variables that select the GPU of a worker; the drivers' libraries read them."""
 _SEAL = ("--remount-ro", "/dev", "--remount-ro", "/")
 """Make the parts read-only that bubblewrap had to write; they are in memory and have no fixed size."""
 _ENGINE = Path(__file__).parents[2]
 _OWN_USERS = 2_000_000_000
-"""First user id for sandboxes opened by root; these users own no files of others."""
+"""First user id for sandboxes opened by root; these users own no other files."""
 
 
 def open_trial(system_calls: int) -> str | None:
@@ -209,9 +208,7 @@ def _mount_as_it_is(path: Path) -> list[str]:
 
 
 def _visible_paths(box: SandboxSpec) -> list[str]:
-    """List the visible parts of a sandbox: this Python, podeval, and its readable paths; a folder comes before its
-    content.
-    """
+    """List the paths that a sandbox sees: this Python, podeval, and its readable ones; a folder before its content."""
     prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1]]
     paths = {os.path.realpath(path) for path in (*prefixes, *box.readable)} | {
         os.path.abspath(path) for path in prefixes

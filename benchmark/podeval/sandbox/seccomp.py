@@ -236,9 +236,7 @@ def _only_values(values: list[int], error: int) -> list[bytes]:
 
 
 def _clone(namespaces: bool) -> list[bytes]:
-    """Allow threads, and processes if a namespace contains them; no namespaces, and no separate open files of a
-    thread.
-    """
+    """Allow threads, and processes if a namespace contains them; no namespaces, no separate open files of a thread."""
     with_processes = _step(_EQUAL, _THREAD, otherwise=1)
     threads_alone = _step(_EQUAL, _THREAD | _SHARED_FILES, then=1)
     return [
@@ -256,7 +254,5 @@ def _only_for(number: int, steps: list[bytes]) -> list[bytes]:
 
 
 def _step(opcode: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
-    """Encode one instruction; the jumps are the numbers of next instructions to skip if the test succeeds, and if it
-    fails.
-    """
+    """Encode one instruction; the jumps are the numbers of instructions to skip if the test succeeds or fails."""
     return struct.pack("=HBBI", opcode, then, otherwise, value)

@@ -36,8 +36,7 @@ class Bias:
 
 @dataclass(frozen=True)
 class LengthBias:
-    """Preference for the longer answer: the share of its wins, and the surplus length of winners, both clustered by
-    voter.
+    """Preference for the longer answer: how often it wins, and how much longer winners are, clustered by voter.
 
     `longer` covers the battles whose answers differ in length; `excess` is the mean length of winners minus that of
     losers, in the unit given, and `p_excess` the share of 10,000 exchanges of sides with an excess at least as large.

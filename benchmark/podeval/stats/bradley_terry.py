@@ -223,8 +223,7 @@ def _fit(
 
 
 def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
-    """Return the number of additional votes between two systems that would separate them, if their difference is as it
-    seems now.
+    """Return how many more votes between two systems would separate them, if their difference is as it seems now.
 
     The count assumes as many voters as now, and an interval of the difference that excludes zero with a power of 80 %:
     the information that the difference lacks, divided by the information of a vote between the two, times the ratio of

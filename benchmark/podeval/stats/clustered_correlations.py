@@ -18,7 +18,7 @@ ROUNDS = 1000
 FEWEST_DRAWN = 5
 """Clusters below which there is no interval: fewer have too few different draws."""
 _AT_ONCE = 1_000_000
-"""Number of values in memory."""
+"""Highest number of values in memory at once."""
 
 Array = NDArray[np.float64]
 

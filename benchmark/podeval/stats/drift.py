@@ -78,14 +78,13 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
 
 
 SPREADS = 5.0
-"""Number of spreads between two minutes from which a value is outside the range of its own variation."""
+"""Number of spreads, from one minute to the next, beyond which a value is outside the range of its own variation."""
 
 
 def find_departure(
     values: Sequence[float | None], tolerance: float, side: Literal[-1, 0, 1], reference: int
 ) -> int | None:
-    """Return the place where a value leaves its usual range, or None: the first of two consecutive ones outside on one
-    side.
+    """Return the place where a value leaves its usual range: the first of two in a row outside on one side; or None.
 
     The range is the mean of the first `reference` values, plus or minus the tolerance, or `SPREADS` spreads if those
     are larger. The spread is the standard deviation of independent values with the same differences between neighbours:

@@ -1,5 +1,4 @@
-"""Scores from listeners' marks: means by stimulus, ranks, the agreement of listeners, and the listeners whose marks
-count.
+"""Scores from listeners' marks: means by stimulus, ranks, the listeners' agreement, and whose marks count.
 
 A listener's marks depend on each other, so the listener is the cluster of every interval.
 

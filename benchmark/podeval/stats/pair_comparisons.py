@@ -123,8 +123,7 @@ def draw_clusters(count: int, rounds: int, seed: int) -> Draws:
 def compare_draws(
     drawn_means: Array, index: int, others: NDArray[np.intp], tail: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the others over which a system is certainly ahead in all drawn means except the tail, and the unclear
-    ones.
+    """Return the others behind a system for certain in all drawn means except the tail, and the unclear ones.
 
     A quantile is above zero if no more draws than those of the tail are at or below zero, which counting shows without
     sorting. Means that were subtracted are off by rounding, so that draws near zero count as either.
@@ -191,9 +190,7 @@ def holm(p: NDArray[np.float64], level: float = 0.95) -> NDArray[np.bool_]:
 
 
 def holm_pairs(*tables: NDArray[np.float64], level: float = 0.95) -> list[NDArray[np.bool_]]:
-    """Apply `holm` to all pairs of all symmetric tables of p-values together; the results are symmetric, False on the
-    diagonal.
-    """
+    """Apply `holm` to all pairs of all symmetric tables of p-values together; the results have False diagonals."""
     corners = [np.triu_indices(len(p), 1) for p in tables]
     pairs = [p[above] for p, above in zip(tables, corners, strict=True)]
     rejected = np.split(holm(np.concatenate(pairs), level), np.cumsum([len(p) for p in pairs])[:-1])

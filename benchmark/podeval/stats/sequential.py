@@ -73,8 +73,7 @@ def sequential_interval(differences: ArrayLike, level: float = 0.95) -> tuple[fl
 
 
 def count_needed(differences: ArrayLike, evidence: float, margin: float = 0.0) -> int | None:
-    """Return the number of differences like these that are needed for this much evidence of increase; None if no number
-    would do.
+    """Return how many differences like these give this much evidence of increase; None if no number would do.
 
     The evidence is assumed to grow as fast with each stake as it has so far.
     """
@@ -93,8 +92,7 @@ def count_needed(differences: ArrayLike, evidence: float, margin: float = 0.0) -
 def count_repeats_needed(
     repeats: Sequence[Sequence[float]], differences: ArrayLike, evidence: float, margin: float = 0.0
 ) -> int | None:
-    """Return the number of additional repeats of each thing that give this much evidence; None if ten times as many
-    would not.
+    """Return how many more repeats of each thing give this much evidence; None if ten times as many would not.
 
     Repeats are assumed only to average out the differences between them.
 

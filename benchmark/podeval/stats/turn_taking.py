@@ -177,8 +177,7 @@ def jensen_shannon_distance(counts: NDArray[np.generic], people: NDArray[np.gene
 def bootstrap_distance(kinds: Sequence[int], people: NDArray[np.generic], draws: int = 1000) -> tuple[float, float]:
     """Return the 95 % interval of the distance of one conversation, its events drawn again with a fixed seed.
 
-    Half an event is added to each kind first, so that events which did not occur in a short conversation are not
-    impossible.
+    Half an event is added to each kind first, so that events absent from a short conversation are not impossible.
     """
     counts = np.bincount(np.asarray(kinds, dtype=np.int64), minlength=len(KINDS)) + 0.5
     drawn = np.random.default_rng(0).multinomial(len(kinds), counts / counts.sum(), size=draws)

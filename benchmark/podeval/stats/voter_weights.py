@@ -1,10 +1,10 @@
 """Votes on one system with a lower weight: those of cohorts that differ from everyone else, and those of its fans.
 
-Accounts that push a system and vote honestly otherwise cannot be distinguished from fans one by one, but they can be as
-a group.
+Accounts that push a system and vote honestly otherwise cannot be distinguished from fans one by one, but as a group
+they can.
 
 **Cohorts.** Voters are grouped by how many votes they gave (finely and coarsely) and by when they first voted. In each
-cohort, d is the surplus strength of a system by its votes compared with all votes (score divided by information), and z
+cohort, d is how much stronger a system is by its votes than by all votes (score divided by information), and z
 the difference of d between the cohort and the other voters, in standard errors that treat the votes of one voter as
 dependent. Beyond `FAR`, the cohort's votes on that system get the weight (FAR / z)². Nothing is lowered if the cohort
 has fewer than `FEWEST` voters who judged the system, or more information about it than the others, because it is then
@@ -13,7 +13,7 @@ unknown which of the two is unusual.
 **Fans.** A fan of a system prefers it in `PREFERS` of its battles, against any opponent, and votes in the others like
 everyone else; an opponent of the system prefers the other side. The shares of fans and opponents among a system's
 voters are visible in voters who met it several times and always decided alike, and in wins that its rating does not
-explain: the shares, and the system's strength for the other voters are estimated together, by `STEPS` steps of the EM
+explain: the shares, and the system's strength for the other voters, are estimated together, by `STEPS` steps of the EM
 algorithm from `USUAL`. There are few steps, because the data contain little information if most voters prefer the
 system anyway; the shares then hardly change. Voters with tastes like those in the whole arena (normal, with one
 variance) are not fans, and those who order the systems the opposite way count little here. A share is usual up to the
@@ -148,8 +148,7 @@ def _weigh_cohorts(
     votes: NDArray[Any],
     arrival: NDArray[np.intp],
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
-    """Return the weight of each voter's votes on each system, the lowest of their cohorts' weights, and the lowered
-    groups.
+    """Return the weight of each voter's votes on each system, the lowest of their cohorts, and the lowered groups.
 
     Args:
         judged: the cells.

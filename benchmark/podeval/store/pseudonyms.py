@@ -59,8 +59,7 @@ def find_pseudonym(session: Session, secret: Secret, identity: str) -> str | Non
 
 
 def remember_name(session: Session, secret: Secret, identity: str, name: str, *, now: datetime | None = None) -> None:
-    """Store the keyed hash of the name that a person signs in with, replacing an earlier one; and nothing else about
-    the name.
+    """Store the keyed hash of the name that a person signs in with, and nothing else of it; an earlier one is replaced.
 
     Args:
         session: a writing session of the database.

@@ -70,8 +70,7 @@ class Secret:
 
     @classmethod
     def where_kept(cls, database: Database) -> "Secret":
-        """Return the secret as `of` does; if it is lost, return one that refuses every use, so that the rest can
-        continue.
+        """Return the secret as `of` does; if it is lost, return one that refuses every use, so the rest can go on.
 
         Raises:
             BadInput: see `of`.
@@ -134,8 +133,7 @@ class _Lost(Secret):
 
 
 def renew(database: Database, reason: str, by: str) -> int:
-    """Replace the secret, after which nobody in the database can be identified; return the number of people known by
-    the old one.
+    """Replace the secret, after which nobody in the database is identified; return how many people the old one knew.
 
     A secret from the environment is used unchanged; a file next to the database is replaced by a new one, and the old
     one is kept under a name with the time.
@@ -205,8 +203,7 @@ def _count_people(session: Session) -> int:
 
 
 def explain_loss(session: Session, database: Database, kept: bytes | None) -> str:
-    """Return why a secret is not the one that identifies the people in a database; empty if it is, or if there are no
-    people.
+    """Return why a secret does not identify the people in a database; empty if it does, or if there are no people.
 
     Args:
         session: session of the database.

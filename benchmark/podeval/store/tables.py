@@ -182,8 +182,7 @@ class Battle(TableBase):
     """The rule that chose the pair."""
     excerpt: Mapped[dict[str, Any]] = mapped_column(default=dict)
     protocol: Mapped[str] = mapped_column(String(20), default="excerpts")
-    """`excerpts` or `whole`: the part that is played, and the required share of it; votes of the two are never rated
-    together."""
+    """`excerpts` or `whole`: the part that is played, and the share to hear; the two are never rated together."""
     served_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     fetched_a: Mapped[float | None] = mapped_column(Float, default=0.0)

@@ -226,8 +226,7 @@ print(api.upload_folder(repo_id=repo, repo_type="dataset", folder_path="outputs"
 def check_document(
     desk: SubmissionService, plain: dict[str, Any], who: Submitter, beside: Path | None = None
 ) -> dict[str, Any]:
-    """The gate's verdict on a document, without queueing: `passed`, every refusal, and the runs of a document that
-    passes.
+    """The gate's verdict on a document, without queueing: `passed`, every refusal, and the runs if it passes.
 
     Args:
         desk: the desk that accepts submissions.

@@ -345,8 +345,7 @@ def _list_some(names: list[str]) -> str:
 
 
 def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, ...]]:
-    """Judge whether the model of a document can be run here, by the repo's small files, without downloading or running
-    anything.
+    """Judge whether the model of a document can be run here, by the repo's small files; nothing is downloaded or run.
 
     Returns:
         The title of its class of models, empty if it cannot be run, and the reasons why it cannot.

@@ -128,7 +128,7 @@ def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Itera
 
 
 def _blame(intake: Intake, left: Sequence[Item], ended: sandbox.ExitInfo, *, final: bool) -> Iterator[Item]:
-    """Mark items as failed after a crash: the item that crashed, or all if no more outputs arrived; yield them."""
+    """Mark items as failed after a crash: the one that it crashed on, or all if no more outputs came; yield them."""
     if ended.failure is None:
         reason, failed = "the system ended without handing back anything for it", left
     else:

@@ -2,7 +2,7 @@
 
 `requests/<id>/<step>-<state>.json` contains each change of state with the submission at that time; results contain a
 run's folder without its audio. Both are only added to (`hub.commits`), except that the results of taken-down
-submissions are deleted, including the repo's history.
+submissions are deleted, also from the repo's history.
 
 Pull requests propose results to a model's repo if its submitter requested it, each form once. A proposal is stored with
 the publication and opened after it: if a worker is killed in between, or the Hub is down, the proposal waits for the
@@ -99,7 +99,7 @@ class HubRecord:
         return self.push(), self.push_results(board)
 
     def delete_taken_down(self) -> int:
-        """Delete the results of taken-down submissions, including the repo's history; return the number of files."""
+        """Delete the results of taken-down submissions, also from the repo's history; return the number of files."""
         taken_down = set(self.queue.database.list_rows(TAKEN_DOWN_IDS))
         if not taken_down:
             return 0

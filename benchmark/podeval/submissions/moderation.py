@@ -3,7 +3,7 @@
 Each has a reason and a name, and is recorded on the trail in the transaction that carries it out; the board changes at
 once. A takedown also deletes the submission's audio and its words: at once on the board, in superseded runs, in the
 arena, in the tables, in this machine's cache and in judges' records; on the disk and in the cache of every worker, and
-at the place of its jobs, at a worker's next check (`worker`, `hub_generation`); in the Hub's record with the next push
+where its jobs ran, at a worker's next check (`worker`, `hub_generation`); in the Hub's record with the next push
 (`hub_record`); in a backup when it is restored, by the decisions of the replaced database and of the file next to the
 backup. Figures, history and votes stay, as does the decision with its reason. The content is recognised by its digests
 (`takedown`) and not accepted again. Copies that people made are out of reach.

@@ -1,7 +1,7 @@
 """The queue: the submissions table is the only truth; each change of state and its history are one transaction.
 
 A change names its initial state and attempt, so only one of two workers can make it. A claim is a lease that its worker
-renews and that ends when it expires. The code is the same for SQLite and PostgreSQL.
+renews, and that is taken back when it expires. The code is the same for SQLite and PostgreSQL.
 """
 
 import secrets
@@ -246,7 +246,7 @@ class Queue:
     def give_back(self, claim: Claim, reason: str, *, failed: bool, pause: float = 0.0) -> str:
         """Give a claimed submission back to the queue with a reason; return its new state.
 
-        A failure is counted: after a number of failures the submission is given up. If not, it can be claimed
+        A failure is counted, and after a number of failures the submission is given up. Otherwise, it can be claimed
         again after a pause in seconds.
 
         Raises:

@@ -2,8 +2,7 @@
 
 `python -m podeval.submissions.recordings_zip JOB.json` unpacks only recordings, under plain names, into a new folder,
 and writes `unpacked.json`: the recordings, the unreadable ones, the files left out, or the reason for refusing
-everything. Names and stated sizes are checked before anything is unpacked, and no recording becomes larger than is
-stated.
+everything. Names and stated sizes are checked before anything is unpacked, and no recording becomes larger than stated.
 """
 
 import json

@@ -213,8 +213,7 @@ class Uploads:
 
 @contextmanager
 def _take_turn(owner: str) -> Iterator[None]:
-    """Wait until no other upload of a person is being unpacked, and there is a free place; it belongs to them while the
-    block runs.
+    """Wait until no other upload of a person is unpacked and a place is free; it is theirs while the block runs.
 
     Raises:
         BadInput: there is no place for a minute.

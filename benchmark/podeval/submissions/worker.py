@@ -44,8 +44,7 @@ NO_MONEY_SECONDS = 600.0
 """Seconds after which a submission is tried again if there was no money for it."""
 
 REST_SECONDS = 600.0
-"""Seconds during which a worker leaves a submission alone that its machine could not run; others may claim it at
-once."""
+"""Seconds for which a worker leaves a submission that its machine could not run; others may claim it at once."""
 
 SWEEP_SECONDS, CHORE_SECONDS = 30.0, 60.0
 """Seconds between two looks for lapsed claims, and between two of every other chore."""
@@ -78,8 +77,7 @@ class Worker(Workplace):
     Attributes:
         name: name of the worker in the queue.
         log: function that gets the events.
-        look_over: function that is called when there is nothing to do; it checks submissions received while the Hub was
-            down.
+        look_over: function that is called when there is nothing to do; it checks arrivals from while the Hub was down.
         proposals: the proposer of results to models' own repos, for submitters who requested it; None proposes nothing.
         alone: whether it claims nothing while another worker works.
         fault: the fault of this machine that returned the last submission to the queue; None if there was none.

@@ -229,7 +229,7 @@ def fit_lines(
 
     Args:
         lines: the lines.
-        longest: the highest length of a line; None if not stated.
+        longest: the maximum length of a line; None if not stated.
         measure_text: returns the length of a text.
     """
     fitted: list[SpokenLine] = []

@@ -1,7 +1,7 @@
 """Kokoro, a neural voice of 82 million parameters, quantised to 8 bits: the better voice that still runs on a laptop.
 
-Only its five Japanese voices come in packages, so it reads English with their accent. Words become sounds by
-the espeak-ng that Piper brings. Nothing is drawn: equal words give equal samples, whatever the seed.
+Only its five Japanese voices come in packages, so it reads English as they do. Words become sounds by the
+espeak-ng that Piper brings. Nothing is drawn: equal words give equal samples, whatever the seed.
 """
 
 import json

@@ -70,8 +70,7 @@ class RecordedUserTurn(JobPart):
 class Ask(JobPart):
     """One item: a script to speak, a prompt to write from, the topic of a whole podcast, or a person's turns to answer.
 
-    `voices` are reference recordings by speaker; if a preset includes its own, they count only for speakers without one
-    here.
+    `voices` are reference recordings by speaker; those of a preset count only for speakers without one here.
     """
 
     id: Annotated[str, Field(pattern=ITEM_ID)]

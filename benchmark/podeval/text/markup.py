@@ -45,9 +45,7 @@ _LEAST_STAMPED = 0.25
 
 
 def strip_tags(text: str) -> str:
-    """Strip comments and the tags of SSML and HTML that describe the look or sound of a text; paragraphs become
-    lines.
-    """
+    """Strip comments and the tags of SSML and HTML for the look or sound of a text; paragraphs become lines."""
     for pattern, replacement in _MARKUP if "<" in text else ():
         text = pattern.sub(replacement, text)
     return text

@@ -91,8 +91,7 @@ def count_facts(script: Script, request: PodcastRequest, tolerance: float | None
     Args:
         script: the script with its speakers.
         request: the request.
-        tolerance: allowed deviation either way, as a share of the length; None means 20 %, or 5 % if the request is
-            strict.
+        tolerance: allowed deviation either way, as a share of the length; None means 20 %, or 5 % if strict.
     """
     # Count the facts.
     text = script.text

@@ -44,8 +44,7 @@ def unmark_formulas(text: str) -> str:
 
 
 def _mark(text: str) -> str:
-    """Return a text with its formulas marked, and with line feeds for carriage returns; a number with its sign is not a
-    formula.
+    """Return a text with marked formulas, and line feeds for carriage returns; a number with its sign is no formula.
 
     A carriage return alone is not quoted in CSV, and the text after it would be a separate cell.
     """

@@ -35,8 +35,7 @@ from podeval.validation.human_scores import average_figures
 FEWEST = 5
 """Fewest outputs with both figures for which an agreement is reported."""
 ENOUGH_SYSTEMS = 12
-"""Number of systems from which four of five tests distinguish a key with a correlation of .8 from none
-(docs/validity.md, power)."""
+"""Systems from which four of five tests tell a key that correlates by .8 from none (docs/validity.md, power)."""
 FEWEST_CLUSTERS = 3
 """Systems, and items, below which there is no interval."""
 MOST_OUTPUTS = 300
@@ -218,9 +217,7 @@ def correlate_without_each(ours: Mapping[str, float], theirs: Mapping[str, float
 
 
 def to_badness(key: Key, value: float) -> float:
-    """Return a value for which more is better: the negative if lower is better, minus the distance if a range is
-    best.
-    """
+    """Return a value of which more is better: the negative if lower is better, minus the distance from a best range."""
     if key.better == "in range" and key.ideal is not None:
         low, high = key.ideal
         return -max(low - value, value - high, 0.0)
@@ -266,9 +263,7 @@ def correlate(
 
 
 def _jackknife(statistic: Statistic, a: Array, b: Array, codes: NDArray[np.intp]) -> float | None:
-    """Return the jackknife's variance of Fisher's z over clusters; None if the values without one cannot be
-    correlated.
-    """
+    """Return the jackknife's variance of Fisher's z over clusters; None if nothing can be correlated without one."""
     count = int(codes.max()) + 1
     values = [statistic(a[codes != code].tolist(), b[codes != code].tolist()).value for code in range(count)]
     if any(value is None for value in values):

@@ -191,7 +191,7 @@ def explain_unfit(orders: Orders | None, *, trial: bool, answered: bool) -> tupl
 
 @dataclass
 class _Pair:
-    """One comparison in its orders: the preference (1 the first, -1 the second, 0 a tie) by the first text."""
+    """One comparison in its orders: the preference (1 the first, -1 the second, 0 a tie), by the one shown first."""
 
     preferences: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, float] = field(default_factory=dict)
@@ -282,9 +282,7 @@ def _sides(answer: JudgeReply) -> tuple[Side, Side, str]:
 
 
 def measure_steadiness(replies: Sequence[JudgeReply]) -> tuple[Steadiness, ...]:
-    """Return the repeatability of answers over seeds, by prompt and measure, for questions that were asked more than
-    once.
-    """
+    """Return the repeatability of answers over seeds, by prompt and measure, for questions asked more than once."""
     repeats: dict[str, list[JudgeReply]] = defaultdict(list)
     for answer in replies:
         repeats[answer.question].append(answer)

@@ -43,7 +43,7 @@ from podeval.validation.raters import AnalysisLine, analyse_votes
 from podeval.validation.rating_files import Output, Preference, RatingFile
 
 MARKS = {"higher": "", "lower": " (turned)", "in range": " (folded)"}
-"""Words that describe how more of a key's values became better."""
+"""Words for the change to a key's values after which higher is better."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,7 @@ class KeyAgreement(Validity):
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """Share of choices between two outputs that a key orders alike; people's ties are left out, and a key's ties count
-    half.
+    """Share of choices between two outputs that a key orders alike; people's ties are left out, a key's count half.
 
     Attributes:
         accuracy: the share, with an interval by items, or by pairs of systems if items are not named.

@@ -151,9 +151,7 @@ def halve_last_digit(text: str) -> float:
 def _split(
     rows: Iterable[Row], breakdown: str, tables: Mapping[str, str] | None = None
 ) -> Iterator[tuple[Row, dict[str, float]]]:
-    """Yield each row without a breakdown with its values by group; `tables` maps a table to the one that it
-    continues.
-    """
+    """Yield each row without a breakdown with its values by group; `tables` maps tables to those they continue."""
     parts: dict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
     whole: dict[tuple[str, ...], Row] = {}
     for row in rows:

@@ -199,7 +199,7 @@ def _to_number(line: str, record: Record, name: str) -> float:
     """Return a number.
 
     Raises:
-        BadInput: it is not such a number.
+        BadInput: the value is not a number.
     """
     number = read_number(record[name])
     if number is None:

@@ -4,8 +4,8 @@ An adapter makes the models of one task work: it declares the classes of model t
 without running any code in it, and turns items into audio, scripts or answers. Nothing heavy is imported before a model
 is opened.
 
-A job is a JSON file; its items and the results are JSON lines. All paths in an item are relative to
-the folder of the items' file, so a sandbox can mount only these two together.
+A job is a JSON file; its items and the results are JSON lines. All paths in an item are relative to the folder of the
+items' file, so a sandbox can mount only these two together.
 """
 
 import fcntl
@@ -153,7 +153,7 @@ def parse_json(form: type[Any], content: bytes, where: str) -> Any:
     """Read an object of a class of pydantic from JSON.
 
     Raises:
-        BadInput: it is not a job; the message names the field and the reason.
+        BadInput: it does not fit the class; the message names the field and the reason.
     """
     try:
         return form.model_validate_json(content)
@@ -193,7 +193,7 @@ class Log:
         return lines
 
     def died_on(self) -> set[tuple[str, int]]:
-        """List the items by seed that were begun in the highest number of processes, finished or not."""
+        """List the items by seed that were begun in at least `TRIES` processes, finished or not."""
         lives = {(line["item"], line["seed"], line["life"]) for line in read_lines(self.folder / "begun.jsonl")}
         begun = Counter((item, seed) for item, seed, _ in lives)
         return {key for key, times in begun.items() if times >= TRIES}
@@ -222,8 +222,7 @@ class ModelClass:
         type: `model_type` in config.json.
         title: its usual name.
         about: capabilities of the model, in one sentence.
-        opened_by: the class here that opens it, as `module:name`; empty if the adapter opens all its models in the same
-            way.
+        opened_by: the class here that opens it, as `module:name`; empty if the adapter opens all its models alike.
     """
 
     type: str

@@ -1,5 +1,4 @@
-"""`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate, and copy each finished item to the results
-at once.
+"""`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate, and hand over each finished item at once.
 
 For containers with a results folder in object storage: only complete files are written there, each once, and no file is
 appended to, renamed or locked. `files/` contains the outputs, `lines/<item>.<seed>.json` the line of an item's log,

@@ -304,7 +304,7 @@ class PocketTts(SpeechModel):
     prompt_seconds = 20.0
 
     def open_processor(self, job: Job, device: str) -> Any:
-        """Put the processor together by hand: its own loader follows a repo name that its config holds."""
+        """Build the processor by hand, because its own loader follows a repo name in its config."""
         from transformers import PocketTTSProcessor
 
         folder, codec = job.model_folder, loading.open_codec(job, self.title, "pocket_tts_audio_tokenizer")

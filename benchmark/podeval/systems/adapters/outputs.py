@@ -276,9 +276,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
         return {"system": "outputs", "kind": "outputs"}
 
     def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
-        """Find the output of an item and a seed; in addition to the first, `<item>.<seed>.wav` or a line with that
-        seed.
-        """
+        """Find the output of an item and a seed; after the first seed, `<item>.<seed>.wav` or a line with that seed."""
         line = self.manifest.get((ask.id, seed))
         if line is not None or not seed:
             return line or super().find_entry(ask, seed)
@@ -330,9 +328,7 @@ def _files_of(entry: ManifestLine) -> list[str]:
 
 
 def _spell(name: str) -> str:
-    """Return a name in the form for comparisons: without case, with one underscore for spaces, hyphens and
-    underscores.
-    """
+    """Return a name for comparison: without case, with one underscore for spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]+", "_", name.strip()).casefold()
 
 

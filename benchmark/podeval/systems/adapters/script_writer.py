@@ -107,8 +107,7 @@ class LanguageModel:
         return min(most, self.window - prompt)
 
     def read_answer(self, tokens: list[int], prompt: int) -> dict[str, Any]:
-        """Read an answer from its tokens, up to the first that ends it; `prompt` is the number of tokens in the
-        request.
+        """Read an answer from its tokens, up to the first that ends it; `prompt` is the request's number of tokens.
 
         Raises:
             SpeechFailed: the result is empty or contains only thoughts.
@@ -137,8 +136,7 @@ class LanguageModel:
 
 
 def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
-    """Return a generation config that takes the most probable token, and the processors that turn this into a separate
-    draw per row.
+    """Return a generation config that takes the most probable token, and processors that turn it into a draw per row.
 
     Args:
         config: the configuration of generation; its temperature, top_k, top_p and min_p count if it samples.

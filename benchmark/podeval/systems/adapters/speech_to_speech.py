@@ -1,5 +1,4 @@
-"""In speech to speech, the system hears each turn of a person and answers in speech, with all earlier turns in its
-context.
+"""In speech to speech, a system hears each turn of a person and answers in speech, with all earlier ones in context.
 
 Two kinds of system: a cascade, whose folder contains a `transcriber/` (Whisper), a `language_model/` and a `speech/`
 (of a class that text to speech opens); or an omni model, which itself hears and speaks.

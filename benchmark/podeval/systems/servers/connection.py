@@ -179,9 +179,7 @@ class ServerConnection:
         return self.repeat(lambda tries: self._ask(path, body, read, seconds, tries, send))
 
     def repeat(self, ask: Callable[[int], Answer]) -> Answer:
-        """Return the result of a request, repeated with the number of the attempt until the server is no longer in
-        trouble.
-        """
+        """Return the result of a request, made with the number of the attempt until the server is in no trouble."""
         tried_enough = stop_after_attempt(self.tries)
         retrying = Retrying(
             retry=retry_if_exception_type((ServerBusy, ServerBroke)),
@@ -269,9 +267,7 @@ class ServerConnection:
                     raise self.explain(raised.error, path, fitted) from None
 
     def explain(self, error: HttpError, path: str, sent: Mapping[str, Any]) -> Exception:
-        """Return the meaning of an error for the run, from the path below the base URL and the fields that were
-        sent.
-        """
+        """Return the meaning of an error for the run, from the path below the base URL and the fields sent."""
         return explain_error(error, self.hide_key(error.describe(f"{self.url.rstrip('/')}/{path}")), sent)
 
     def _post_once(self, path: str, body: Mapping[str, Any], longest: float, tries: int) -> ServerResponse:

@@ -47,8 +47,7 @@ from podeval.text.json_text import parse_json
 FRAME = 0.01
 """Seconds of sound in a message to the server."""
 PAUSE, LONG_PAUSE = 0.5, 2.0
-"""Seconds of the system's silence after which the next turn begins; the longer time applies if it never reports its
-end."""
+"""Seconds of the system's silence after which the next turn begins; the longer, if it never reports its end."""
 LONGEST_ANSWER = 300.0
 """Seconds of an answer."""
 MOST_BYTES, MOST_IN_ALL, MOST_MESSAGES, MOST_RESPONSES = 16 * 2**20, 512 * 2**20, 1_000_000, 1_000

@@ -81,7 +81,7 @@ def explain_error(error: HttpError, reason: str, sent: Mapping[str, Any]) -> Exc
     Args:
         error: the error.
         reason: the error in words, without the key.
-        sent: the refused request.
+        sent: the request that the error answers.
     """
     status = error.status
     if advice := _advise(error, sent):

@@ -284,8 +284,7 @@ def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
 
 
 def decode_base64(text: str) -> bytes:
-    """Decode base64 in the usual alphabet or the one for addresses, perhaps as a data URI, with white space, or without
-    padding.
+    """Decode base64 in the usual alphabet or that for addresses, also as a data URI, with white space or no padding.
 
     Raises:
         ValueError: it is not base64, or was cut into pieces.

@@ -46,7 +46,7 @@ class SpeechEndpoint(ServerSystem):
     """A system that reads scripts aloud.
 
     Attributes:
-        voices: names of voices there; the n-th speaker of a script without a separate one gets the n-th.
+        voices: names of voices there; the n-th speaker of a script without one of their own gets the n-th.
         by_speaker: voices of speakers by name.
         stream: whether the sound is requested as a stream.
         kind: the kind of the server; that of OpenAI's API by default.
@@ -182,7 +182,7 @@ class SpeechEndpoint(ServerSystem):
         return speech
 
     def _perform(self, script: Script, voices: Mapping[str, Voice], seed: int) -> Speech:
-        """Speak whole dialogues: as many parts of the script as the highest length of a request requires."""
+        """Speak whole dialogues: as many parts of the script as the maximum length of a request requires."""
         kind, longest = self.kind, self.kind.longest(whole=True)
         name = max(script.speakers, key=len)
         lines = fit_lines(

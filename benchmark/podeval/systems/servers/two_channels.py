@@ -139,7 +139,7 @@ def measure_live_turns(
         turns: the person's turns by their ids, at least one, in order.
         channel: the system's channel, with some sound.
         leave: function that returns the time at which the person's sound of a moment left.
-        full_duplex: whether the server never reports a stop: a system that is silent before the person is, stopped.
+        full_duplex: whether the server never reports a stop: a system that is silent before the person is has stopped.
 
     Returns:
         Plain data: `replies`, with the `reply_delay` of each turn, from the end of the person's speech to the beginning

@@ -28,8 +28,7 @@ PLAIN = "plain"
 """The group of words without a tag."""
 
 MOST_CELLS = 60_000_000
-"""Product of the numbers of words in the text and the transcript up to which the search runs: about 25 minutes of
-speech."""
+"""Words of the text times words of the transcript up to which the search runs: about 25 minutes of speech."""
 
 Row = NDArray[np.int32]
 Edit = Literal["equal", "wrong", "missing", "extra"]
@@ -78,9 +77,7 @@ class ReadLine:
 
 @dataclass(frozen=True)
 class TagErrors:
-    """Errors in the words with a tag, and the number of those words (characters in Chinese), at least one for each
-    stretch.
-    """
+    """Errors in the words with a tag, and the number of those words (characters in Chinese), at least one a stretch."""
 
     errors: int = 0
     words: int = 0
@@ -307,7 +304,7 @@ def _trace(
 
 
 def _owner(segments: Sequence[_Segment], before: int, after: int) -> int:
-    """Return the segment to which an extra word between two segments counts: a stretch that it touches, if any."""
+    """Return the segment for which an extra word between two segments counts: a stretch that it touches, if any."""
     touched = range(max(before, 0), min(after, len(segments) - 1) + 1)
     return next((number for number in touched if segments[number].stretch), touched[0])
 

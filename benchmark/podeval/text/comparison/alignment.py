@@ -1,5 +1,4 @@
-"""A script aligned with its transcript: each word with its partner, and the speakers with times in a generated
-dialogue.
+"""A script aligned with its transcript: each word with its partner, and the turns of a generated dialogue in time.
 
 The script's words are known, so they are aligned (minimum edit distance over words, over characters for Chinese,
 numbers as spoken) with the transcribed words, and every turn takes the time of its own words. Nothing is
@@ -76,7 +75,7 @@ class Alignment:
 
     Attributes:
         turns: the recognised turns, in order and without overlap.
-        missing: positions in the script of the other turns.
+        missing: positions in the script of the turns that were not recognised.
         coverage: share of the script's words that were recognised in these turns, 0..1.
     """
 
@@ -109,9 +108,7 @@ class WrittenWord:
 
 @dataclass(frozen=True)
 class Difference:
-    """Written words `first` to `last` (not included) in the place of recognised words `start` to `end` (not
-    included).
-    """
+    """Written words from `first` to before `last`, in the place of recognised words from `start` to before `end`."""
 
     first: int
     last: int
@@ -149,9 +146,7 @@ class ScriptAlignment:
 
 @dataclass(frozen=True)
 class _Extent:
-    """The extent of a recognised turn: its range of words, and the number of missing characters before and after
-    them.
-    """
+    """The extent of a recognised turn: its range of words, and how many characters are missing around them."""
 
     index: int
     start: float

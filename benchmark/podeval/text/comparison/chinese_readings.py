@@ -1,5 +1,4 @@
-"""The Chinese readings of figures and signs: the stretches of a text that are spoken differently from their written
-form.
+"""The Chinese readings of figures and signs: the stretches of a text that are not spoken as written.
 
 Numbers, percentages, dates, clocks, money, units, temperatures, fractions, ranges, versions, signs between figures and
 addresses are read. No reading leaves out a part. The first reading of a stretch is the usual one.

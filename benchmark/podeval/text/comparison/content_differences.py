@@ -47,8 +47,7 @@ SAME = 0.7
 """Similarity of words, or of letters of recognised words side by side, from which a stretch counts as repeated."""
 
 BESIDE_FIGURE = 2
-"""Number of recognised words before and after a gap that are searched for the figure that stands for the gap's
-words."""
+"""Number of recognised words before and after a gap that are searched for a figure in place of the gap's words."""
 
 SIGNS = frozenset(
     ("percent", "per", "cent", "dollar", "dollars", "euro", "euros", "pound", "pounds", "cents", "degree", "degrees")
@@ -331,8 +330,7 @@ def _is_heard_twice(heard: Sequence[str], start: int, end: int) -> bool:
 
 
 def _name_extra(alignment: ScriptAlignment, place: int, start: int, end: int) -> ContentDifference:
-    """Words without a place in the script: repeated if the script has them nearby or they are recognised twice, else
-    inserted.
+    """Words without a place in the script: repeated if it has them nearby or they are recognised twice, else inserted.
 
     If a sentence is said twice, the surplus words may be the end of the one and the beginning of the other.
     """

@@ -29,7 +29,7 @@ _AROUND = 2
 """Equal words before and after a difference that may belong to a figure: "5 km" and "5 kilometres"."""
 
 _WORDS_PER_ERROR = 10
-"""Number of words of a text for one that differs, which hints at the start of the alignment search."""
+"""Number of words of a text for one that differs, as a hint for the start of the alignment search."""
 
 _STEPS = sorted(range(-8, 9), key=abs)
 """Number of pieces from a figure's place in the other text at which its reading may begin."""

@@ -4,8 +4,8 @@ A number in digits can be spoken in several ways: 2024 as 二零二四, 二千�
 It is written in the form in its place in the other text, if that is a possible one; otherwise in the usual form.
 Numbers in characters are not changed: texts without digits are compared unchanged, and 25 never equals 五十二.
 
-So are percentages, dates, clocks, money, units, temperatures, fractions, ranges and signs, each with its readings
-(`podeval.text.comparison.chinese_readings`).
+The same applies to percentages, dates, clocks, money, units, temperatures, fractions, ranges and signs, each with its
+readings (`podeval.text.comparison.chinese_readings`).
 """
 
 import unicodedata

@@ -5,8 +5,8 @@ same over characters. Both are 0 for equal texts and may exceed 1. English has b
 jiwer does); Chinese, Japanese, Thai and similar languages do not separate words in writing, so their WER is None and
 CER, without whitespace, is the main value.
 
-The raw values compare the unchanged texts, including case and punctuation, like PodEval's code;
-only whitespace is unified, because jiwer would join two words at a line break.
+The raw values compare the unchanged texts, including case and punctuation, like PodEval's code; only whitespace is
+unified, because jiwer would join two words at a line break.
 """
 
 from collections.abc import Mapping, Sequence
@@ -137,7 +137,7 @@ def _write_compounds_as_in(expected: str, transcript: str) -> str:
 def _character_rate(reference: str, hypothesis: str, word_errors: int) -> float:
     """Compute the CER only by edit distance, without an alignment, to save time on two-hour texts.
 
-    The number of word errors only hints at the start of the search for the distance.
+    The number of word errors is only a hint for the start of the search for the distance.
     """
     distance = Levenshtein.distance(reference, hypothesis, score_hint=_CHARACTERS_PER_ERROR * word_errors)
     return distance / len(reference)

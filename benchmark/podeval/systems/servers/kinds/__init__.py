@@ -1,5 +1,4 @@
-"""Kinds of speech servers, by the name for `podeval run --server-kind`; without the option the server's own answers
-decide.
+"""Kinds of speech servers, by the name for `podeval run --server-kind`; without it, the server's answers decide.
 
 To add one: a subclass of `podeval.systems.servers.kinds.kind.ServerKind` in a file next to these, and its line in
 `KINDS`.

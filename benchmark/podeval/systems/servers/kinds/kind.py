@@ -48,7 +48,7 @@ class ServerKind(ABC):
         query: fields of a request that are sent in its address.
         clones: whether it takes reference voices.
         streams: whether its sound can come in a stream.
-        clip_seconds: lowest and highest length of a reference voice, in seconds.
+        clip_seconds: minimum and maximum length of a reference voice, in seconds.
         chats: whether it also writes scripts and answers, through `/chat/completions`.
         voice_examples: two names of voices, for the message that requests some.
     """
@@ -84,7 +84,7 @@ class ServerKind(ABC):
         return 1
 
     def longest(self, whole: bool) -> int | None:
-        """Return the highest length of the text of a request, in the unit of `measure_text`; None if not stated.
+        """Return the maximum length of the text of a request, in the unit of `measure_text`; None if not stated.
 
         Args:
             whole: whether it is a request for a whole dialogue.

@@ -97,7 +97,7 @@ class OpenAi(ServerKind):
         return SpeechRequest("audio/speech", body)
 
     def name_voices(self, voices: Sequence[Voice]) -> dict[str, Any]:
-        """Return the fields of a request that name its voices, an API for one voice uses the first."""
+        """Return the fields of a request that name its voices; an API for one voice uses the first."""
         return {"voice": voices[0]} if voices and voices[0] else {}
 
 
