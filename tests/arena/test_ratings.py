@@ -38,7 +38,7 @@ def test_systems_that_never_met_others_are_an_island() -> None:
 
 
 def test_every_battle_needs_its_dimension() -> None:
-    with pytest.raises(BadInput, match="one for each"):
+    with pytest.raises(BadInput, match="one dimension for each"):
         compute_standings_by_dimension(BATTLES, ["sound"])
     with pytest.raises(BadInput, match="cannot be called"):
         compute_standings_by_dimension(BATTLES, [POOLED] * 24)

@@ -166,12 +166,12 @@ def test_a_review_reads_while_others_write(small_arena: Make, monkeypatch: pytes
     def watch(name: str) -> None:
         work = getattr(vote_review, name)
 
-        def watched(*args: Any) -> Any:
+        def watched(*args: Any, **options: Any) -> Any:
             with sqlite3.connect(small.database.url.database, timeout=0, isolation_level=None) as other:
                 other.execute("begin immediate")
                 other.execute("rollback")
             looks.append(name)
-            return work(*args)
+            return work(*args, **options)
 
         monkeypatch.setattr(vote_review, name, watched)
 

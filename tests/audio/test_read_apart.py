@@ -85,12 +85,12 @@ def test_only_a_wav_of_plain_samples_is_decoded_here(tmp_path: Path, sounds: dic
 
 def test_memory_and_time_that_reading_takes_end(sounds: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcode, "HEADER_BYTES", 2**25)
-    with pytest.raises(BadAudio, match=r"a\.m4a' cannot be read, because it .*memory"):
+    with pytest.raises(BadAudio, match=r"a\.m4a' cannot be read, because .*memory"):
         read_header_apart(sounds["m4a"])
     monkeypatch.undo()
     limits = transcode.sandbox.SandboxLimits
     monkeypatch.setattr(transcode.sandbox, "SandboxLimits", lambda _, *a, **k: limits(0.01, *a, **k))
-    with pytest.raises(BadAudio, match=r"a\.m4a' cannot be read, because it took longer than 0\.01 s"):
+    with pytest.raises(BadAudio, match=r"a\.m4a' cannot be read, because .*longer than 0\.01 s"):
         read_header_apart(sounds["m4a"])
 
 

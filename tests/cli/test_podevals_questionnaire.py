@@ -124,7 +124,7 @@ def test_it_is_screened_and_scored_like_podevals_nine(podeval: Any, tmp_path: Pa
     added = podeval("listening", "add", configuration(tmp_path, response()), "--webmushra", "--database", place)
     assert added.code == 0, added.err
     assert "screened, and scored with Q and J" in added.out + added.err
-    assert "asked 3 questions about themselves" in added.out + added.err
+    assert "asks listeners 3 questions about themselves" in added.out + added.err
     with Database(place) as database:
         service = Listening(database, secret=Secret(b"a secret of the tests, and of none else"))
         for who, speakers, age in (("good", 2, 1), ("fair", 2, 2), ("deaf", 5, 2)):

@@ -43,7 +43,7 @@ from podeval.text.comparison.normalise import normalise
 from podeval.text.dialogue_segments import cut_dialogue_clips, parse_diarised
 from podeval.text.language import read_tokens
 from podeval.text.longest import COUNTED, LONGEST, MOST_CHINESE, MOST_WORDS
-from podeval.text.podcast_request import PodcastRequest
+from podeval.text.podcast_request import PodcastRequest, read_request_fields
 from podeval.text.script import Script
 from podeval.text.script_format import read_any_script
 from podeval.text.tokens import tokenise
@@ -471,6 +471,7 @@ TARGETS |= {
     ),
     "heard": _of_text(text_readers.heard, _ENGLISH, words="... e.g. 。", limits=((_words_by_spaces, MOST_WORDS),)),
     "request": _of_text(PodcastRequest.parse, _REQUEST, words="5 minutes five 到 分钟 字 1,1 ½ and half exactly"),
+    "request_fields": _of_text(read_request_fields, '{"instruction": "A podcast"}', words='{ } [ ] : , " sources 1e9'),
     "asked_length": _of_text(read_requested_length, _REQUEST, words="5 minutes five 到 分钟 字 1,1 ½ and half exactly"),
     "asked_strictly": _of_text(is_length_strict, _REQUEST, words="5 minutes 到 分钟 1,1 ½ and half exactly"),
     "speakable": _of_text(text_readers.said_plainly, _ENGLISH, _CHINESE, words="... !? 。。 e.g. [[ 1,1"),

@@ -5,7 +5,6 @@ Accepted as plain text, or as an object with `instruction` and optionally `sourc
 `podbench` has this form.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,6 +12,7 @@ from typing import Any, Literal
 from podeval.errors import BadInput
 from podeval.text.asked_length import Minutes, is_length_strict, read_requested_length
 from podeval.text.characters import clean_text
+from podeval.text.json_text import parse_json
 from podeval.text.language import IdentifiedLanguage, identify_language
 from podeval.text.script import Script
 from podeval.text.script_format import NAMES, UNITS, count_length, rate_of
@@ -25,6 +25,7 @@ TOLERANCE, STRICT_TOLERANCE = 0.2, 0.05
 
 _TEXT_KEYS = ("instruction", "request", "query", "text")
 _SOURCE_KEYS = ("sources", "content")
+_MOST_VALUES = 100_000
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def read_request_fields(text: str) -> Mapping[str, Any]:
     if not text.lstrip().startswith("{"):
         return {"instruction": text}
     try:
-        data = json.loads(text)
+        data = parse_json(text.encode(), _MOST_VALUES)
     except ValueError as error:
         raise BadInput(f"the request looks like JSON but cannot be read as such: {error}") from None
     return data if isinstance(data, Mapping) else {"instruction": text}
