@@ -71,7 +71,7 @@ class _Counted(Response):
             body = len(message.get("body", b""))
             sent = max(0, at + body - max(at, self._begins))
             at += body
-            # What is sent to nobody any more is passed over by the server without a word.
+            # The server silently drops data that nobody receives any more.
             arrives = sent and not await request.is_disconnected()
             await send(message)
             if arrives:

@@ -211,7 +211,7 @@ def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRoute
         try:
             answer: Response = await how.client.authorize_redirect(request, back)
         except Exception as error:
-            # Which errors there are depends on what authlib asks with.
+            # The possible errors depend on the library that authlib sends requests with.
             raise CannotSignIn from error
         return answer
 

@@ -89,14 +89,14 @@ async def answer_refused(request: Request, error: ArenaRefused) -> Response:
 
 async def answer_bad_input(request: Request, error: BadInput) -> Response:
     """Report what is wrong with a request."""
-    # Where the results lie is for the operator.
+    # The place of the results is for the operator only.
     text = str(error).replace(str(request.app.state.site.services.runs.resolve()), "the folder of runs")
     return _answer(request, 422, "invalid", CodedSentence(text, code=error.code, **error.parameters))
 
 
 async def answer_unusable_store(request: Request, error: PodevalError) -> Response:
     """Report that nothing can be shown or recorded at present."""
-    # What is wrong names places on this machine: it is for the operator.
+    # The error names places on this machine, so it is for the operator only.
     _LOG.error("the database cannot be used: %s", error)
     sentence = UNREADABLE if request.method in ("GET", "HEAD") else UNRECORDED
     return _answer(request, 503, refusal.CLOSED, sentence, **{"Retry-After": "60"})

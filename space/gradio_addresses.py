@@ -253,7 +253,7 @@ def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
                 path = part["path"]
                 if path is not None and not (isinstance(path, str) and may_name(path)):
                     raise Refused(403, "this names a file that was not uploaded here by you")
-                # Gradio reads the file at the path. Nothing here has a use for an address, so that none is fetched.
+                # Gradio reads the file at the path. No event here uses an address, so none is fetched.
                 if "url" in part:
                     part["url"] = None
             left.extend(part.values())

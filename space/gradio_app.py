@@ -128,7 +128,7 @@ class LanguageApps:
             run_history=False,
             ssr_mode=False,
             footer_links=[],
-            # What goes wrong here is for the log; a refusal's sentence is shown in any case.
+            # The error here is for the log; the sentence of a refusal is shown in any case.
             show_error=False,
             max_file_size=LARGEST_ARCHIVE,
             theme=make_theme(),
@@ -171,7 +171,7 @@ def warm_up(app: FastAPI) -> None:
                     await client.get("/", headers={"accept-language": language})
                 except Exception:
                     _LOG.exception("the front page could not be put together at the start")
-            # What takes seconds once and is on no front page: nobody waits for it before the site is there.
+            # This takes seconds once and is not on the front page, so the site does not wait for it.
             threading.Thread(target=compute_published, name="published agreement", daemon=True).start()
             yield
 

@@ -138,7 +138,7 @@ class GradioGate:
         names = [query.get(key, [""])[-1] for key in ("session_hash", "upload_id")]
         check_names(*names)
         if part.startswith(_FILE):
-            # Who has no cookie may have it measured, but nobody else of the address reads it.
+            # A visitor without a cookie may have it measured, but nobody else at the address can read it.
             if not self._issued.may_name((cookie,), part.removeprefix(_FILE)):
                 raise Refused(403, "this file is not for readers")
             await app(scope, receive, SecurityHeaders(send, GRADIO_FILE))
@@ -150,7 +150,7 @@ class GradioGate:
             def issue(path: str) -> None:
                 for holder in (cookie,) if cookie else (cookie_set, *holders):
                     self._issued.issue(holder, path, sender, seconds)
-                # What nothing is done with goes, also if nobody comes any more.
+                # Files that nobody uses are removed, even without another visit.
                 asyncio.get_running_loop().call_later(seconds + 1, self._issued.sweep)
 
             cookie_set = make_holder()
@@ -165,7 +165,8 @@ class GradioGate:
         else:
             self._places.check_reading(part, address)
             if part.startswith(f"{API}/info"):
-                # Of the page alone; else Gradio keeps the address that the first request names, and tells it to all.
+                # Only for the page: otherwise Gradio keeps the address that the first request names, and gives it to
+                # everybody.
                 scope["query_string"] += b"&page="
             await app(scope, receive, send)
 
@@ -175,13 +176,13 @@ class GradioGate:
         language = self._site.language(request)
         prefix, app = PREFIXES[language], await self.apps.start(language)
         transport, where = httpx.ASGITransport(app, root_path=prefix), read_public_address() or _NOWHERE
-        # Nothing of what is asked for is Gradio's: of `?page=` it would show a page of its own, or fail.
+        # None of the parameters is Gradio's: for `?page=` it would show a page of its own, or fail.
         async with httpx.AsyncClient(transport=transport, base_url=where, trust_env=False) as client:
             front = await client.get(f"{prefix}/")
         if front.status_code != 200:
             await refuse(503, "the page cannot be shown at present; try again in a minute")(scope, receive, send)
             return
-        # Without an address of our own the page says where it stands by its path alone, not by who asked for it.
+        # Without a configured address, the page gives its place by its path alone, not by the host of the request.
         page = front.text.replace(_NOWHERE, "")
         answer = await run_in_threadpool(dress, self._site, request, page, tab)
         if not _cookie(scope):
@@ -221,7 +222,7 @@ class GradioGate:
         with self._places.work(address):
             if part.startswith(("run/", "call/", "queue/")):
                 self._places.check_event(app.get_blocks(), part, event, address)
-                # What waits to be measured is kept until then.
+                # Files that wait to be measured are kept until then.
                 for path in [] if part.startswith("run/") else paths[:MOST_NAMED]:
                     self._issued.keep(path)
             await answer_call(app, {**scope, "headers": headers}, replay_body(written, receive), send)
@@ -352,7 +353,7 @@ def _select(page: str, tab: str, metric: str, settings: dict[str, Any]) -> str:
         if metric in [name for _, name in offered["choices"]]:
             offered["value"] = [metric]
             components[PARTS_ID]["selected"] = part
-    # As Gradio writes it: nothing in it ends the script.
+    # This is Gradio's own form: nothing in it ends the script.
     written = json.dumps(config).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     end += len(_CONFIG_END)
     return page[:start] + written + _CONFIG_END + _ROOT + page[end:]

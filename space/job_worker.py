@@ -61,13 +61,13 @@ class Evaluation:
         self.worker: Worker | None = None
         self.problem = ""
         if self._setting == HERE and not desk.closed:
-            # Where models run, by the same settings as `podeval worker --executor hf-jobs`.
+            # The place where models run, by the same settings as `podeval worker --executor hf-jobs`.
             jobs = {name: environment.get(f"PODEVAL_JOBS_{name}") or default for name, default in JOBS.items()}
             try:
                 ledger = Ledger(desk.queue.database, float(jobs["BUDGET"]))
                 machines = HfJobs(jobs["IMAGE"], jobs["FLAVOR"], jobs["NAMESPACE"], parse_minutes(jobs["TIMEOUT"]))
                 self.hub = OnTheHub(machines, ledger, pause=JOB_PAUSE, log=_LOG.info)
-                # Where changes of state and results are mirrored, if repos are named.
+                # The place where changes of state and results are mirrored, if repos are named.
                 repos = [environment.get(f"PODEVAL_MIRROR_{name}", "") for name in ("REQUESTS", "RESULTS")]
                 self._record = HubRecord(desk.queue, *map(AppendOnly, repos)) if all(repos) else None
                 # Models run in their containers; what is decoded here is read by podeval's own code.

@@ -88,7 +88,7 @@ class MeasuringTurn:
             self._changed.wait_for(lambda: self._line[0] is self, seconds)
             first, self._seen = self._line[0], time.monotonic()
             if self._seen - first._seen > self._most:
-                self._line.remove(first)  # Nothing ends it, as where a server was stopped in the middle.
+                self._line.remove(first)  # Nothing else ends it, for example if a server was stopped in the middle.
             return self._line.index(self)
 
     def wait_to_the_end(self) -> None:
@@ -111,7 +111,7 @@ def open_decoded(path: Path) -> Iterator[Path]:
             copy = _decode(path, Path(folder))
             yield copy
         except PodevalError as error:
-            # Where the upload lies is nobody's business, nor where its copy does.
+            # The places of the upload and its copy are private.
             raise BadInput(str(error).replace(str(copy), path.name).replace(str(path), path.name)) from None
 
 

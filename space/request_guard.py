@@ -204,7 +204,7 @@ class Guard:
             try:
                 await self._app(scope, body, dressed)
             except Exception:
-                # What answers then is in front of this.
+                # The component that answers is in front of this one.
                 self._counts.add(500, 0.0)
                 raise
 

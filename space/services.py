@@ -100,7 +100,7 @@ class WriteProbe:
         return NOT_TAKEN if self._failed else None
 
     def _ask(self) -> None:
-        # One write at a time, in a thread of its own: one that waits holds nobody who asks for longer.
+        # One write at a time, in a separate thread, so that a slow write does not delay the visitor for longer.
         if self._writing is None or not self._writing.is_alive():
             self._writing = threading.Thread(target=self._write, daemon=True)
             self._writing.start()
@@ -167,7 +167,7 @@ class FetchKeeper:
                 self._waiting = False
 
     def _write(self) -> None:
-        # What is counted from now on is the next one's.
+        # Counts from now on belong to the next write.
         self._waiting = False
         try:
             self._tokens.keep_fetched()

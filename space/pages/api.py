@@ -132,7 +132,7 @@ def health(site: CurrentSite) -> Response:
         with services.database.reading() as session:
             health = read_health(session, datetime.now(UTC))
     except Exception as error:
-        # Where it is, is for the operator.
+        # The place is for the operator only.
         _LOG.error("the database %s does not answer: %s", services.database.name, type(error).__name__)
         return JSONResponse({"status": "down", "error": "the database does not answer"}, 503)
     closed = services.closed or site.services.probe.why_not()
@@ -154,7 +154,7 @@ def health(site: CurrentSite) -> Response:
 @routes.get("/api/docs", include_in_schema=False, dependencies=[limit(RATE)])
 def documentation(request: Request, site: CurrentSite) -> HTMLResponse:
     """Show every path of the OpenAPI document, with its answer and its parameters."""
-    # What is made for programs is before what pages ask too.
+    # Paths for programs come before those for pages.
     operations = sorted(list_operations(request.app.openapi()), key=lambda one: not one["path"].startswith("/api/"))
     read, sent = ([one for one in operations if one["method"] == method] for method in METHODS)
     return site.render(request, "interface.html", groups=(("read", read), ("taken", sent)))

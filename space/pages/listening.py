@@ -88,7 +88,7 @@ def begin(request: Request, site: CurrentSite, test: str, invitation: Invitation
                 parameters={"test": test},
             )
         person = site.person(request)
-        # Who comes by an invitation is not asked for a name, whether signed in or not.
+        # Visitors with an invitation are not asked for a name, whether signed in or not.
         name = person.name if person is not None and person.identity == who else ""
         stands = site.services.listening.start(test, who, origin=find_origin(request), name=name)
     return JSONResponse(stands and _progress(stands))

@@ -157,7 +157,7 @@ routes = APIRouter(include_in_schema=False, lifespan=run_server)
 async def answer(request: Request) -> Response:
     """Hand a request to the tools."""
     _asking.set(request)
-    if request.method == "GET":  # There are no sessions, so nothing would ever come in a stream without end.
+    if request.method == "GET":  # There are no sessions, so an endless stream would carry nothing.
         return JSONResponse({"error": "there is no stream here: send POST"}, 405, {"Allow": "POST"})
     if (tools := getattr(request.app.state, "tools", None)) is None:
         return JSONResponse({"error": "this site is starting or ending; ask again in a moment"}, 503)

@@ -216,7 +216,7 @@ class RecordingPart(ScorePart):
                     count_sent, script = 0, known_words or words
                     inputs = (copy, title, script, count or speakers, names, self._language)
                     for session in score_apart(*inputs, upsample=bool(upsample)):
-                        # What has not changed is not sent again: a fold that somebody opened stays open.
+                        # Unchanged parts are not sent again: a fold that somebody opened stays open.
                         is_new, count_sent = len(session.lines) > count_sent, len(session.lines)
                         so_far = self._texts["so_far"].format(title)
                         values = self._show(request, session.lines, so_far) if is_new else gr.skip()

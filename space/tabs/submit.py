@@ -121,8 +121,8 @@ class SubmitTab(TabPart):
             event.then(js=_MARK, **_IN_BROWSER)
         gr.on([lists.select, refresh.click], self.show_queue, None, [stranger, lists], **quiet)
         self._recordings.connect(tracks)
-        # What is typed stays in the browser tab until it is taken: when the server was away and answers again, Gradio
-        # loads its page again, and a language is chosen by loading it, too.
+        # Input stays in the browser tab until it is accepted: when the server was away and answers again, Gradio loads
+        # its page again, and a language is chosen by loading it, too.
         app.load(inputs=draft, outputs=draft, js=_RESTORE, **_IN_BROWSER)
         gr.on([each.change for each in draft], inputs=draft, js=_KEEP, **_IN_BROWSER)
         sent.then(inputs=answer, js=_FORGET, **_IN_BROWSER)
@@ -265,7 +265,7 @@ class SubmitTab(TabPart):
             document = self.document(kind, tracks, given, who.name)
             beside = self._folder_beside(document)
             if beside is not None:
-                # What is not taken as it stands is not removed either: it can be corrected and sent again.
+                # Input that is not accepted is not removed either: it can be corrected and sent again.
                 self._desk.check(parse_form(document), who, document_folder=beside)
             row = self._desk.submit(parse_form(document), who, document_folder=beside)
         except (BadDocument, SubmissionRefused) as error:

@@ -77,7 +77,7 @@ class BattleAudio:
                     self._arena.retire(side.output, "its file is not the one that was added")
             raise ArenaRefused(UNKNOWN, write_sentence("battle-recording-taken-down")) from error
         except PodevalError as error:
-            # What went wrong names the file, which names the system: it is for the operator, not for the listener.
+            # The error names the file, and so the system; it is for the operator, not for the listener.
             _LOG.error("a recording of the arena cannot be played: %s", error)
             raise ArenaRefused(UNKNOWN, write_sentence("recording-not-played")) from error
 

@@ -114,7 +114,7 @@ def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, s
     def measure(side: RecordingLength, turn: int) -> float:
         return side.turns[turn][1] - side.turns[first][0]
 
-    # What is said in the last turn is the same on both sides, also where it is cut.
+    # The last turn has the same words on both sides, even if it is cut.
     share = _fitting_share(a, b, first, last, seconds)
     if last + 1 < count and share == 1 and max(measure(a, last), measure(b, last)) < SHORTEST_SHARE * seconds:
         begun = _fitting_share(a, b, first, last + 1, seconds)

@@ -166,7 +166,7 @@ class Matchmaker:
             raise ArenaRefused(NOTHING_LEFT, write_sentence("all-judged"))
         kind = protocol, pick_dimension(possible, seed=seed)
         field = snapshot.fields[kind]
-        # Only the battles of new systems depend on what the voter judged before.
+        # Only battles of new systems depend on earlier judgements of the voter.
         voted = session.execute(_JUDGED_BY_VOTER, {"voter": wish.voter}).all() if len(field.with_new) else []
 
         def count_items(met: Pair) -> dict[str, int]:
@@ -261,7 +261,7 @@ class Matchmaker:
             with self._database.reading() as session:
                 snapshot = _take_snapshot(session)
             with self._lock:
-                # What was changed meanwhile is not in it.
+                # The snapshot lacks changes that were made meanwhile.
                 if self._snapshot is old:
                     self._snapshot = snapshot
         except PodevalError as error:

@@ -146,7 +146,7 @@ class PairingPool:
                 for system in theirs:
                     spent[system, members] += 1
                     spent[members, system] += 1
-                # Of two that were both met, each was counted.
+                # Pairs of which both systems were met were counted twice.
                 spent[np.ix_(theirs, theirs)] -= 1
         return np.asarray(self.common > spent[self.low, self.high], dtype=np.bool_)
 
@@ -176,7 +176,7 @@ class PairingField:
         for (low, high), count in votes.items():
             by_system[low] += count
             by_system[high] += count
-        # Which systems are new, and the pairs with one of them.
+        # New systems, and the pairs with at least one of them.
         self.new = {
             system
             for system in pool.systems

@@ -133,7 +133,7 @@ class PublicLog:
     def _send(self, path: str, records: list[Record]) -> str:
         """Add a file and return a commit that has it."""
         added = None
-        # In conflict, another sender of this database was first, and somebody was forgotten since.
+        # On a conflict, another process of this database was first, and somebody has been forgotten since.
         with contextlib.suppress(Conflict):
             added = self._log.add({path: write_lines(records).encode()}, f"{len(records)} records")
         return added or self._log.files()[0]

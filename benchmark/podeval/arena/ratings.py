@@ -231,7 +231,7 @@ def read_battles(session: Session) -> dict[str, RatedVotes]:
         covariates={},
         slight=np.array([text == "slight" for text in preferences], dtype=np.bool_)[preference],
     )
-    # How much of both sides was heard, in seconds or shares.
+    # The part of both sides that was heard, in seconds or as a share.
     whole = protocol != protocols[EXCERPTS]
     units = (np.where(whole, np.maximum(seconds[side], 1e-9), 1.0)[battle] for side in sides)
     least = np.min([amount / unit for amount, unit in zip(heard, units, strict=True)], axis=0)

@@ -137,7 +137,7 @@ class AudioTokens:
         if not rows:
             return
         self._database.write(lambda session: session.connection().execute(_ADD_FETCHED, rows), about="fetched")
-        # Only now: what a vote reads meanwhile is rather too much than too little.
+        # Counts are removed only now, so a vote that reads meanwhile sees too much rather than too little.
         with self._lock:
             for battle, (kept_a, kept_b) in counted.items():
                 a, b = self._fetched.pop(battle)
@@ -269,7 +269,7 @@ def _show_turn(battle: Battle, number: int, turn: dict[str, Any], sounds: AudioT
 _IS_OPEN = (Battle.voter == bindparam("voter"), Battle.expires_at > bindparam("now"), Vote.number.is_(None))
 _STANDING_OF_VOTER = select(
     exists().where(Erasure.pseudonym == bindparam("voter")).label("erased"),
-    # What was served by a clock that was ahead was not served in this hour.
+    # Battles that were served by a clock that was ahead do not count in this hour.
     select(func.count())
     .where(Battle.voter == bindparam("voter"), Battle.served_at.between(bindparam("since"), bindparam("now")))
     .scalar_subquery()

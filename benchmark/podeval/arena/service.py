@@ -305,7 +305,7 @@ class Arena:
         """
         with self.database.reading() as session:
             last = operator_settings.read_done(session, operator_settings.SWEPT)
-        # One of a clock that was ahead says nothing.
+        # A time from a clock that was ahead is ignored.
         if last is not None and timedelta() <= self._clock() - last < timedelta(hours=hours):
             return False
         done = self.sweep()

@@ -110,7 +110,7 @@ def validate_ballot(ballot: Ballot) -> Ballot:
 _SAME_BATTLE_OR_ID = select(Vote).where(or_(Vote.battle == bindparam("battle"), Vote.id == bindparam("vote")))
 _OUTPUT_A, _OUTPUT_B, _A, _B = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
 _JUDGED_BEFORE = (
-    # What was recorded by a clock that was ahead says nothing.
+    # Times that were recorded by a clock that was ahead are ignored.
     select(func.max(Vote.recorded_at))
     .where(Vote.voter == bindparam("voter"), Vote.outcome != "skip", Vote.recorded_at <= bindparam("now"))
     .scalar_subquery()

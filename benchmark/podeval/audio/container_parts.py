@@ -31,7 +31,7 @@ NOTED_SHORTFALL = 0.05
 
 # Patterns by which the beginning of an audio file is known within other bytes; each begins with fixed ones.
 MARKS = {
-    # Not the header that FLAC keeps of the file that it was made from.
+    # The header of the original file that FLAC keeps is excluded.
     "wav": (rb"RIFF(?<!riffRIFF).{4}WAVE", rb"RF64.{4}WAVE", rb"BW64.{4}WAVE"),
     "aiff": (rb"FORM(?<!aiffFORM).{4}AIF[FC]",),
     "flac": (rb"fLaC[\x00\x80]\x00\x00\x22",),

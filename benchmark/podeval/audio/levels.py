@@ -77,7 +77,7 @@ def remove_offset(samples: Samples, rate: int) -> Samples:
     if not offsets.any():
         return samples
     frame, buffer = max(1, round(FRAME * rate)), SampleBuffer()
-    # What is left after the last whole frame has its offset.
+    # Samples after the last whole frame get the offset of that frame.
     offsets, count = np.append(offsets, offsets[-1]), max(1, _BLOCK // frame)
     for first in range(0, len(offsets), count):
         block = samples[first * frame : (first + count) * frame]

@@ -93,7 +93,7 @@ class _Index:
             # FFmpeg looks for a movie in what is free, too.
             hidden = kind in (b"free", b"hoov") and header[head + 4 : head + 8] in (b"moov", b"cmov")
             if (kind in _PARENTS or hidden) and depth < _DEEPEST:
-                # Of ISO's `meta` alone, a version comes before what is in it.
+                # Only ISO's `meta` has a version before its contents.
                 inside = at + head + (4 if kind == b"meta" and header[head + 4 : head + 8] != b"hdlr" else 0)
                 samples, edits = self._sum_samples(), self._totals[b"elst"]
                 self._add(b"trak", kind == b"trak")

@@ -231,7 +231,7 @@ def _find_path(observed: Floats, voiced: Floats, going_on: Floats, switching: Fl
                 best[:] = -np.inf
                 _improve(best, origin, before[:levels], switching if side else going_on, 0)
                 _improve(best, origin, before[levels:], going_on if side else switching, levels)
-                # Of steps that are as good as impossible, the best one comes from the likeliest state.
+                # If all steps are practically impossible, the best one comes from the likeliest state.
                 value = before[likeliest] + _IMPOSSIBLE
                 for to in range(levels):
                     far = abs(likeliest % levels - to) > reach

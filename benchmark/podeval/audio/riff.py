@@ -26,7 +26,7 @@ _METADATA = re.compile(
     rb"(?:LIST|id3 |ID3 |bext|cue |smpl|inst|fact|PEAK|JUNK|junk|FLLR|PAD |iXML|_PMX|cart|acid|axml|chna"
     rb"|NAME|AUTH|ANNO|\(c\) |COMT|MARK|INST|MIDI|APPL|CHAN)"
 )
-# What a server says behind the sound: JSON, events, the end of a multipart message.
+# Text that a server appended to the sound: JSON, events, the end of a multipart message.
 _TEXT = re.compile(rb"\s*(?:[{\[<]|data: |event: |--)[\t\n\r -~]{15,}\Z")
 # Bytes after the stated end that may be sound; fewer are left out.
 _LEAST_RAW = 2048

@@ -205,7 +205,7 @@ def _stated(facts: Facts, provenance: str, rows: Sequence[Row], words: Words) ->
     """The stated facts of a system, who ran it, and how much of it was scored, with the reason if not all was."""
     run = str(words["provenances"].get(provenance, provenance))
     if verdict := next((row["spot_check"] for row in rows if row["spot_check"]), ""):
-        # Of supplied outputs, some were made again with the model they are said to be of.
+        # Some of the supplied outputs were generated again with the model that is said to have made them.
         run += f" ({words['spot_check']}: {words['spot_checks'].get(verdict, verdict)})"
     openness = words.fact("openness", facts.openness) if facts.openness != NOT_STATED else ""
     size = format_value(facts.size) if facts.size else ""

@@ -118,7 +118,7 @@ def _superseded_runs(runs: Path) -> Iterable[RunSummary]:
         try:
             yield from run.summaries()
         except BadInput:
-            # Of an earlier version of podeval; nothing is known of when it was measured.
+            # The run is from an earlier version of podeval, so the time of its measurement is unknown.
             continue
 
 

@@ -77,10 +77,9 @@ def make_tidy(settled: ResolvedView) -> pd.DataFrame:
     )
 
 
-# Results on long-form speech and dialogue in the columns that Hugging Face's Open TTS Leaderboard takes.
-#
-# Its maintainers named model, dataset, cloned or fixed voice, WER, SIM and RTFx in September 2026; its scripts, and so
-# the exact names, are not public. `--preset open-tts` measures as it does. What it lacks comes after: language, items,
+# Results on long-form speech and dialogue in the columns that Hugging Face's Open TTS Leaderboard takes.  Its
+# maintainers named model, dataset, cloned or fixed voice, WER, SIM and RTFx in September 2026; its scripts, and so the
+# exact names, are not public. `--preset open-tts` measures as it does. Columns that it lacks follow: language, items,
 # interval and protocol, without which no two rows can be compared.
 
 _PLACE = ["system_title", "benchmark", "split", "profile", "slice"]

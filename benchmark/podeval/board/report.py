@@ -170,7 +170,7 @@ def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> 
         sources=tuple(dict.fromkeys(filter(None, rows["source"].astype(str)))),
         updated=str(rows["created"].max()),
         stated=stated,
-        # Only what a page may lead to.
+        # Only addresses that a page may link to.
         links={name: url for name, url in read_object(row.get("links")).items() if str(url).startswith("https://")},
     )
 

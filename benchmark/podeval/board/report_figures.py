@@ -340,7 +340,7 @@ def _figure(
 
     beside = pair(of, reference) if pair else None
     to_person = beside.to_b if beside else set_against(value, person, of, low, high)
-    # One other is not a median: the two are told apart as where two are compared.
+    # A single other system has no median: the two are compared directly.
     alone = pair(of, next(iter(valued))) if pair and len(valued) == 1 else None
     to_median = alone.to_b if alone else set_against(value, median, of, low, high)
     return ReportFigure(of, row, median, tuple(values), person, beside, to_median, to_person)

@@ -172,7 +172,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     profiles = index.profiles(name)
     profile = _pick(wish.profile, profiles)
     here = index.board(name, profile)
-    # Which columns: one protocol a metric, of one dimension.
+    # The columns: one protocol for each metric, of one dimension.
     judges = tuple(sorted({offer.judge for offers in here.offers.values() for offer in offers} - {""}))
     judge = wish.judge if wish.judge in judges else ""
     protocols = choose(here.offers, wished := list_wished(here.offers, wish.protocols), judge)
@@ -183,7 +183,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     available = _columns_of(dimension, every_column)
     columns = tuple(column for column in available if column.id in wish.columns) or available
     ids = [column.id for column in columns]
-    # Which rows: of one slice, those that the filters let through.
+    # The rows of one slice that pass the filters.
     slice_ = _pick(wish.slice, here.slices)
     sheet = here.sheet(protocols, slice_)
     every_key = sheet.recent.get(("keys", *ids), lambda: dict.fromkeys(key for id in ids for key in sheet.rows(id)))

@@ -259,7 +259,7 @@ def _run() -> None:
         if os.environ.get("PODEVAL_DEBUG"):
             raise
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            # What is still to be flushed goes nowhere.
+            # Anything that is still to be flushed is discarded.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             print(f"podeval: cannot write {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
             sys.exit(2)

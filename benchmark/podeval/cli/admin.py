@@ -128,7 +128,7 @@ def backup(
     made_backup = backups.make_backup(
         target, resolve_database(database, runs), existing_runs, with_secret=with_secret, with_audio=not without_audio
     )
-    # Where it cannot be written down, as on a full disk, there is a backup anyway.
+    # If this cannot be recorded, for example because the disk is full, the backup exists anyway.
     with contextlib.suppress(PodevalError), Database(resolve_database(database, runs), migrate=False) as source:
         source.write(lambda s: operator_settings.note_done(s, operator_settings.BACKED_UP, datetime.now(UTC)))
     _print(target, made_backup, as_json, "is made")

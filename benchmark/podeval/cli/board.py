@@ -70,7 +70,7 @@ def print_board(
 
     board = read_table(runs / BOARD)
     board = board[board.profile == profile]
-    # Where there is no terminal, nobody knows its width, unless COLUMNS says it.
+    # Without a terminal the width is unknown, unless COLUMNS states it.
     out = make_console(sys.stdout, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200)
     if board.empty:
         out.print(make_printable(f"no results under profile {profile} in {runs}"))
@@ -122,7 +122,7 @@ def _build_tables(headers: list[str], lines: list[list[str]], width: int) -> "It
         pages[-1].append(number)
         left -= needed + _BETWEEN
     for page in pages:
-        # As `Text` throughout: a system may be called `[/x]` or `[link=…]`, which is markup to rich.
+        # `Text` is used throughout: a system may be called `[/x]` or `[link=…]`, which is markup to rich.
         table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
         for number in page:
             justify: Literal["left", "right"] = "right" if number else "left"

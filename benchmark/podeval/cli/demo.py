@@ -78,7 +78,7 @@ def demo(
         ]
         shows = {"Rhythm": _show_rhythm, "Planted faults": _show_faults, "Podcasts": _show_podcasts}
         parts += [(title, partial(show, numbers, request)) for title, show in shows.items()]
-        # As many at a time as there are processes, so that none waits for the last item of a run.
+        # One item for each process, so that none waits for the last item of a run.
         with Steps("Demo"), ThreadPoolExecutor(executor.processes) as pool:
             outcomes = list(pool.map(lambda part: _attempt(*part), parts))
     build(out)

@@ -162,7 +162,7 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
     return not metrics
 
 
-# Which system of the user's own `podeval run` is pointed at, by its options.
+# Options that select the user's own system for `podeval run`.
 
 Name = Annotated[
     str,

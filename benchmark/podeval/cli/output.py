@@ -101,7 +101,7 @@ def _make_plain(value: Any) -> Any:
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)
 
 
-# What the command line shows while it works: progress on standard error.
+# Progress on standard error while the command line works.
 
 _PAUSE = 5.0
 """Seconds between two lines about progress if there is no terminal."""
@@ -178,7 +178,7 @@ class Steps(AbstractContextManager["Steps"]):
         now = time.monotonic()
         if self._console.is_terminal or not self._under_way or now - self._last_line < _PAUSE:
             return
-        # What was begun last says most; a step that continues is told seldom.
+        # The step that began last is the most informative; a step that continues is seldom reported.
         newest = next(reversed(self._under_way))
         if now - self._told.get(newest, -_AGAIN) >= _AGAIN:
             self._last_line = self._told[newest] = now

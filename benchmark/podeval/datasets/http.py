@@ -235,8 +235,8 @@ _NOT_PUBLIC = tuple(
     map(
         ipaddress.ip_network,
         (
-            # What safehttpx takes for public, as Python's own list does, with some Python from 3.11 on: of IANA's
-            # registries of special addresses (RFC 6890 and later) shared, assigned to protocols, anycast relays,
+            # Addresses that safehttpx, and the list of some versions of Python from 3.11 on, treat as public, from
+            # IANA's registries of special addresses (RFC 6890 and later) shared, assigned to protocols, anycast relays,
             # documentation.
             *("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20"),
             # Metadata of clouds outside of these: Azure. (Oracle's 192.0.0.192, Alibaba's 100.100.100.200, Amazon's

@@ -54,12 +54,11 @@ def find_user_id(name: str) -> str | None:
     return id
 
 
-# The header of a safetensors file, whose owner is a stranger: bounded in bytes, values, and numbers.
-#
-# Parsed JSON takes up to fifty times its size, so its values are counted before it is parsed. What real models need:
-# 97 % of the thousand most popular ones stay below 100 kB (huggingface_hub, 2023). Of a mixture of experts in four bits
-# with 80 billion parameters, one of ten shards describes 22,000 tensors in 2.8 MB; with 30 billion, a single file
-# describes 74,000 in 9.1 MB.
+# The header of a safetensors file, whose owner is a stranger: bounded in bytes, values, and numbers.  Parsed JSON takes
+# up to fifty times its size, so its values are counted before it is parsed. The needs of real models: 97 % of the
+# thousand most popular ones stay below 100 kB (huggingface_hub, 2023). For a mixture of experts in four bits with 80
+# billion parameters, one of ten shards describes 22,000 tensors in 2.8 MB; with 30 billion, a single file describes
+# 74,000 in 9.1 MB.
 
 HEADER_MOST = 12 * 2**20
 """Maximum bytes of a header."""
@@ -180,7 +179,7 @@ def collect_facts(repo: str, revision: str, *, api: HfApi | None = None, kind: K
         files = call_with_retries(lambda: _list_files(client, repo, revision, kind))
         on_main = _info(client, repo, "main", kind).sha == revision or _is_on_main(client, repo, revision, kind)
         card, text = _card(client, repo, revision, kind, files)
-        # Nothing is read of repos with very many files.
+        # Repos with very many files are not read.
         read = sum(map(is_config, files)) <= CONFIGS_MOST and len(files) <= _FILES_MOST
         return RepoFacts(
             repo=repo,

@@ -32,7 +32,7 @@ class PodevalMetric(Metric):  # type: ignore[misc]
         # A metric of torchmetrics refuses to have it set.
         self.__dict__["higher_is_better"] = {"higher": True, "lower": False}.get(self.declared.headline.better)
         self.reasons: list[str] = []
-        # Of each key the sum of weighted values and of weights; then unscored items by their causes.
+        # For each key, the sums of weighted values and of weights; then the unscored items by cause.
         totals = torch.zeros(2 * len(self.declared.keys) + 2, dtype=torch.float64)
         self.add_state("totals", totals, dist_reduce_fx="sum")
 

@@ -155,7 +155,7 @@ def _at(data: Any, path: tuple[Any, ...]) -> Any:
     for step in path:
         if (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int)):
             data = data[step]
-        # Otherwise a step names which type of a union was tried, and is no place in the data.
+        # Any other step names the tried type of a union and is not a place in the data.
     return data
 
 

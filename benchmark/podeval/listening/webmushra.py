@@ -235,7 +235,7 @@ def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[di
     response = page.get("response") or []
     entries = [entry for part in response for entry in (part if isinstance(part, list) else [part])]
     if entries and all(isinstance(entry, Mapping) and "label" in entry and not entry.get("type") for entry in entries):
-        # As webMUSHRA itself has it: the page is one question, and its responses are the marks.
+        # This is webMUSHRA's own layout: the page is one question, and its responses are the marks.
         entries = [{"type": "likert", "label": page.get("content") or page.get("name"), "response": entries}]
     questions: list[dict[str, Any]] = []
     strange: list[str] = []

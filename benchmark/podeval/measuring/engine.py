@@ -268,7 +268,7 @@ def _score(metric: Metric, inputs: MetricInputs, request: ScoreRequest) -> Resul
     if isinstance(result, PodevalError):
         if request.metrics:
             raise result
-        # One input that does not fit (a voice without a speaker of its name) does not keep the others' scores.
+        # One unsuitable input (such as a voice without a speaker of its name) does not prevent the other scores.
         return Unscored(str(result), "ours")
     return add_notes(result, item, opened)
 

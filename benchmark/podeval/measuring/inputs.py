@@ -67,7 +67,7 @@ class MetricInputs(Mapping[str, Any]):
         self._options = {"profile": profile, "allow_upsampling": allow_upsampling}
         self._keep = keep
         self._kept: dict[str, Any] = {}
-        # What was read unusually in the texts so far, a sentence each.
+        # Notes on unusual readings of the texts so far, one sentence each.
         self.text_notes: dict[str, None] = {}
 
     def __getitem__(self, name: str) -> Any:
@@ -144,7 +144,7 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
         from podeval.metrics.spoken_dialogue import SpokenDialogue
 
         return SpokenDialogue.parse(source, profile)
-    # What is left is read as a script.
+    # Any other input is read as a script.
     from podeval.text.script_format import read_any_script
 
     script = read_any_script(source)
@@ -296,7 +296,7 @@ class ScoreRequest:
         names = [
             name for name in (*metric.inputs, *metric.optional_inputs) if name == "recording" or name in self.inputs
         ]
-        # Who speaks is in the script that is missing, where the metric is told by nothing else.
+        # If the metric has no other source for the speakers, they are in the script that is missing.
         told_by_script = self.lacks_words and metric.needs_speakers and not self.chosen_for(metric).get("speakers")
         if "recording" in metric.inputs and not self.has_turns and not told_by_script:
             names = [name for name in names if name != "script" or name in metric.inputs]
@@ -376,7 +376,7 @@ def add_words(request: ScoreRequest, text: Any) -> ScoreRequest:
     Raises:
         BadInput: they cannot be read, or contain no words.
     """
-    # Of words that are no file's name, as they are too long for one, `Path.is_file` raises.
+    # `Path.is_file` raises for words that are too long for a file's name.
     if isinstance(text, str) and os.path.isfile(text):
         text = Path(text)
     script = None

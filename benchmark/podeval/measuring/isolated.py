@@ -144,7 +144,7 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
     spoken = f"{job.text}\n" if job.text.strip() else None
     request = read_request(text=spoken, speakers=job.speakers or None, allow_upsampling=job.allow_upsampling)
     plan = plan_metrics(request)
-    # What takes little time comes first, so that there is something to read soon.
+    # Quick steps come first, so that there is something to read soon.
     chosen = tuple(
         sorted((metric for metric in plan.metrics if metric.name in job.metrics), key=lambda metric: len(metric.needs))
     )
@@ -199,7 +199,7 @@ class StepTeller:
         if name is None or (done < total and now - self._last < _PAUSE):
             return
         if done >= total:
-            # What follows may say nothing of itself.
+            # The next step may not report anything itself.
             self.begin(self._at, self._what)
             return
         self._last = now

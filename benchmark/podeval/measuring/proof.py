@@ -172,7 +172,7 @@ def proof_book(
     language, code = detect_language(whole_text), read_as(whole_text)
     sections, sentences, of_book = _list_sentences(book, language, part=part)
     transcribed = None if code == "other" else code or language
-    # What is said in each recording, and where in the book that is.
+    # The words of each recording, and their places in the book.
     spoken: dict[str, list[str]] = {}
     unscored: dict[str, Unscored] = {}
     for number, file in enumerate(files):
@@ -231,7 +231,7 @@ def _list_sentences(
     for passage in book.passages:
         texts: list[str] = []
         for text in [passage.text] if passage.kind == "heading" else split_sentences(passage.text):
-            # What continues in lower case, as after a question in quotes, is the same sentence.
+            # Text that continues in lower case, as after a question in quotes, belongs to the same sentence.
             if texts and text[0].islower():
                 texts[-1] += f" {text}"
             else:
@@ -337,7 +337,7 @@ def _find_turn(each: ContentDifference, alignment: ScriptAlignment) -> int:
         return written[each.first].turn if each.first < len(written) else written[-1].turn + 1
     if each.first < each.last:
         return Counter(word.turn for word in written[each.first : each.last]).most_common(1)[0][0]
-    # Of the sentences on both sides, the one that is more like what is said again.
+    # The sentence, of those on both sides, that is more like the repeated words.
     texts = [word.text for word in alignment.heard[each.start : each.end]]
     sides = {written[at].turn for at in (each.first - 1, each.first) if 0 <= at < len(written)}
     of_side = {turn: [word.text for word in written if word.turn == turn] for turn in sides}
@@ -367,7 +367,7 @@ def _describe(
     """Describe a sentence that has a verdict: its place, its recognised words, and the certainty of the verdict."""
     places = [*heard_words, *(at for each in faults for at in range(each.start, each.end))]
     words = alignment.heard[min(places) : max(places) + 1] if places else ()
-    # Of a missing sentence there is only the place where it should be.
+    # A missing sentence has only the place where it should be.
     spans: Sequence[HeardWord | Span] = words or [find_span(each, alignment, duration) for each in faults]
     size = max((each.words for each in faults), default=0)
     sure = size >= SENTENCE if faults else share >= EQUAL

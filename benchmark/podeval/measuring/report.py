@@ -279,7 +279,7 @@ def plot_results(
 
 # The words of a recording with their times and speakers, as they were heard: what a report and labels show.
 #
-# Nothing is heard again where scoring has heard it already: transcript and speakers are in the cache.
+# Nothing is transcribed again after scoring: transcript and speakers are in the cache.
 
 
 @dataclass(frozen=True)

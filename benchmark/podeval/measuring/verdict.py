@@ -217,7 +217,7 @@ def choose_lines(rows: Sequence[ScoreRow], requested: Sequence[str]) -> list[Sco
     """Choose the values to show first: those requested by name, or about ten."""
     if requested:
         return list(rows)
-    # Of a language with words, the error rate of its letters says no more.
+    # In a language with words, the error rate of its letters adds nothing.
     hidden = {"wer.cer"} if "wer.wer" in (row.name for row in rows) else set()
     return [row for row in rows if row.name in LINES and row.name not in hidden]
 

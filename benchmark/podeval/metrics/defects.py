@@ -99,7 +99,7 @@ def collect_defects(results: Iterable[Result | PodevalError]) -> list[TimedDefec
         for entry in result.notes.get("defects", ())
     ]
     repeated = [defect for defect in noted if defect.kind == "repeated"]
-    # That its words are said again says more of a stretch than that it is a loop.
+    # A stretch whose words are repeated is reported as that, which is more informative than a loop.
     kept = [
         defect
         for defect in noted

@@ -125,7 +125,7 @@ def _format_bounds(row: dict[str, str]) -> str:
     return f" [{row['low']}, {row['high']}]" if row["low"] else ""
 
 
-# What declarations of metrics say in English, in other languages; apart, so that measuring imports no translations.
+# Declarations of metrics in other languages, in a separate module, so that measuring imports no translations.
 
 
 def translate(text: str, language: str) -> str:

@@ -247,7 +247,7 @@ def _match_speakers(
             return embed_segments(recording, turns)
         return recording.voices(turns) if silence else select_spoken_voices(recording, turns)
 
-    # One voice and one reference: nobody must be told apart.
+    # With one voice and one reference, no voices have to be distinguished.
     if len(references) == 1 and (ONLY in references if script is None else len(script.speakers) == 1):
         require_speech(recording)
         spoken = recording.speech() if segments else (Span(0.0, recording.duration),)

@@ -163,7 +163,7 @@ class EndpointChat:
 
     def _post(self, data: bytes, timeout: float) -> tuple[httpx.Response, bytes]:
         """Send a request and return the response with any status, and the part of its body that was read."""
-        # What is asked for is what `read_body` can take apart without ever holding the whole.
+        # The request asks only for encodings that `read_body` can decompress without holding the whole.
         headers = {"Accept-Encoding": "gzip, deflate", "Content-Type": "application/json"}
         headers |= self.provider.api.make_headers(self._key) if self._key else {}
         request = self._client.build_request("POST", self._url, content=data, headers=headers, timeout=timeout)

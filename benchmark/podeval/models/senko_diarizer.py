@@ -168,7 +168,7 @@ class _ImportedWhenUsed(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
-            # What libraries ask of every module that is there is no use of it.
+            # Attributes that libraries look up in every loaded module do not count as a use of it.
             raise AttributeError(name)
         return getattr(importlib.import_module(self.__name__), name)
 

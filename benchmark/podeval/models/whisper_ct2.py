@@ -158,7 +158,8 @@ class WhisperCT2(Transcriber):
             return Transcript("", language or "", ())
         if language is None:
             language = self._detect(samples, sounding)
-        # As many pieces at once as the cores decode together; each core has its share if there are few.
+        # The number of pieces at once is the number that the cores can decode together; if there are few, they share
+        # the cores.
         cores = count_threads()
         together = min(MOST, -(-len(sounding) // cores))
         shared = SharedDecoding(self._model.model, together, cores)

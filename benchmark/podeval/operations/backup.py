@@ -278,7 +278,7 @@ def _list_files(runs: Path, with_audio: bool) -> Iterator[tuple[str, Path]]:
             ours = not path.name.startswith(".") and not NO_RUN.search(path.name)
             if ours and path.is_file() and (with_audio or path.suffix[1:] not in AUDIO_ENDINGS):
                 yield _name(path, runs), path
-    # Of each upload that is unpacked the file about it, then its recordings.
+    # For each unpacked upload, the file about it, then its recordings.
     for about in sorted((runs / UPLOADS).glob("u*.json")) if with_audio else ():
         if about.with_suffix("").is_dir():
             for path in (about, *sorted(about.with_suffix("").rglob("*"))):

@@ -72,7 +72,7 @@ def copy_rows(source: Connection, target: Database) -> None:
     """Copy all rows that a connection sees into the empty tables of another database."""
     with target.engine.begin() as written:
         for table in list_tables():
-            # What refers to a row of its own table comes after those that do not.
+            # Rows that refer to their own table come after those that do not.
             refers_to_itself = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
             query = select(table).order_by(*refers_to_itself, *table.primary_key)
             for part in source.execute(query, execution_options={"yield_per": _ROWS}).mappings().partitions():

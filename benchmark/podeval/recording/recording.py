@@ -67,7 +67,7 @@ class Recording:
         self.layout = layout
         self.profile = profile
         self.allow_upsampling = allow_upsampling
-        # What scores on this recording have to mention; empty for a file as it is.
+        # Notes that scores on this recording must mention; empty for an unchanged file.
         self.notes = notes or {}
         self.decoder_note = ""
         self.cache = cache or open_default_cache()
@@ -268,7 +268,7 @@ class Recording:
         """
         from podeval.models.interfaces import Transcript
 
-        # One at a time: who asks for another language waits to see whether it is the same.
+        # Only one thread at a time: a request for another language waits to see whether it is the same.
         with self._locks.setdefault("transcripts", RLock()):
             same = self._find_transcript(language)
             if same is None:

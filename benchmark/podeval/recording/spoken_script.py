@@ -193,7 +193,7 @@ def _hear_alone(
     for at, span in enumerate(merged):
         inside = [word for word in words if span.start <= (word.start + word.end) / 2 <= span.end]
         if _gave_up(inside, span) or any(looped[max(0, at - NEAR) : at + NEAR + 1]):
-            # What is next to a stretch can make a recogniser give up: heard alone, it does not.
+            # The surroundings of a stretch can make a recogniser fail; on its own, the stretch is recognised.
             words = [word for word in words if word not in inside]
             words += listen_again(recording, [span], language, job=job)
     timed = [(word.text, word.start, max(word.start, word.end)) for word in words]

@@ -48,7 +48,7 @@ def summarise(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         provenance={**describe_provenance(profile), **({"judge_usage": usage} if usage else {})},
         protocols={
-            # What a judge refuses is noted next to the content, and changes no id.
+            # A judge's refusals are noted next to the content, and change no id.
             protocol.id: {**protocol.to_json(), **unsent.get(protocol.metric, {})}
             for protocol in current.values()
         },

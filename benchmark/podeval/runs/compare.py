@@ -187,7 +187,7 @@ def compare_runs(
         missing = "seed" if items else "item outside quarantine" if both else "item"
         raise BadInput(f"{first} and {second} have no {missing} in common, so nothing can be paired")
     keys = _columns(benchmark, a.plan.track)
-    # Of several that both have, the one of the benchmark as it is.
+    # If both have several, the benchmark's own one is used.
     shared = sorted((one for one in a.results if one in b.results), key=lambda one: one in a.usual)
     protocols = {a.metrics[one]: one for one in shared}
     apart = sorted({*a.metrics.values(), *b.metrics.values()} - protocols.keys())

@@ -74,7 +74,7 @@ def gather_inputs(
     if item.instruction:
         sources["request"] = {
             "instruction": item.instruction,
-            # Of a podcast, whoever made it says what it was made from.
+            # Only its maker knows what a podcast was made from.
             "sources": list(item.sources or output.details.get(SOURCES, ())),
             "language": item.language,
             "speakers": item.voices,

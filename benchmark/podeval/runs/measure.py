@@ -214,8 +214,8 @@ def measure(
         """The protocols of one output, or of all of a run together."""
         return make(*list_conditions(plan, outputs).items())
 
-    protocols()  # What cannot be measured is refused before anything is made.
-    # What is measured of all outputs together is measured when the run is summarised.
+    protocols()  # Anything that cannot be measured is refused before anything is made.
+    # Metrics of all outputs together are measured when the run is summarised.
     measured = benchmark.metrics(plan.track, plan.split, profile)
     uses = {use.name: use for use in measured if catalogue.get(use.name).inputs[0] != "recordings"}
     unjudged = [name for name in uses if not catalogue.get(name).asks]
@@ -247,12 +247,12 @@ def measure(
             else:
                 done(next(finished))
 
-    # What models measure, wherever the executor does it.
+    # Measurements by models, wherever the executor runs them.
     for task, results in executor.map(measure_item, tasks()):
         results = results or dict.fromkeys((use.name for use in task.uses), DIED)
         keep(task.item, protocols(task.output), mark_joined_timing(plan, task.output, results))
         done(next(finished))
-    # What judges say; they are asked from here, about many items at a time.
+    # Answers of judges, which are asked from here, about many items at a time.
     for name in uses:
         if name not in unjudged:
             some = [task for task in seen if missing(task.item, task.output, [name])]

@@ -183,7 +183,7 @@ def _make_one(system: OwnSystem, request: RunRequest, folder: RunFolder, item: I
     except PodevalError:
         raise
     except Exception as error:
-        # What nobody thought of costs this item alone, and is not a fault of the system.
+        # An unforeseen error costs only this item, and is not the system's fault.
         keep_failure(folder, item, f"{type(error).__name__}: {error}", "ours")
     return None
 

@@ -91,7 +91,7 @@ def explain_missing_gpu(*, trusted: bool) -> str | None:
     """
     if not command.list_gpu_devices():
         return "there is none, or its driver is not loaded (no /dev/nvidia*, /dev/kfd or /dev/dri)"
-    # Where torch finds no GPU it uses the processor without a word, which would take a hundred times as long.
+    # If torch finds no GPU, it silently uses the processor, which would take a hundred times as long.
     with tempfile.TemporaryDirectory(prefix="podeval-gpu-") as folder:
         use = "import torch; print(torch.ones(8, device='cuda').sum().item())"
         ended = run(SandboxSpec([sys.executable, "-c", use], Path(folder), gpu=True, trusted=trusted))

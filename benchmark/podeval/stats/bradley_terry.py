@@ -175,7 +175,7 @@ def rate(
     of_ratings, errors = _spread_by_sandwich(strengths, variances[:size, :size], share, freedom)
     effects = POINTS * fitted[size:-1]
     far = np.sqrt(np.diag(variances)[size:]) * float(special.stdtrit(max(1, rows.voters - 1), 0.975))
-    # Which systems the votes separate, and so the ranks.
+    # Systems that the votes separate, and so the ranks.
     order = np.lexsort((-strengths, ~ranked))
     member = _find_islands(rows.a, rows.b, size)
     among = ranked[rows.a] & ranked[rows.b]
@@ -238,7 +238,7 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
     Raises:
         BadInput: a system was in no battle.
     """
-    # What the votes say of the two so far.
+    # The result of the votes so far for these two.
     names = [rating.system for rating in ratings.systems]
     i, j = (names.index(ratings.get(name).system) for name in (first, second))
     apart, error = abs(float(ratings.differences[i, j])), float(ratings.errors[i, j])

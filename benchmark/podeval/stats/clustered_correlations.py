@@ -29,7 +29,8 @@ def correlate_by_cluster(
     """Return SRCC, PLCC and KRCC (tau-b) of two variables, with intervals over clusters."""
     table = np.array([x, y], dtype=np.float64)
     codes, count = number_clusters(clusters, len(x))
-    # Of each two clusters: pairs of values in one order less those in opposite orders, those that differ in x, in y.
+    # For every two clusters: pairs of values in the same order less those in opposite orders, those that differ in x,
+    # in y.
     pairs = np.zeros((3, count, count))
     membership = np.eye(count)[codes]
     step = max(1, _AT_ONCE // max(1, len(x)))

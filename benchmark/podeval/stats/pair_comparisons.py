@@ -289,7 +289,7 @@ class _PairTable:
         self._shared, self.p = (np.array(rows) for rows in zip(*claims, strict=True))
         sizes = self._shared.diagonal()
         self._comparable = self._shared >= np.maximum(1, ENOUGH_SHARED * np.maximum.outer(sizes, sizes))
-        # Of two that are not comparable, the one with fewer clusters is compared with nobody.
+        # If two are not comparable, the one with fewer clusters is not compared with any system.
         lacking = (~self._comparable & (sizes > sizes[:, None])).any(axis=1)
         self._comparable &= ~(lacking[:, None] | lacking)
         self.p[~self._comparable] = np.nan
@@ -324,7 +324,7 @@ class _PairTable:
         theirs = self._present[:, others]
         both = theirs & self._present[:, [index]]
         if filled:
-            # Where they share nothing there is no spread, and no test either.
+            # Pairs that share nothing have no spread, and so no test.
             spread = np.std(differences, axis=0, where=both | ~both.any(axis=0))
             return np.where(both, differences, np.where(theirs, -spread, 0.0)), theirs
         return np.where(both, differences, 0.0), both

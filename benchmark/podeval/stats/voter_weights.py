@@ -135,7 +135,7 @@ def weigh_votes(
     turned = np.bincount(rows.voter, (won - lost) * np.log(of_b / of_a))
     straight = 1 / (1 + CONTRARY / (1 - CONTRARY) * np.exp(np.minimum(_MOST_LOG_ODDS, turned)))
     by_fans, of_fans = _weigh_fans(judged, scores, fisher, np.stack(sides), counted * straight[judged.voter], names)
-    # Of the weights of a vote's two systems, the less counts.
+    # The lower weight of a vote's two systems counts.
     lower = (counted * by_fans)[of_rows].reshape(2, -1).min(axis=0)
     return replace(rows, counts=rows.counts * lower), (*of_cohorts, *of_fans)
 
@@ -233,7 +233,7 @@ def _estimate_fans(
         counted: their weights.
     """
     shares, stronger, spread = np.full((2, 1), USUAL), 0.0, 1 + taste * fisher
-    # How likely the votes of all others are, to second order: this part is the same however strong the system is.
+    # The likelihood of all other votes, to second order: this part is the same however strong the system is.
     pulled, known = scores / spread, fisher / spread
     alike = sides + np.log(spread) / 2 - taste / 2 * scores * pulled
     for _ in range(STEPS):
@@ -243,7 +243,7 @@ def _estimate_fans(
         weight = counted / total
         shares = before * (odds @ weight)[:, None] / max(_HAIR, counted.sum())
         stronger = float(others * (weight @ pulled) / max(_HAIR, others * (weight @ known)))
-    # What the votes say of the shares, less what they would say if only the strength differed.
+    # The result of the votes for the shares, less the result that a difference in strength alone would give.
     chance = before * odds / total
     slope, pull = weight * (odds - 1), others * weight * (pulled - known * stronger)
     information = (slope**2).sum(axis=1) - (slope @ pull) ** 2 / max(_HAIR, float(pull @ pull))

@@ -240,7 +240,7 @@ def parse_address(location: str | Path) -> URL:
 def _open_sqlite(url: URL, read_only: bool = False) -> Engine:
     file = Path(str(url.database))
     if read_only:
-        # Without a log to read, the file alone is everything; else the log is indexed in memory.
+        # Without a log, the file alone is complete; otherwise the log is indexed in memory.
         log = file.with_name(f"{file.name}-wal")
         how = "readonly_shm=1" if log.exists() and log.stat().st_size else "immutable=1"
         return create_engine(f"sqlite:///{file.as_uri()}?mode=ro&{how}&uri=true", **_POOL)

@@ -105,7 +105,7 @@ class Secret:
 
     def verify(self, purpose: str, token: str) -> tuple[str, ...] | None:
         """Return the parts of a token that this secret signed for this purpose; None if it did not."""
-        # What decodes base64 would pass over other letters, so that many texts were one token.
+        # The base64 decoder would ignore other characters, so that many texts were the same token.
         if len(token) > 500 or not _TOKEN.fullmatch(token):
             return None
         signer = self._signer(purpose)

@@ -192,7 +192,7 @@ class SandboxRunner:
                     running.stop(str(error))
                     break
                 new = [(outstanding.pop(line.item), line) for line in lines if self._is_wanted(line, outstanding)]
-                # Only so much is read at a time: what it left is read on as long as it contains what was asked for.
+                # The amount is limited each time: reading continues as long as the last part contained requested items.
                 unread = bool(new)
                 if new:
                     batches += 1
@@ -245,7 +245,7 @@ class SandboxRunner:
             with contextlib.suppress(ValueError, RecursionError):
                 refusal = json.loads(path.read_bytes())
         if not isinstance(refusal, dict) or "reason" not in refusal:
-            # It writes its reason where it was told to, once it has read what it was told.
+            # The program writes its reason to the requested place once it has read the request.
             last = ended.log.strip().splitlines()[-1:] or ["it gave no reason"]
             raise OursFailed(f"the program that runs models could not start the model: {redact_line(last[0])[:1_000]}")
         reason = redact_line(str(refusal["reason"]))[:1_000]

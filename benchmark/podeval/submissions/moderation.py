@@ -160,7 +160,7 @@ def _carry_out(queue: Queue, decision: TakenDown, board: Path, tell: Tell = _LOG
     try:
         row = queue.get(decision.submission)
     except BadInput:
-        # It was submitted after the backup was made; its content is known again anyway.
+        # The submission was made after the backup; its content is recognised anyway.
         queue.database.write(lambda session: _keep_takedown(session, decision))
         return
     content = SpokenContent(set(decision.marks))

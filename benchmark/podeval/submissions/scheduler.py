@@ -84,7 +84,7 @@ class Dispatch:
         self._queue = queue
         self._conninfo = queue.database.url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._sender = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=self._conninfo))
-        # Of workers that start together one makes the tables, and the others wait for it.
+        # If workers start together, one makes the tables, and the others wait for it.
         with queue.database.writing() as session:
             if not inspect(session.connection()).has_table("procrastinate_jobs"):
                 with self._sender.open():

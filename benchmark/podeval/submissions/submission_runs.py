@@ -182,7 +182,7 @@ class SubmissionRuns:
         try:
             return entry.items(self.workplace.data)
         except BadInput as error:
-            # Which run it is was checked when it was queued.
+            # The run was identified and checked when it was queued.
             raise MachineFault(str(error)) from error
 
     def _run_generated(self, entry: RunEntry, request: RunRequest) -> None:

@@ -237,7 +237,7 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path, played
 
     database.write(work)
     if database.is_sqlite:
-        # What was overwritten is in the log until it is written into the file; who reads just now keeps it there.
+        # Overwritten data stays in the log until the log is written into the file; current readers keep it there.
         with database.engine.connect() as connection:
             for statement in ("ROLLBACK", "PRAGMA wal_checkpoint(TRUNCATE)", "BEGIN"):
                 connection.exec_driver_sql(statement)

@@ -365,7 +365,7 @@ def _break_up(sentence: str, longest: int) -> Iterator[str]:
         return
     line = ""
     for clause in _CLAUSE_END.split(sentence):
-        # What fits stays as it is, unless spaces in it are others.
+        # A clause that fits stays as it is, unless it contains unusual spaces.
         fits = len(clause) <= longest and not _OTHER_SPACE.search(clause)
         for part in [clause] * bool(clause) if fits else textwrap.wrap(clause, longest, break_on_hyphens=False):
             joined = f"{line} {part}".strip()

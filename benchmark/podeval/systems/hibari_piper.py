@@ -24,7 +24,7 @@ from podeval.systems.speech import Samples
 # Piper draws inside the ONNX graph, from a generator that runs on from call to call and cannot be set; so it speaks
 # without noise, and what is said depends on nothing said before it.
 #
-# Of Piper's voices only joe comes in a package. Kristin is fetched from the publisher's repo on the Hub, pinned by its
+# Of Piper's voices, only joe is in a package. Kristin is fetched from the publisher's repo on the Hub, pinned by its
 # SHA-256: where that cannot be reached, the system is left out with the installer's sentence.
 
 JOE, KRISTIN = "piper-joe", "piper-kristin"

@@ -142,7 +142,7 @@ def parse_diarised(text: str) -> list[Segment]:
             names the line.
     """
     segments: list[Segment] = []
-    # Not splitlines(): what it takes for a line end may be inside a text.
+    # splitlines() is not used, because some of its line ends may be inside a text.
     for number, line in enumerate(re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff")), start=1):
         if not line.strip():
             continue

@@ -22,7 +22,7 @@ from podeval.text.numerals import parse_number
 from podeval.text.script import Script
 from podeval.text.subtitles import VOICE, read_cues
 
-# Who speaks the words before the first label.
+# The speaker of the words before the first label.
 UNLABELLED = "Narrator"
 
 # Words for a speaker whose number alone is the name, and words that belong to the name.
@@ -293,7 +293,7 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     small = share == 1 and min(labels.values()) > 1
     names = {label for label in labels if small or not _SMALL_WORD.search(label)}
     again = {label for label in names if labels[label] > 1}
-    # Where names have lines of their own, a word and a colon in the lines below are words.
+    # If names have lines of their own, a word and a colon in the lines below are words.
     separate = {line.label for line in lines if line.label and not line.words}
     names = names & (separate | again) if separate & again else names
     alone = again >= names > set() and all(_ENDS_LABEL.search(line.text) for line in lines if line.label in names)
@@ -366,7 +366,7 @@ def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list
         elif _is_direction(line) and not (turns and _DIRECTION_ALONE.match(line.text)):
             left.append(line)
         elif turns:
-            # What looks like a label, or is behind a rule, where models write what no one says.
+            # Text that looks like a label or follows a rule, where models write text that is not spoken.
             like = line.label.count(" ") < _SHORT and line.label and any(turns[-1][1])
             unread += [line] if like or left[-1:] == lines[at - 1 : at] else []
             turns[-1][1].append(line.text.strip())

@@ -42,9 +42,9 @@ _RECOGNISED = frozenset(
     ("segments", "utterances", "phrases", "recognizedphrases", "sentences", "transcription", "events")
 )
 _TIMES = frozenset(("start", "starttime", "duration", "timestamp", "timestamps", "offset"))
-# What contains no turns: single words, and what is said of them.
+# Keys that contain no turns: single words, and facts about them.
 _NO_TURNS = frozenset(("words", "items", "wordsegments", "metadata", "speakers", "speakerlabels"))
-# What may be said before and after the turns, by a speaker that nothing names.
+# Keys for what may be said before and after the turns, by a speaker without a name.
 _BESIDE = frozenset(("intro", "introduction", "opening", "coldopen", "outro", "closing", "conclusion"))
 # Whose turns a recogniser's segments are that name no speaker.
 _UNKNOWN = "unknown speaker"
@@ -55,7 +55,7 @@ _LOOKS_LIKE_JSON = re.compile(rf"\s*{_JSON}")
 _EMBEDDED = re.compile(rf"\A[^{{}}]{{0,300}}?(?={_JSON})")
 _MORE = re.compile(_JSON)
 _MOST_BEHIND = 300
-# What other readers may take for the beginning of a turn: some words and a colon.
+# Words before a colon that other readers may take for the beginning of a turn.
 _LABEL = re.compile(r"[^:\uff1a]{1,60}[:\uff1a]")
 
 
@@ -306,7 +306,7 @@ def _read(text: str) -> Any:
         has_turns = bool(_find_entries(data))
         if len(text[end:].strip()) <= (_MOST_BEHIND if has_turns else 0) and not _MORE.search(text, end):
             return data
-        # What is next to turns may be more of them, and turns with their brackets are no words.
+        # Text next to turns may contain more of them, and turns with their brackets are not words.
         looks = looks or has_turns
     except (ValueError, RecursionError) as error:  # ValueError also for a number of thousands of digits
         broken = error

@@ -102,7 +102,7 @@ def read_answers(folder: Path) -> list[JudgeAnswers]:
     answers = {described["id"]: JudgeAnswers(described, str(folder)) for described in records.judges()}
     for failure in records.failures():
         _of(answers, failure["judge"]).failed_calls += 1
-    # Of a question asked again, only the newest series counts.
+    # If a question was asked again, only the newest series counts.
     newest: dict[str, list[JudgeExchange]] = {}
     for exchange in records.all_exchanges():
         judge = _of(answers, exchange.judge)

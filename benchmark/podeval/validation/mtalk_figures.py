@@ -181,7 +181,7 @@ def _of_evaluator(evaluator: _Evaluator, by_judge: Mapping[str, Sequence[RubricM
         against = ", ".join(f"{rates[other]:.2f} of {count} against {other}" for other, count in met.items())
         says = f"{system} wins {overall:.2f} of {sum(met.values())} battles: {against}"
         yield _line(4, name, says, {"system": system, "win_rate": overall, "against": rates, "battles": met})
-    # How long answers are, and what they are worth.
+    # The length of answers, and their value.
     seconds = {one.system: one.seconds for systems in by_judge.values() for one in systems if one.seconds is not None}
     yield from _duration(f"Elo of {name}", seconds, ratings)
     # Whether a rater chooses the system that it gives more marks.

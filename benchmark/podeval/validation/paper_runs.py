@@ -214,7 +214,7 @@ def _read_values() -> dict[str, dict[Output, float]]:
         for name, value in row.items():
             if row["system"] in ORDER and "." in name and value:
                 columns[name][row["system"], row["category"]] = float(value)
-    # What ranks today did not exist when the clips were measured, and follows from what was.
+    # The figure that ranks today did not exist when the clips were measured; it is computed from those that did.
     spread, mean = columns["reverb_consistency.reverb_consistency"], columns["reverb_consistency.srmr"]
     columns[CV] = {output: spread[output] / mean[output] for output in spread if mean.get(output)}
     return columns

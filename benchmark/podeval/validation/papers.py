@@ -364,7 +364,7 @@ def _dimension_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
             yield _build(row, f"{name}, mean of three", fmean(values.values()))
         else:
             share = sum(CRITERIA[name] * values[name] for name in CRITERIA) / sum(CRITERIA.values())
-            # Where judges left criteria without a verdict, their number is another one, and the share need not follow.
+            # If judges left criteria without a verdict, their number is different, and the share need not follow.
             yield _build(row, f"{name}, share of all criteria", share, 0.01)
 
 

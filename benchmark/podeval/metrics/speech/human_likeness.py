@@ -152,7 +152,7 @@ def fit_factor(people: Sequence[Features], damaged: Mapping[int, Features]) -> F
     """
     windows = np.concatenate(people)
     mean, scale = np.nanmean(windows, axis=0), np.nanstd(windows, axis=0) + 1e-6
-    # What a person differs by is seen on axes that other people make.
+    # The differences of a person are measured on axes that other people define.
     rows, rows_of_damage = [], []
     for fold in range(min(FOLDS, len(people))):
         part = range(fold, len(people), FOLDS)

@@ -192,7 +192,7 @@ def _build_encoder(weights: Weights) -> Any:
         KeyError, RuntimeError: the weights do not belong to such an encoder; no layer stays random.
     """
     weights = rename_weights(weights, _NAMES)
-    # What hides frames in training; some checkpoints leave it out.
+    # The vector that hides frames in training; some checkpoints leave it out.
     weights.setdefault("masked_spec_embed", torch.zeros(_read_sizes(weights)["hidden_size"]))
     network: Any = transformers.Wav2Vec2Model(transformers.Wav2Vec2Config(**_read_sizes(weights)))
     network.load_state_dict(weights)

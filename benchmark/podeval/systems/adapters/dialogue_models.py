@@ -156,14 +156,14 @@ class Dia(SpeechModel):
                 raise BadInput(f"{inputs['input_ids'].shape[1]} bytes of text at once; the model reads {room}")
             skip = self._processor.get_audio_prompt_len(inputs["decoder_attention_mask"]) if prompts else None
             codes = self._model.generate(**inputs.to(self._model.device), **self._options)
-            # It may have ended at once, or drawn marks where sounds belong.
+            # The output may have ended at once, or contain marks in place of sounds.
             (wave,) = self._processor.batch_decode(codes, audio_prompt_len=skip)
         return np.asarray(wave.float().numpy(), np.float32).reshape(-1)
 
 
 # VibeVoice of transformers performs whole dialogues of up to four speakers, each in the voice of a recording.
 #
-# What is said is drawn frame by frame by a diffusion head, for which transformers takes its scheduler from diffusers.
+# A diffusion head draws the speech frame by frame; transformers takes its scheduler from diffusers.
 
 
 class VibeVoice(SpeechModel):

@@ -93,7 +93,7 @@ class Supplied(OneByOne[Product]):
         """Decode the supplied output of an item."""
         begin = time.perf_counter()
         entry = self.find_entry(ask, seed)
-        # What only the person who made them can know.
+        # Facts that only the person who made them can know.
         stated = entry.model_dump(include={"hardware", "strategy", "voices"}, exclude_defaults=True)
         details: dict[str, Any] = {"supplied": True, **stated}
         # Without a log of its own, supplied audio has no real-time factor.
@@ -131,7 +131,7 @@ class Supplied(OneByOne[Product]):
         kinds = SCRIPT if ask.prompt is not None else AUDIO_ENDINGS
         name = self._find_file(ask.id, kinds, ask.topic or "")
         if name is None:
-            # Without the item's name, so that what many items lack is one reason.
+            # The item's name is left out, so that a gap of many items has one reason.
             raise SpeechFailed(f"nothing was supplied: no file has the item's name, with .{kinds[0]} or its like")
         if ask.prompt is not None:
             return ManifestLine(item=ask.id, script=name)

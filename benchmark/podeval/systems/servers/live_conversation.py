@@ -131,7 +131,7 @@ class LiveConversation:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if speak.done():
-                # What the server still said tells why it takes no more sound.
+                # The last messages of the server explain why it takes no more sound.
                 await asyncio.wait([listen], timeout=1.0)
             next(task for task in tasks if task.done()).result()
         finally:

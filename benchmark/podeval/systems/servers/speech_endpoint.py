@@ -145,7 +145,8 @@ class SpeechEndpoint(ServerSystem):
             "voices": "reference" if self.clone else list(self.voices),
             "by_speaker": dict(self.by_speaker),
             "stream": self.stream,
-            # What was streamed before it was asked for may be events that were read as sound: that run is another one.
+            # Earlier versions did not ask for a stream of sound, so their runs may contain events that were read as
+            # sound: those are different runs.
             **({"stream_format": "audio"} if self.stream else {}),
             "extra": dict(self.fields),
             # Runs on servers of OpenAI's API are told apart as they were before there were kinds.
@@ -291,7 +292,7 @@ class SpeechEndpoint(ServerSystem):
         clips = {speaker: ReferenceClip.read(ask.voices[speaker]) for speaker in speakers}
         if len({clip.digest for clip in clips.values()}) < len(clips):
             raise RequestRefused(f"two speakers of {ask.id} have the same reference voice")
-        # Of several items in flight, one uploads a voice.
+        # If several items are in flight, only one uploads a voice.
         with self._adopting:
             for clip in clips.values():
                 self._adopted[clip.digest] = self._adopted.get(clip.digest) or self.kind.adopt(clip)

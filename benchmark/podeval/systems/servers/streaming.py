@@ -100,7 +100,7 @@ def summarise_playback(pieces: Sequence[StreamedPlayback], wall_seconds: Sequenc
     }
 
 
-# How many requests a server gets: the most a minute, and the number that is kept in flight.
+# The requests that a server gets: the most per minute, and the number that is kept in flight.
 #
 # All threads that ask one server share one `RequestPace`. A pause that the server asks of one of them is kept by all.
 

@@ -177,7 +177,8 @@ def locate_speaker_turns(
         BadInput: a word's times are not finite numbers in order.
     """
     alignment = align_script(script, words)
-    # Where each turn lies: the written words of a turn that have a partner, and where in the script the turn begins.
+    # The place of each turn: the written words of a turn that have a partner, and the position in the script at which
+    # it begins.
     written = alignment.written
     pairs = [(word, partner) for partner, word in enumerate(alignment.partners) if word is not None]
     lengths = Counter(word.turn for word in written)
@@ -264,7 +265,7 @@ def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) 
     """
     timed: list[HeardWord] = []
     words = list(words)
-    # What is heard as a sound may be several words in brackets.
+    # A recognised sound may stand for several words in brackets.
     spoken, at = drop_bracketed(" ".join(text for text, _, _ in words)), 0
     for text, start, end in words:
         part_text, at = spoken[at : at + len(text)], at + len(text) + 1

@@ -53,7 +53,7 @@ def place_recordings(
     for at in range(len(words) - run + 1):
         key = tuple(word for word, _ in words[at : at + run])
         runs[key] = -1 if key in runs else at
-    # What each recording reads, by its first and its last run.
+    # The places that each recording reads, by its first and its last run.
     reasons: dict[str, str] = {}
     found_places: list[_Place] = []
     for file, texts in spoken.items():

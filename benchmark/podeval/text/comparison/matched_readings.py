@@ -301,7 +301,7 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
     for reached in range(place, len(others)):
         following: set[_State] = set()
         for way in others[reached].readings:
-            # Nothing is passed over behind the figure's last word.
+            # Nothing is skipped after the figure's last word.
             ends = states if way else [state for state in states if state[1]]
             for word in way.splitlines(keepends=True):
                 ends = [(at, left[len(word) :]) for at, left in ends if left.startswith(word)]

@@ -86,7 +86,7 @@ def count_word_errors(
     read_by_language = normaliser == "basic" and any(sign in both for sign in "&\uff06")
     code = (identify_language(both).code or "en") if read_by_language else None
     expected, transcript = (normalise(text, language, normaliser, code) for text in pair)
-    # Where Persian joins the parts of a word (by U+200C), others type a space or nothing.
+    # If Persian joins the parts of a word (by U+200C), others type a space or nothing.
     is_joined = normaliser == "basic" and "\u200c" in both
     if words and (is_joined or (normaliser == "whisper" and read)):
         transcript = _write_compounds_as_in(expected, transcript)
