@@ -95,7 +95,7 @@ def _find_start(headers: Headers, size: int) -> int:
 def answer_sound(copy: Path) -> _Sound:
     """A copy as a page plays it, whole or by ranges; looks at the file, so not for the thread of the server."""
     kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
-    # When it was made would tell which of two was heard before; its name stands for one sound for good.
+    # The time of creation would reveal which of two was heard first; the name always stands for one sound.
     stat = os.stat_result((*copy.stat()[:7], 0, 0, 0))
     return _Sound(copy, stat_result=stat, media_type=kind, headers=_KEEP)
 

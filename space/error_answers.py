@@ -46,7 +46,7 @@ def _answer(request: Request, status: int, reason: str, sentence: str, **headers
     code = sentence.code if isinstance(sentence, CodedSentence) else ""
     content = {"error": sentence, "reason": reason, "code": code}
     if (translation := site.translate(request, sentence, reason)) != sentence:
-        # The same in the language of the page whose script asked.
+        # The same message in the language of the page whose script asked.
         content["sentence"] = translation
     return JSONResponse(content, status, headers)
 

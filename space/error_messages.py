@@ -61,5 +61,5 @@ def _translate_value(name: str, value: Any, texts: dict[str, Any]) -> Any:
         return value
     if name in _OF_STATES:
         return (texts.get("states") or {}).get(value, value)
-    # Strangers' words may stand here, nested as deep as they are long.
+    # Strangers' words may be here, nested to any depth.
     return translate_reason(value, texts) if len(value) <= _LONGEST_NESTED else value

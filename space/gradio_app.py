@@ -163,7 +163,7 @@ def warm_up(app: FastAPI) -> None:
 
     @asynccontextmanager
     async def live(_: FastAPI) -> AsyncIterator[None]:
-        # A reader whom nobody sees.
+        # A reader who is not observed.
         where = read_public_address() or "http://localhost"
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=where) as client:
             for language in PREFIXES:

@@ -135,7 +135,7 @@ def bound(blocks: gr.Blocks) -> None:
         blocks: the app, before it is mounted.
     """
     blocks.state_session_capacity = MOST_SESSIONS
-    # Nothing that waits its turn there can be called past it.
+    # Calls past the queue are refused for events that wait in it.
     blocks.queue(api_open=False, max_size=MOST_WAITING)
     blocks._queue.pending_messages_per_session = SessionMessages(blocks._queue, MOST_MESSAGES)
     preprocess = blocks.preprocess_data
@@ -351,7 +351,7 @@ async def answer_call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) 
             start = message
             return
         if start:
-            # A fault of ours has no sentence for visitors.
+            # An error of ours has no sentence for visitors.
             await send({**start, "status": 500 if b'"error":null' in message.get("body", b"") else 400})
             start = {}
         await send(message)

@@ -209,7 +209,7 @@ class GradioGate:
             body = parse_event(await Request(scope, receive).body())
             body = check_files(body, may_name)
             event = EventSent.model_validate(body)
-            # No page sends half a letter or a number that is none, at which a database may fall over.
+            # No page sends an unpaired surrogate or a number that is not finite, which may break a database.
             sent = event.model_dump(exclude_unset=True)
             written = json.dumps(sent, ensure_ascii=False, allow_nan=False).encode()
         except ValidationError as error:
@@ -228,7 +228,7 @@ class GradioGate:
             await answer_call(app, {**scope, "headers": headers}, replay_body(written, receive), send)
 
     def _add_cookie(self, send: Send, holder: str = "") -> Send:
-        # Within a page of the Hub a browser keeps only cookies that say where they belong.
+        # Within a page of the Hub, a browser keeps only cookies that state where they belong.
         where = "; SameSite=None; Secure; Partitioned" if self._secure else "; SameSite=Lax"
 
         async def send_with_cookie(message: Message) -> None:
@@ -326,7 +326,7 @@ def dress(site: Site, request: Request, page: str, tab: str) -> Response:
     early = _render_early(site, request) if tab == TABS[0] else ""
     answer = HTMLResponse(f"{page[:start]}{header}{early}{page[start:]}")
     answer.headers["Content-Security-Policy"] = write_header_value(GRADIO_PAGE)
-    # The Score tab records, where its reader lets it.
+    # The Score tab records if the visitor allows it.
     answer.headers["Permissions-Policy"] = "camera=(), microphone=(self), geolocation=()"
     answer.headers["Vary"] = "accept-encoding, accept-language, cookie"
     site.keep_language(request, answer)

@@ -70,7 +70,7 @@ class Evaluation:
                 # The place where changes of state and results are mirrored, if repos are named.
                 repos = [environment.get(f"PODEVAL_MIRROR_{name}", "") for name in ("REQUESTS", "RESULTS")]
                 self._record = HubRecord(desk.queue, *map(AppendOnly, repos)) if all(repos) else None
-                # Models run in their containers; what is decoded here is read by podeval's own code.
+                # Models run in their containers; podeval's own code reads the data that is decoded here.
                 making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
                 self.worker = Worker(
                     desk.queue,

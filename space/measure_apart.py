@@ -62,7 +62,7 @@ class MeasuringTurn:
     """
 
     _lines: Mapping[str, list[MeasuringTurn]] = {"recording": [], "script": []}
-    _changed = threading.Condition()  # Bound to no thread, because Gradio's change.
+    _changed = threading.Condition()  # Not bound to a thread, because Gradio's threads change.
     _most = SCORING.wall_seconds + 2 * DECODING.wall_seconds
     """Seconds after which the first in a line no longer delays others."""
 

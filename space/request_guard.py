@@ -76,7 +76,7 @@ class SecurityHeaders:
             for name, value in (EVERYWHERE | {"Content-Security-Policy": write_header_value(self._policy)}).items():
                 headers.setdefault(name, value)
             if headers.get("content-type", "").startswith("text/html"):
-                # A page is for one session, whatever is between.
+                # A page is for one session, whatever is in between.
                 headers.setdefault("Cache-Control", "private, no-cache")
         await self._send(message)
 
@@ -168,13 +168,13 @@ class Guard:
         """Refuse a request, or hand it on with a bounded body."""
         if scope["type"] != "http":
             if scope["type"] == "websocket":
-                # Nothing of this site speaks it.
+                # Nothing on this site uses it.
                 await send({"type": "websocket.close", "code": 1000})
                 return
             await self._app(scope, receive, send)
             return
         path, headers = scope["path"], Headers(scope=scope)
-        # Each request is answered in a context of its own, so that this ends with it.
+        # Each request is answered in a separate context, so this ends with it.
         REQUEST.set(f"{scope['method']} {path}"[:LONGEST_PATH])
         uploads = scope["method"] == "POST" and path.startswith(gradio_addresses.UPLOADS)
         sender = self._senders(HTTPConnection(scope)) if uploads else ""
@@ -252,12 +252,12 @@ class Guard:
         if host in self._hosts:
             return ""
         forwarded = any(name in _FORWARDED or name.startswith(_FORWARDED_BEGIN) for name in headers)
-        # Programs say where they come from too, and are told more fitly that no page of elsewhere reads here.
+        # Programs state their origin too; the refusal that names pages from elsewhere would not fit them.
         page = not _is_program(scope["path"])
         if forwarded or (page and _from_a_page_elsewhere(headers)):
             return f"this board is behind a proxy and would treat everybody as its operator; {_SIGN_IN}"
         client = scope.get("client")
-        # A page of elsewhere whose name was turned to this machine still says its own name.
+        # A page from elsewhere whose name was pointed at this machine still sends its own name.
         if client and _is_address(client[0]) and not is_loopback(host):
             return f"this board is not known as {host[:80]!r}; open it as localhost, or {_SIGN_IN}"
         return ""

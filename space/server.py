@@ -138,7 +138,7 @@ def run(app: Any, host: str, port: int, announce: str = "") -> None:
         port: likewise.
         announce: text that is printed once the site answers.
     """
-    # A thousand connections need more files than many systems allow a program at first.
+    # A thousand connections need more files than many systems allow a program by default.
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 

@@ -160,7 +160,7 @@ class FetchKeeper:
         if not self._waiting:
             self._waiting = True
             try:
-                # Anyone who has the last byte may hang up, which would end this too.
+                # Anyone who has the last byte may hang up, which would also end this.
                 with CancelScope(shield=True):
                     await self._in_turn()
             finally:
@@ -282,7 +282,7 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
     runs.mkdir(parents=True, exist_ok=True)
     address = database or os.environ.get("DATABASE_URL") or runs / "podeval.db"
     try:
-        # Most proxies wait for a minute, and a visitor for less: a request is refused with a sentence before that.
+        # Most proxies wait for a minute, and most visitors for less: a request is refused with a sentence before that.
         opened = Database(address, patience=BUSY_SECONDS)
     except StoreReadOnly as error:
         _LOG.error("%s; until then the board can be read, and nothing is taken", error)
@@ -295,7 +295,7 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
         )
     objects = None if closed is FULL else open_bucket(opened)
     try:
-        # Before anybody is served: with another secret all of them would be new voters.
+        # The check comes before anybody is served: with another secret all of them would be new voters.
         Secret.of(opened)
     except BadInput:
         opened.close()

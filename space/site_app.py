@@ -51,7 +51,7 @@ def build_site(site: Site) -> FastAPI:
     )
     app.mount("/own", StaticFiles(directory=HERE / "static"), name="own")
 
-    # Browsers look here on pages that are not our own templates: Gradio's, files, the list of the API.
+    # Browsers look here on pages that do not come from our templates: Gradio's pages, files, and the list of the API.
     @app.get("/favicon.ico", include_in_schema=False)
     def icon() -> Response:
         return FileResponse(HERE / "static" / "icon.svg")

@@ -104,7 +104,7 @@ def build_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField
     for field, read in values:
         *blocks, last = field.path.split(".")
         if field.looks == "choice" and len(blocks) > 1 and ".".join(blocks) not in typed:
-            # A choice always has a value: a block of which nothing else is filled in is left out.
+            # A choice always has a value, so a block without any other content is left out.
             continue
         section = document
         for block in blocks:

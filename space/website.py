@@ -260,7 +260,7 @@ class Site:
         """
         person = self.person(request)
         who = person.identity if person and person.identity != "local" else find_origin(request)
-        # By the route, not the address: who asks for another thing each time asks as often.
+        # Limits are by route, not by address: a client that asks for something new each time asks just as often.
         route = what or getattr(request.scope.get("route"), "path", request.url.path)
         if wait := self._pace.wait(parse(rate), route, who):
             raise TooMany(math.ceil(wait))
@@ -328,7 +328,7 @@ def build_parts_style() -> str:
     """The rules of the frame, and those of documents as they hold within parts of tabs, and there alone."""
     frame, _, rules = (HERE / "static" / "podeval.css").read_text(encoding="utf-8").partition("/* Content */")
     rules += "\n".join((HERE / "static" / name).read_text(encoding="utf-8") for name in PARTS_STYLES)
-    # Gradio's own rules name a class and an attribute: these weigh more.
+    # Gradio's own rules name a class and an attribute; these are more specific.
     return f"{frame}.podeval-part.podeval-part.podeval-part {{\n{rules}\n}}\n"
 
 

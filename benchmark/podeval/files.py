@@ -119,7 +119,7 @@ def append_lines(path: Path, rows: Iterable[Any]) -> None:
     text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode()
     with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Unbuffered, so that data that did not fit is not written when the file is closed.
+        # The file is unbuffered, so data that did not fit is not written when it is closed.
         with path.open("a+b", buffering=0) as file:
             end = append_synced(file, text)
         if not end:
@@ -259,7 +259,8 @@ def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    # Another thread may release it. A soft lock, the only kind on some mounts, would outlive its process: refused.
+    # Another thread may release it. A soft lock, the only kind on some mounts, would outlive its process, so it is not
+    # used.
     lock = FileLock(folder / ".lock", thread_local=False, fallback_to_soft=False)
     with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)

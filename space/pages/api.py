@@ -143,7 +143,8 @@ def health(site: CurrentSite) -> Response:
             "version": __version__,
             "database": "sqlite" if services.database.is_sqlite else "postgresql",
             "taking": closed is None,
-            # Why nothing is taken, as where its disk is full; and why operators take no votes or submissions.
+            # The reason for accepting nothing, such as a full disk, and operators' reason for stopping votes or
+            # submissions.
             "closed": closed,
             "frozen": frozen,
             "queue": queue,
@@ -189,7 +190,7 @@ def _count_stored(site: Site) -> Families:
         "disk_free_bytes": ("gauge", {"": shutil.disk_usage(services.runs).free}),
     }
     for name, at in done.items():
-        # Never is the beginning of all time, so that a rule on its age needs no case of its own.
+        # Never is represented by the earliest time, so that a rule on its age needs no special case.
         families[f"last_{name}_timestamp_seconds"] = ("gauge", {"": at.timestamp() if at else 0})
     if hub is not None:
         families["jobs_budget_left_dollars"] = ("gauge", {"": hub.ledger.budget - hub.ledger.committed()})
@@ -260,7 +261,7 @@ def to_records(rows: pd.DataFrame) -> list[dict[str, Any]]:
 def _json_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows with parsed JSON columns."""
     records = to_records(rows)
-    # Rows share protocols: each is read once.
+    # Rows share protocols, so each is read once.
     read = lru_cache(maxsize=None)(json.loads)
     for row in records:
         for name, key in (("reasons", "reasons"), ("protocol_json", "protocol_content")):

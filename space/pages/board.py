@@ -87,7 +87,7 @@ def badge(
 @routes.get("/reported-elsewhere.csv", response_class=Response, dependencies=[limit(RATE)])
 def elsewhere(request: Request) -> Response:
     """Values that others report for systems on other benchmarks, one per row, with source and protocol."""
-    # All of it is shipped and no stranger's, so that a minus at the front may stand as printed.
+    # All of it is shipped and none comes from strangers, so a leading minus may stay as printed.
     return stream_csv(request, pd.DataFrame(reported_elsewhere.list_rows()), "podeval-reported-elsewhere.csv")
 
 

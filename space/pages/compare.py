@@ -83,7 +83,7 @@ def page(
     systems = list_sides(board) if len(board) else []
     if comparison is None:
         return site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
-    # The first item that both left an output of, else that one did.
+    # The first item for which both have an output, or else one of them.
     first = max(comparison.items, key=lambda each: sum(map(bool, each.outputs)), default=None)
     shared = comparison.item(item) if item else first
     if item and shared is None:

@@ -66,7 +66,7 @@ def example(request: Request, name: str) -> Response:
     """Send an example."""
     if name not in EXAMPLES:
         raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-example"))
-    # No browser goes to the time of a defect in a sound that comes without ranges.
+    # Browsers cannot seek to a defect in a sound that is sent without ranges.
     return answer_sound_bytes(read_example(name)[0], request.headers.get("range", ""), "audio/flac")
 
 

@@ -106,7 +106,7 @@ class SubmitTab(TabPart):
         refresh = gr.Button(texts["refresh"], elem_id="queue-refresh")
         # In the browser's keeping: it outlives a reload and a change of language with the values that it is about.
         written = gr.JSON(value={}, visible=False, elem_id="submit-written")
-        # The repo of a model is the first field.
+        # The repo of a model comes first.
         repo, marked = self._fields[0], [tracks, *self._fields]
         draft, form_inputs = [kind, tracks, written, *self._fields], [kind, *marked]
         filled: dict[str, Any] = {"inputs": draft, "outputs": [answer, tracks, written, *self._fields], **EVENT}
@@ -280,7 +280,7 @@ class SubmitTab(TabPart):
         web, queue = request.request, self._desk.queue
         self._site.limit(web, SHOW_RATE, "queue")
         person = self._site.person(web)
-        # Whose name is one of ours submits nothing, and is told so by the form.
+        # A visitor whose name is one of ours cannot submit; the form explains this.
         submits = person is not None and (person.identity == "local" or person.name.casefold() not in OURS)
         rows = queue.all(owner=get_submitter(person).name)[:MOST_OWN] if person and submits else []
         ledger, log = Ledger(queue.database, 0.0), SubmissionLog(queue.database)

@@ -189,5 +189,5 @@ def compute_played_seconds(length: float, other: float, protocol: str) -> float:
 
 def round_up_seconds(length: float) -> float:
     """Round a length up to whole seconds, at least one: the exact length of a recording would identify it."""
-    # A hair above a whole second is one of rounding.
+    # A share slightly above a whole second is a rounding error.
     return float(max(1, math.ceil(round(length, 3))))

@@ -127,7 +127,7 @@ def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tupl
     # A repeated battle needs the one that it repeats.
     if record.repeats is not None and session.get(Battle, record.repeats) is None:
         return "orphans"
-    # The battle with what it compares, then the vote.
+    # The battle with the systems it compares, then the vote.
     _add_compared(session, record, here)
     if session.get(Battle, record.battle) is None:
         outputs = (make_output_id(system, record.item) for system in (record.system_a, record.system_b))

@@ -154,7 +154,7 @@ class _Field:
         chosen: list[Meeting] = []
         while len(chosen) < ROUND and (number := len(self._meetings)) < self._most:
             seed = f"{self._seed}:{self._name}:{number}"
-            # No pair meets twice on an item, so that all items it has left are alike.
+            # No pair meets twice on an item, so all its remaining items are equivalent.
             met = choose_next_meeting(field, MetBefore(self._meetings), lambda _: {}, seed=seed, rule="mtalk")
             if met is None:
                 break

@@ -190,7 +190,7 @@ class PairingField:
         self.gaps = np.nan_to_num(np.abs(rating[pool.low] - rating[pool.high]))
         self.by_gap = np.argsort(self.gaps, kind="stable")
         self.settled = self.by_gap[~with_new[self.by_gap]]
-        # A number for each pair that stays the same while others come and go.
+        # Numbers of pairs that stay the same while other pairs come and go.
         keys = np.array([_hash(system) for system in pool.systems], dtype=np.uint64)
         self.keys = _mix(keys[pool.low] * np.uint64(3) + keys[pool.high])
 

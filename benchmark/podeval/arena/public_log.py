@@ -192,7 +192,8 @@ class PublicLog:
             session.add(MirrorFile(path=path, repo=self._repo, planned_at=self._clock(), commit=head))
         else:
             file.commit = head
-        # A restored backup may have planned a record under a name that never arrived: the file that arrived has it.
+        # A restored backup may have planned a record under a name that never arrived; the file that did arrive contains
+        # it.
         for name in {name_of(record) for record in records}:
             session.merge(Mirrored(repo=self._repo, record=name, path=path))
         return done

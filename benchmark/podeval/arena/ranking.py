@@ -286,7 +286,7 @@ class Rankings:
             _LOG.warning("the ranking was not computed or not saved: %s", error)
             self._error = error
         finally:
-            # The first time also loads libraries, which says nothing about the next.
+            # The first time includes loading libraries, so it does not predict the next.
             self._until = time.monotonic() + (0.0 if first else (time.monotonic() - began) / self._share)
             self._renewing = None
 

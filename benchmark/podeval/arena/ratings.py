@@ -213,7 +213,7 @@ def read_battles(session: Session) -> dict[str, RatedVotes]:
     columns = _read_columns(session, votes, (ids, voters, outcomes, preferences, None, None))
     # Battles that were not read repeat others.
     battle, voter, outcome, preference, *heard = (column[columns[0] < len(protocol)] for column in columns)
-    # Systems and voters as codes in the order of their names.
+    # Systems and voters as codes, in the order of their names.
     of_output = {
         row.id: row for row in session.execute(select(ArenaOutput.id, ArenaOutput.system, ArenaOutput.seconds))
     }
@@ -291,7 +291,7 @@ def _select_votes(columns: Iterable[str]) -> Select[Any]:
     )
 
 
-# Statements of requests are made once: making one takes longer than asking it.
+# Statements are built once, because building one takes longer than executing it.
 _NUMBERS = select(RATED_VOTES.c.number).where(RATED_VOTES.c.number > bindparam("after")).order_by(RATED_VOTES.c.number)
 _PAGE, _PAGE_OF_DIMENSION = (
     _select_votes(PUBLIC_COLUMNS).where(Vote.number.in_(numbers.offset(bindparam("offset")).limit(bindparam("limit"))))

@@ -33,7 +33,7 @@ _ADD_FETCHED = (
     .values(fetched_a=_BATTLES.c.fetched_a + bindparam("a"), fetched_b=_BATTLES.c.fetched_b + bindparam("b"))
 )
 
-# The statement is made once: making one takes longer than asking it.
+# The statement is built once, because building it takes longer than executing it.
 _A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
 _SOUNDS_OF_BATTLE: Select[Any] = (
     select(Battle.item, Battle.excerpt, Battle.protocol, Battle.expires_at)
@@ -265,7 +265,7 @@ def _show_turn(battle: Battle, number: int, turn: dict[str, Any], sounds: AudioT
     return {"text": str(turn.get("text") or ""), "audio": audio}
 
 
-# Statements that every battle asks are made once: making one takes longer than asking it.
+# Statements that every battle needs are built once, because building one takes longer than executing it.
 _IS_OPEN = (Battle.voter == bindparam("voter"), Battle.expires_at > bindparam("now"), Vote.number.is_(None))
 _STANDING_OF_VOTER = select(
     exists().where(Erasure.pseudonym == bindparam("voter")).label("erased"),

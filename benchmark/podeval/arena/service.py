@@ -136,7 +136,7 @@ class Arena:
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
             pseudonym = pseudonyms.find_pseudonym(session, self._secret, identity)
-            # A new name of the account is remembered, too.
+            # A new name of the account is also remembered.
             if name and issuer and pseudonyms.find_pseudonym_by_name(session, self._secret, issuer, name) != pseudonym:
                 pseudonym = None
 
@@ -176,7 +176,7 @@ class Arena:
         now, wish = self._clock(), {"protocol": protocol, "dimension": dimension}
 
         while True:
-            # Chosen next to the others, so that only the record of it waits for its turn to write.
+            # The battle is chosen outside the transaction, so that only its record waits for a turn to write.
             with self.database.reading() as session:
                 try:
                     battle = self._matchmaker.new_battle(session, voter, now, **wish, seed=seed)

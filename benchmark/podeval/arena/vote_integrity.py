@@ -149,7 +149,7 @@ def _find_rings(votes: Votes, limits: IntegrityLimits) -> Seen:
     voters = table.groupby("system")["z"].transform("size")
     table = table[table["z"] >= limits.ally_z].assign(asked=voters)
     table["allies"] = table.groupby("system")["z"].transform("size")
-    # A Poisson count with the share of a normal distribution, twice it for tastes that differ.
+    # A normal approximation of a Poisson count, with twice the variance for tastes that differ.
     by_chance = poisson.sf(table["allies"] - 1, 2 * norm.sf(limits.ally_z) * table["asked"])
     table = table[by_chance < limits.ally_chance]
     ring = _format_details("one of {} of {} voters who favour ", table["allies"], table["asked"])
@@ -280,11 +280,11 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
         votes: table of votes with `COLUMNS`.
         limits: the thresholds of the rules.
     """
-    # The first pass, in which everyone is trusted.
+    # In the first pass everyone is trusted.
     votes = votes[votes["outcome"] != "skip"].reset_index(drop=True)
     alone = _collect_signals(votes, limits, compares=False)
     first = pd.concat([alone, _collect_signals(votes.assign(trusted=votes["counts"]), limits, compares=True)])
-    # The second pass, without those that the first one doubts.
+    # The second pass leaves out the voters whom the first one doubts.
     doubted = _points(first)[lambda points: points >= limits.exclude_at].index
     trusted = votes["counts"] & ~votes["vote"].isin(doubted)
     second = _collect_signals(votes.assign(trusted=trusted), limits, compares=True)

@@ -310,7 +310,7 @@ def convert_log_record(data: Mapping[str, Any], where: str) -> Mapping[str, Any]
         **{"item": str(data.get("dialogue") or key)[:200], "comment": _read_reason(data)},
         **{"dimension": str(data.get("dimension") or "overall"), "capability": str(data.get("capability") or "")},
         **{"excerpt": '{"rule": "whole", "a": [0, 0], "b": [0, 0]}', "protocol": "whole", "pairing": "imported"},
-        # Rules of integrity look at times and at what was heard, and do not overrule a person.
+        # Rules of integrity consider times and heard parts, and do not overrule a person.
         **{"standing_by": "a person", "standing_reason": "imported from another log"},
     }
 

@@ -95,7 +95,7 @@ class Personals:
         """
         with self._database.reading(one_state=False) as session:
             rows = session.execute(_MINE, {"voter": voter}).all()
-        # The voter's preferences, and those of them that count.
+        # The voter's preferences, and the subset that counts.
         mine: _Preferences = Counter()
         preferences: _Preferences = Counter()
         everybody: _Preferences = Counter()

@@ -235,7 +235,7 @@ def identify(file: BinaryIO, path: Path) -> Container:
             container = readers.get(name, _read_aac)(file, start, size)
         except ImpossibleCounts as error:
             raise BadAudio(f"{str(path)!r} {error}.") from None
-        # Another file may follow the end.
+        # Another file may follow the end of this one.
         end = container.stated_bytes
         rest = measure_rest(file, end, size, name, path) if end is not None else 0
         container = container if name == "ogg" else replace(container, unread=rest)

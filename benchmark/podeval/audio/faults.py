@@ -239,7 +239,7 @@ def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.flo
         heights = np.maximum.reduceat(inside, first)
         share = inside / np.repeat(heights, lengths)
         above = [np.add.reduceat(share > limit, first, dtype=np.float64) for limit in (0.5, 0.85)]
-        # Held samples are neighbours: waves of a tone reach one height again and again.
+        # Held samples are adjacent: waves of a tone reach the same height again and again.
         top = share > 1 - 1e-5
         held = np.add.reduceat(top & (np.roll(top, 1) | np.roll(top, -1)), first, dtype=np.float64)
         beside = np.maximum.reduceat(np.where(share > 1 - 1e-5, 0, share), first)
@@ -257,7 +257,7 @@ def _find_peaks_together(
         return
     rows = np.lib.stride_tricks.sliding_window_view(peaks, times, axis=0)
     together = np.all(rows[:, _START, 1:] - rows[:, _END, :-1] <= CLIPPED_TOGETHER * rate, axis=1)
-    # The peaks of each side have about one height, or exactly one.
+    # The peaks of each side have roughly one height, or exactly one.
     spread = np.zeros(len(rows))
     for side in (rows[:, _HEIGHT], -rows[:, _HEIGHT]):
         highest = np.where(side > 0, side, 0.0).max(axis=1)
@@ -377,7 +377,7 @@ def _describe_frames(samples: Samples, rate: int) -> tuple[NDArray[np.float32], 
     powers += 1e-9 * float(powers.max())
     powers += 1e-12
     logs = np.log(powers, out=powers)
-    # Silence, however much of it there is, must not move the mean: all that sounds would be alike.
+    # Silence must not move the mean, however much of it there is: otherwise all sounds would be alike.
     logs -= logs.mean(axis=0, where=loud[:, np.newaxis])
     for begin in range(0, count, 2048):
         part = logs[begin : begin + 2048]

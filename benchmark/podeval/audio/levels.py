@@ -93,7 +93,7 @@ def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
     if not len(powers):
         return np.zeros(0, np.float32)
     means = _sum_frames("ij->i", samples, frame) / frame
-    # The quietest frames have it to the last bit, so that digital silence becomes silence again.
+    # The quietest frames have the exact offset, so digital silence becomes silence again.
     spreads = powers - means**2
     constant = float(np.median(means[spreads <= np.quantile(spreads, 0.1)]))
     level = _measure_level(powers - 2 * constant * means + constant**2)

@@ -90,7 +90,7 @@ class _Index:
                 break
             if kind == b"cmov":
                 raise ImpossibleCounts("has a compressed index, which podeval does not read: convert it to FLAC")
-            # FFmpeg looks for a movie in what is free, too.
+            # FFmpeg also looks for a movie in free boxes.
             hidden = kind in (b"free", b"hoov") and header[head + 4 : head + 8] in (b"moov", b"cmov")
             if (kind in _PARENTS or hidden) and depth < _DEEPEST:
                 # Only ISO's `meta` has a version before its contents.

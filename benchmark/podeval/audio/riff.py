@@ -56,7 +56,7 @@ _WAV_LAYOUTS = {
 
 @dataclass
 class _Span:
-    # Sound from `start` to `end`, with the chunks that describe it by their tags.
+    # Sound from `start` to `end`, and the chunks that describe it, by tag.
     chunks: dict[bytes, bytes]
     start: int
     end: int
@@ -113,7 +113,7 @@ class _Walker:
             if tag == b"ds64":
                 long_size = int.from_bytes(read_at(self._file, at + 16, 8), "little")
             elif tag in _DESCRIPTIONS:
-                # Sound that was found before keeps its own description.
+                # Sound that was found earlier keeps its own description.
                 chunks = dict(chunks) if tag in chunks else chunks
                 chunks[tag] = read_at(self._file, at + 8, min(length, _MOST_HEADER_BYTES))
             elif tag == self._data:
@@ -140,7 +140,7 @@ class _Walker:
             carried += read_at(self._file, span.end - split, split)
         lacking = sum(after for _, after in self._lengths)
         if len(self._lengths) > 1 and len(dict(self._lengths)) == 1 and all(after for _, after in self._lengths):
-            # Every header of a stream states the same, the length of all of it or the most that may come.
+            # All headers of a stream state the same length: that of the whole stream, or the maximum.
             self._unstated, self._stated_bytes, lacking = True, 0, 0
         fmt = formats[0] if formats else b""
         extensible = len(fmt) >= 24 and fmt[:2] == b"\xfe\xff"
@@ -162,7 +162,7 @@ class _Walker:
         return tag, length
 
     def _is_chunk(self, at: int, limit: int) -> bool:
-        # Fewer than one of a thousand places within sound look like a name and a length that fits.
+        # Within sound, fewer than one place in a thousand looks like a name with a length that fits.
         tag, length = self._read_chunk(at)
         # `data: {` and `data: [` begin events.
         is_sound = tag == self._data and length & 0xFFFFFF not in (0x7B203A, 0x5B203A)

@@ -85,7 +85,7 @@ def compute_srmr_windows(
     envelopes = _gammatonegrams if fast else _hilbert_envelopes
     kept, values = [np.empty(0)], [np.empty(0)]
     # On two busy cores, a second thread made SRMR take three times the processor time, and its gammatonegram up to
-    # forty times: the products of matrices are small, and each waits for it.
+    # forty times, because the products of matrices are small and each waits for it.
     with threadpool_limits(limits=1, user_api="blas"):
         for first in range(0, len(starts), batch):
             some = starts[first : first + batch]

@@ -156,7 +156,7 @@ PRESETS = {
                 "instruction_following": {"variant": "podbench", "checklist": "podcast"},
                 "script_quality": {"variant": "podbench", "weights": "podbench"},
             },
-            # Section 4.1; temperature and the like are what the publisher of each model recommends.
+            # Section 4.1; temperature and similar parameters are those that the publisher of each model recommends.
             sampling={"max_tokens": 16_384},
             differs=(
                 "The judges' prompts are worded by podeval; the judge's high effort is set in its own YAML file, and "

@@ -72,7 +72,7 @@ def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Wor
         words: the page's texts in one language.
         to: addresses of systems and samples.
     """
-    # All columns are corrected together, as all are sent.
+    # All columns are corrected together, because all are sent.
     settled = resolve_view(replace(wish, columns=()) if wish.correction else wish, index)
     printed = _resolve_printed(settled, wish, index)
     columns = _join_columns(settled, printed)

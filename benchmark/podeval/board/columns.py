@@ -75,7 +75,7 @@ class Column:
     def header_in(self, language: str) -> str:
         """Return name and direction in a language of the site, with the unit if there is one."""
         title = self.title_in(language)
-        # A unit that the title says already is not said twice.
+        # A unit that is part of the title is not repeated.
         in_title = f" {self.unit} ".lower() in f" {self.title} ".lower()
         unit = f" ({translate(self.unit, language)})" if self.unit and not in_title else ""
         return f"{title}{ARROWS[self.better]}{unit}"
@@ -232,7 +232,7 @@ def format_standing(row: Row) -> str:
         best, worst = to_number(row["rank_best"]), to_number(row["rank_worst"])
         if best is None or worst is None:
             return ""
-        # A range if the data does not tell the places apart.
+        # A range if the data does not separate the places.
         return f"#{best:.0f}" if best == worst else f"#{best:.0f}–{worst:.0f}"
     if row["provenance"] == "reported":
         return ""

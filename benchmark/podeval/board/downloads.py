@@ -121,10 +121,9 @@ def write_columns(board: pd.DataFrame, folder: Path) -> str:
     return f"{file}: {len(table)} rows"
 
 
-# The leaderboard as a folder for any static host: pages with their data, one script, excerpts and badges.
-#
-# The script and the styles are those of the site. Each page holds its data, because a browser lets no page of a folder
-# read another file; the same data are next to it as JSON and CSV for programs.
+# The leaderboard as a folder for any static host: pages with their data, a script, excerpts and badges.  The script and
+# the styles are those of the site. Each page contains its data, because browsers do not let a page in a folder read
+# other files; the same data is next to it as JSON and CSV for programs.
 
 LANGUAGES = {"en": "", "zh": ".zh"}
 """Languages of the pages, with the part of their file names before the ending."""

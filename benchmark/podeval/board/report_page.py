@@ -341,7 +341,7 @@ def _tabulate_missing(chapter: Chapter, texts: Texts) -> list[Part]:
     """Say what was not scored and why, and in how many items."""
     words = texts["report"]
     if not chapter.missing:
-        # Figures of papers do not say what was left out.
+        # Papers do not report which items they left out.
         return [] if chapter.where.endswith("/paper") else [Text(words["nothing_missing"])]
     heads = make_heads(words, ("metric", "count", "cause", "reason"), ("count",))
     rows = []

@@ -170,7 +170,7 @@ def _describe_table(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for cell in cells:
         row = {"model_name": cell["system"], "paper_title": cell["paper"], "paper_url": cell["address"]}
         row = rows.setdefault(cell["system"], {**row, "paper_date": cell.get("date"), "metrics": {}})
-        # A spread, and the number of items or votes that a value rests on, are values of their own.
+        # The spread, and the number of items or votes behind a value, are separate values.
         for field, ending in (("value", ""), ("spread", " (spread)"), ("count", " (n)")):
             if cell.get(field, "") != "":
                 row["metrics"][cell["printed"] + ending] = str(cell[field])

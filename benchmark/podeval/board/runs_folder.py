@@ -369,7 +369,7 @@ class RunsFolder:
     def _read_index(self) -> Index:
         path = self.path / BOARD
         try:
-            # Texts stay in their stored form, each value once.
+            # Texts stay in their stored form, each distinct value once.
             board = pd.read_parquet(path, read_dictionary=list(TEXTS)) if path.exists() else self.board()
             return Index.of(board, self.systems(), self.path)
         except (OSError, ValueError, KeyError) as error:

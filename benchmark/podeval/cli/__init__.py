@@ -230,9 +230,9 @@ def main() -> None:
     """Run the command line; every error that podeval expects is a sentence, not a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # File names may hold bytes that are not text; they are shown, not stumbled over.
+            # File names may contain bytes that are not text; they are shown without an error.
             stream.reconfigure(errors="backslashreplace")
-    # Whatever is printed or logged in there: names and reasons of strangers reach a terminal in many places.
+    # Everything printed or logged there: names and reasons of strangers reach a terminal in many places.
     with contextlib.redirect_stdout(Printable(sys.stdout)), contextlib.redirect_stderr(Printable(sys.stderr)):
         _run()
 

@@ -94,7 +94,7 @@ def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = R
     print(f"the secret is replaced; {people} known people now count as new voters")
 
 
-# `podeval backup`, `restore` and `retention`: so nothing is lost, and the disk is not full.
+# `podeval backup`, `restore` and `retention`, which keep data safe and disk space free.
 
 BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file named .tar, .tar.gz or .tgz")]
 

@@ -144,7 +144,7 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
     from podeval.runs.run_folder import run_folders
 
     require_board(host, port)
-    # A new board begins with nothing; so does one whose folder is misspelt.
+    # A new board is empty, and so is one whose folder is misspelt.
     if not run_folders(runs):
         what = f"There are no runs in {runs}" if runs.is_dir() else f"{runs} is a new folder"
         say(f"{what}, so the board shows only the papers' figures; choose another folder with --runs")

@@ -328,7 +328,7 @@ def describe_result(metric: "Metric", result: "Result") -> str:
         for name, value in result.values.items()
     )
     drifts = result.timeline.drift if result.timeline else {}
-    # A slope whose interval holds zero says nothing.
+    # A slope whose interval contains zero is not evidence of a trend.
     slopes = [f"{key} {_format_slope(trend)}" for key, trend in drifts.items() if key != "per" and is_clear(trend)]
     noted = [
         *describe_notes(result),

@@ -153,7 +153,8 @@ class Steps(AbstractContextManager["Steps"]):
         Steps._shown = self._bars
         self._bars.start()
         if self._console.is_terminal:
-            # While bars are shown rich reads what is printed, escape sequences among it; it puts both back at the end.
+            # While bars are shown, rich replaces the standard streams and reads escape sequences; it restores them at
+            # the end.
             sys.stdout, sys.stderr = Printable(sys.stdout), Printable(sys.stderr)
         return self
 

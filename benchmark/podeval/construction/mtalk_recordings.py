@@ -223,7 +223,7 @@ def read_sounds(path: Path) -> dict[str, TagSound]:
     sounds = {}
     for number, line in enumerate(read_table(path, set(_COLUMNS)) if path.is_file() else [], 2):
         kind, name = line["kind"].strip().casefold(), line["file"].strip()
-        # A tag without a kind was not filled in yet.
+        # A tag without a kind has not been filled in yet.
         if not kind:
             continue
         where = f"{path}, line {number} ({line['tag']})"
@@ -263,7 +263,7 @@ def add_sounds(text: str, recording: Path, sounds: Mapping[str, TagSound]) -> ND
         samples = _read_mono(sound.file)
         at = min(share * len(speech), len(speech) - 1) / RATE
         if sound.kind == "background":
-            # Under the whole of the speech, again and again if it is shorter.
+            # The sound lasts as long as the speech, and is repeated if it is shorter.
             samples, at = np.resize(samples, len(speech)), 0.0
         mixed = mixed + (put_in(speech, samples, RATE, sound.snr_db, at) - speech)
     # Turn down a mix that would clip.
@@ -288,10 +288,9 @@ def _read_mono(path: Path) -> NDArray[np.float32]:
     return resample(decoded.samples.mean(axis=1, dtype=np.float32), decoded.rate, RATE)
 
 
-# Mixes sounds into speech at a stated signal-to-noise ratio.
-#
-# The ratio is that of powers in decibels: the speech's power where somebody speaks (frames of 20 ms within 40 dB of
-# the loudest one) to the sound's power where it sounds. Pauses between words therefore do not lower the speech's level.
+# Mixes sounds into speech at a stated signal-to-noise ratio.  The ratio is that of powers in decibels: the speech's
+# power while somebody speaks (frames of 20 ms within 40 dB of the loudest one) to the sound's power where it sounds.
+# Pauses between words therefore do not lower the speech's level.
 
 Samples = NDArray[np.float32]
 

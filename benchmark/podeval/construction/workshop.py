@@ -350,7 +350,7 @@ def find_near_duplicates(
     for row, unit in enumerate(units):
         cosines = np.append(np.where(kept[:row], units[:row] @ unit, -2.0), -2.0)
         of = int(cosines.argmax())
-        # Equal texts may come out a rounding error below 1.
+        # Rounding may leave equal texts slightly below 1.
         if cosines[of] >= threshold - 1e-6:
             duplicates[row] = of, min(float(cosines[of]), 1.0)
         else:

@@ -136,7 +136,7 @@ def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
         "clips": [],
         "reason": None,
     }
-    # Transcribe; the row of an unusable recording says why.
+    # Transcribe; the row of an unusable recording states the reason.
     try:
         recording = Recording.open(path, apart=True)
         if expected and recording.content != expected:

@@ -113,7 +113,7 @@ def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | B
             yield trouble
             if isinstance(trouble, Gone | BadFeed):
                 continue
-            # Apple cannot be reached, or asks for patience: no more of it now.
+            # Apple cannot be reached, or asks to slow down, so it is asked no more for now.
             break
         answered = True
         feed = feed or next((str(one["feedUrl"]) for one in results if one.get("feedUrl")), "")
@@ -191,12 +191,12 @@ def parse_feed(content: bytes) -> list[Enclosure]:
         parser = DefusedXMLParser(target=reader)
         for start in range(0, len(content), _PIECE):
             parser.feed(content[start : start + _PIECE])
-            # The parser holds a tag until it ends.
+            # The parser keeps an incomplete tag until it ends.
             if start - parser.parser.CurrentByteIndex > _LONGEST_TAG:
                 raise BadFeed(f"the feed has a tag of more than {_LONGEST_TAG} bytes")
         parser.close()
     except ParseError as error:
-        # Items without audio may be what is left of a page that is no feed.
+        # Items without audio may be the remains of a page that is not a feed.
         items = _repair(content)
         if not any(item.url for item in items):
             raise BadFeed(f"the feed is not well-formed XML ({error})") from None
@@ -261,7 +261,7 @@ def _repair(content: bytes) -> list[Enclosure]:
     signs = content.count(b"<") + content.count(b"=")
     if len(content) > _REPAIRED_BYTES or signs > _REPAIRED_SIGNS or b"<!ENTITY" in content:
         return []
-    # A stream: text that looks like an address or a file's name would be opened.
+    # A stream is passed, because text that looks like an address or a file's name would be opened.
     feed = feedparser.parse(io.BytesIO(content), sanitize_html=False, resolve_relative_uris=False)
     items = []
     for entry in feed.entries:

@@ -226,7 +226,7 @@ def _download(name: str, url: str, scratch: Path, into: Path, web: Web, most_byt
     Raises:
         BadInput: it cannot be had; `BadAudio` if it is not a whole audio file.
     """
-    # Named by its address: a download of one file never resumes from a part of another.
+    # The address determines the name: a download of one file never resumes from a part of another.
     address = strip_secrets(url)
     part = scratch / hashlib.sha256(address.encode()).hexdigest()[:16]
     part.unlink(missing_ok=True)

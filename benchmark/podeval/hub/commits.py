@@ -54,7 +54,7 @@ def _explain_refusals(where: str, doing: str) -> Iterator[None]:
     except LocalTokenNotFoundError:
         raise BadInput(f"you are not signed in to the Hub; run `hf auth login` with a token that may {doing}") from None
     except (HfHubHTTPError, LocalEntryNotFoundError) as error:
-        # The client reports a refused file as one that is missing from its cache.
+        # The client reports a refused file as missing from its cache.
         why = (isinstance(error, LocalEntryNotFoundError) and error.__cause__) or error
         raise BadInput(f"the Hub refused {where} ({why}); check that the token may {doing}") from None
 
@@ -108,7 +108,7 @@ class AppendOnly:
         """
 
         def add_once() -> str | None:
-            # Checked at every try: another writer may have committed, or the answer to the last try was lost.
+            # This is checked at every try: another writer may have committed, or the answer to the last try was lost.
             head, new = self._missing(files)
             if not new:
                 return None
@@ -146,7 +146,7 @@ class AppendOnly:
         with _explain_refusals(self.repo, "write"):
             call_with_retries(delete_once, also=_MET_ANOTHER)
             commits = call_with_retries(lambda: self._api.list_repo_commits(self.repo, repo_type="dataset"))
-            # Also after an earlier call that was killed before this step.
+            # This also covers an earlier call that was killed before this step.
             if any(commit.title == _DELETED for commit in commits):
                 call_with_retries(
                     lambda: self._api.super_squash_history(self.repo, repo_type="dataset", commit_message=_SQUASHED)

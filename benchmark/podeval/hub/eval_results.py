@@ -208,7 +208,7 @@ def _open_once(
     client = api or HfApi()
 
     def find_or_open() -> str | None:
-        # Checked at every try: the answer to the last one may have been lost.
+        # This is checked at every try, because the answer to the last one may have been lost.
         requests = client.get_repo_discussions(repo, discussion_type="pull_request")
         address = next((each.url for each in requests if each.title == title), None)
         if address is not None or (content := write(client)) is None:

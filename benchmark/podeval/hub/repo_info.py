@@ -89,7 +89,7 @@ def parse_header(content: bytes) -> SafetensorsFile:
         numbers = [*ends, *(length for shape in shapes for length in shape)]
     except (AttributeError, KeyError, IndexError, TypeError) as error:
         raise ValueError(f"it does not describe tensors ({type(error).__name__}: {error})") from None
-    # Before anything is multiplied: the product of many long numbers takes minutes.
+    # The check comes before any multiplication, because the product of many long numbers takes minutes.
     possible = all(type(number) is int and 0 <= number < _NUMBER_MOST for number in numbers)
     if not possible or any(len(shape) > _DIMENSIONS_MOST for shape in shapes):
         raise ValueError("it states lengths that no tensor has")
@@ -174,7 +174,7 @@ def collect_facts(repo: str, revision: str, *, api: HfApi | None = None, kind: K
     """
     client = api or HfApi()
     with translate_errors(repo, revision, kind):
-        # Files, and whether the commit is on the main branch.
+        # The files, and whether the commit is on the main branch.
         info = _info(client, repo, revision, kind)
         files = call_with_retries(lambda: _list_files(client, repo, revision, kind))
         on_main = _info(client, repo, "main", kind).sha == revision or _is_on_main(client, repo, revision, kind)

@@ -267,7 +267,7 @@ class JudgeClient:
             question = request.prompt.messages(request.inputs, self.judge.audio)
         except PodevalError as refusal:
             return Unanswered(str(refusal))
-        # Continue the recorded series; each try tells the judge what was wrong before.
+        # Continue the recorded series; each try tells the judge about the earlier mistake.
         series = before[0].series if before else self.records.series(key) + 1
         exchanges = list(before)
         while len(exchanges) < self.judge.tries:

@@ -114,7 +114,7 @@ class Judge:
         endpoint = None if self.backend == "gguf" else self.endpoint
         changing: list[Any] = [self.backend, self.model, self.revision, endpoint, asdict(self.sampling)]
         changing += [dict(self.extra), self.context, self.audio.format if self.hears else None]
-        # Left out where it is the usual one, so that judges keep the ids they have.
+        # The usual value is left out, so that judges keep their ids.
         changing += [usual for usual in (self.dtype, self.provider) if usual]
         text = json.dumps(changing, sort_keys=True, ensure_ascii=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]

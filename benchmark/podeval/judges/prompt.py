@@ -293,7 +293,7 @@ def mark_for(texts: Mapping[str, str]) -> str:
     salt = 0
     while True:
         mark = _digest([sorted(texts.items()), salt])[:32]
-        # Practically impossible; one search makes certain.
+        # This is practically impossible; one search makes it certain.
         if not any(mark in text.lower() for text in texts.values()):
             return mark
         salt += 1
@@ -346,7 +346,7 @@ def _make_strict(schema: Any) -> Any:
     strict: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("properties", "$defs"):
-            # The keys here are names of fields, which may be `title` or `default` too.
+            # The keys here are names of fields, and `title` or `default` may be among them.
             strict[key] = {name: _make_strict(part) for name, part in value.items()}
         elif key in ("enum", "const"):
             strict[key] = value

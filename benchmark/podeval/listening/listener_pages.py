@@ -126,7 +126,7 @@ def _pages(design: Design, item: DesignItem, number: int, hearing: int, chance: 
     for side in sides:
         chance.shuffle(side)
     chance.shuffle(sides)
-    # Pages of an item are numbered in the order of their listener, so that a number tells no system.
+    # Pages of an item are numbered in the order of their listener, so that a number does not reveal a system.
     names = [item.id] if design.each != "all" else [f"{item.id}/{n}" for n in range(1, len(sides) + 1)]
     return [Page(name, item.id, tuple(shown)) for name, shown in zip(names, sides, strict=True)]
 

@@ -168,7 +168,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
         screened = _screen(design, marks)
         dropped = {verdict.rater: list(verdict.reasons) for verdict in screened if not verdict.kept}
     every_mark = marks
-    # Drop hurried marks where the design asks for it.
+    # Drop hurried marks if the design asks for it.
     if design.screening.pam:
         screening = screen_pam(marks)
         dropped |= {rater: [reason] for rater, reason in screening.dropped_raters.items()}

@@ -168,7 +168,7 @@ def _read(path: Path) -> Any:
     except BadInput as error:
         if len(text) > LONGEST_YAML:
             raise BadInput(f"{path} {error}") from None
-    # A mask is as long as a colon, so that an error is where it is said to be.
+    # A mask is as long as a colon, so that the reported position of an error is right.
     masked = "\n".join(_mask(line) for line in text.splitlines())
     try:
         return _unmask(read_yaml(masked))
@@ -280,7 +280,7 @@ def _entry(entry: Any) -> tuple[str, str, list[str]]:
         return "", str(entry), []
     kind, stars, labels = str(entry.get("type") or ""), entry.get("rate"), entry.get("rate_labels")
     listed = [part for part in entry.get("response") or () if isinstance(part, Mapping)]
-    # A list to select from may be a response of its own.
+    # A list to select from may be a separate response.
     selects = [part.get("select_value") for part in (entry, *listed) if part.get("type") == "select"]
     if kind == "rate" and isinstance(stars, int) and 2 <= stars <= 20:
         labels = _label_stars(entry, stars)

@@ -153,7 +153,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     except MissingInput as absence:
         absent = {metric.name: Unscored(str(absence), "ours") for metric in plan.metrics}
         return _make_scores("missing recording", absent, request, plan)
-    # Read what an earlier call kept.
+    # Read the results of an earlier call.
     cache, protocols = open_default_cache(), _describe_protocols(request, plan.metrics)
     keys = {
         metric.name: Cache.key(

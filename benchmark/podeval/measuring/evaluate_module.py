@@ -105,7 +105,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
             self.add_batch(predictions=predictions, references=references)
         result: dict[str, Any] | None = super().compute(**kwargs)
         if self._delete_spool and self.process_id:
-            # Process 0 reads the files after this, and deletes them.
+            # Process 0 then reads the files, and deletes them.
             self._delete_spool.detach()
             self._spool = self._delete_spool = None
         return result

@@ -349,7 +349,7 @@ def read_request(
     Raises:
         BadInput: no such metric or profile, or words that cannot be read.
     """
-    # The default profile needs no check, for which the card of every model would be read.
+    # The default profile needs no check, which would read the card of every model.
     if profile != DEFAULT_PROFILE:
         from podeval.models.registry import require_profile
 

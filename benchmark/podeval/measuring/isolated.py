@@ -140,7 +140,7 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
     if job.recording is None:
         _score_script(job, tell)
         return
-    # With a line break nothing that somebody wrote is taken for the name of a file.
+    # A line break ensures that no text is taken for the name of a file.
     spoken = f"{job.text}\n" if job.text.strip() else None
     request = read_request(text=spoken, speakers=job.speakers or None, allow_upsampling=job.allow_upsampling)
     plan = plan_metrics(request)
@@ -213,7 +213,7 @@ class StepTeller:
 
 def _score_script(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
     inputs = MetricInputs(dict.fromkeys(VISITOR_INPUTS["script"], job.text), keep=True)
-    inputs.read()  # what cannot be read is said before anything is measured
+    inputs.read()  # unreadable inputs are reported before anything is measured
     for metric in map(catalogue.get, job.metrics):
         selected = inputs.select(metric)
         result = compute(metric, [selected], input_names=tuple(selected))
@@ -254,7 +254,7 @@ def run_job(
     with sandbox.open_sandbox(box) as running:
         alive, last = True, time.monotonic()
         while alive:
-            # Looked at before the lines: what is written last must not be missed.
+            # The state is read before the lines, so that the last ones are not missed.
             alive = running.alive
             start, changed = _read_lines(out / LINES, start, session)
             if alive and (changed or time.monotonic() - last > HEARTBEAT):

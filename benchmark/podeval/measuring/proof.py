@@ -285,7 +285,7 @@ def _proof_recording(
             as_written |= {at} if alignment.written[partner].text == alignment.heard[at].text else set()
     words = Counter(word.turn for word in alignment.written)
     for turn, sentence in enumerate(sentences):
-        # Other words before the first that is heard as it is written are in place of the beginning.
+        # Other words before the first correctly recognised word replace the beginning.
         begin = min((at for at in heard_words[turn] if at in as_written), default=0)
         verdict = _judge(faults[turn], words[turn], begin)
         yield _describe(

@@ -137,7 +137,7 @@ class RecordingResults:
             if isinstance(result, Score):
                 metric = catalogue.get(name)
                 keys = {key.name: key for key in metric.keys}
-                # The length that rates are by: hours of sound, or thousands of words.
+                # The length that rates refer to: hours of sound, or thousands of words.
                 notes = result.notes
                 lengths = {"per hour": notes.get("seconds_sounding", 0) / 3600}
                 lengths["per 1000 words"] = notes.get("reference_length", 0) / 1000

@@ -199,7 +199,7 @@ def encode_sound(recording: Recording) -> str:
     return "data:audio/mpeg;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-# A metric's values over time, as pictures: a line a key, the stretch of what is usual behind it, defects marked.
+# A metric's values over time, as pictures: one line for each key, the usual range behind it, and marked defects.
 
 WIDTH, HEIGHT = 720, 130
 
@@ -277,7 +277,7 @@ def plot_results(
     return TimelinePlot(pictures)
 
 
-# The words of a recording with their times and speakers, as they were heard: what a report and labels show.
+# The recognised words of a recording with their times and speakers, for reports and labels.
 #
 # Nothing is transcribed again after scoring: transcript and speakers are in the cache.
 

@@ -237,7 +237,7 @@ def write_verdict(
     judged = [row for row in lines if row.word]
     poor = [row for row in judged if row.word == "poor"]
     sentences += [_describe_level(row, words) for row in poor if row.name == _LEVEL]
-    # A count of faults repeats what the defects say.
+    # A count of faults would repeat the defects.
     listed = [row for row in poor if row.name != _LEVEL and not (row.counted and defects)]
     if listed:
         bands = (texts["usual"].format(words.usual(row)) if row.band["n"] else words.usual(row) for row in listed)

@@ -53,7 +53,7 @@ def find_gap(score: Score, key: Key) -> Unscored | None:
     stated = score.notes.get(f"{key.name}_unscored", {})
     if score.values.get(key.name, 0.0) is not None or (key.only_for and not stated):
         return None
-    # A sentence alone says which model is not installed.
+    # The sentence alone states which model is not installed.
     stated = stated if isinstance(stated, Mapping) else {"unscored": stated, "cause": "ours"}
     return Unscored(stated.get("unscored", f"{key.name} has no value"), stated.get("cause", "system"))
 

@@ -236,7 +236,7 @@ class Metric:
             try:
                 result: Any = self.function(**self._arguments(inputs), **chosen)
             except CannotScore as refusal:
-                # The file is not to be changed first, only to learn of the weights second.
+                # The file is not changed before its weights are known.
                 result = self._find_missing_model(inputs, chosen) or refusal
             except PodevalError as error:
                 result = error

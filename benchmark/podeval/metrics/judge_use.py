@@ -247,7 +247,7 @@ def note_injections(
     texts: dict[str, str] = {}
     """Name of the input in which each text first occurred."""
     audible = False
-    # Pass requests and answers on, and collect every text that is shown.
+    # Pass requests and answers through, and collect every text that is shown.
     try:
         requests = next(conversation)
         while True:

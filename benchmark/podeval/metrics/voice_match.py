@@ -27,9 +27,9 @@ from podeval.recording.speech_track import (
 )
 from podeval.text.script import Script
 
-# A reference that is played back instead of spoken again: its loudest two seconds are laid over the recording at every
-# offset. The correlation of a copy stays above 0.9 through codecs, another level or a little noise; that of the same
-# words spoken again is near 0.
+# A reference that is played back instead of spoken anew: its loudest two seconds are compared with the recording at
+# every offset. The correlation of a copy stays above 0.9 through codecs, another level or a little noise; that of the
+# same words spoken anew is near 0.
 RATE = 4_000
 """Hz at which sounds are compared."""
 PIECE = 2.0

@@ -239,7 +239,7 @@ def read_choice(data: Any, form: str) -> ChatAnswer:
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ChatBusy(f"the response contains no choice: {json.dumps(data)[:80]!r}", crowded=False)
-    # Take from it what is there.
+    # Only valid parts are read.
     message = choices[0].get("message")
     message = message if isinstance(message, dict) else {}
     prompt_tokens, answer_tokens, audio_tokens, thinking_tokens = _count_tokens(_to_mapping(data.get("usage")))
@@ -266,7 +266,7 @@ def _count_tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int
     request, answer = _to_count(usage.get("prompt_tokens")), _to_count(usage.get("completion_tokens"))
     audio = _to_count(_to_mapping(usage.get("prompt_tokens_details")).get("audio_tokens")) or 0
     thoughts = _to_count(_to_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
-    # Google's endpoint in OpenAI's form counts thoughts in the total alone.
+    # Google's endpoint in OpenAI's form counts thinking only in the total.
     hidden = (_to_count(usage.get("total_tokens")) or 0) - (request or 0) - (answer or 0)
     if request is not None and answer is not None and hidden > 0:
         answer, thoughts = answer + hidden, thoughts + hidden

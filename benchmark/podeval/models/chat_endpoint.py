@@ -82,7 +82,7 @@ class EndpointChat:
         self._model = model
         self._endpoint = endpoint
         self.provider = provider or find_provider(endpoint, model)
-        # The address of a server alone is taken for that of its API, as clients of Hugging Face do.
+        # The address of a server alone is treated as that of its API, as in Hugging Face's clients.
         base = "" if urlsplit(endpoint).path.strip("/") else urlsplit(self.provider.address).path
         self._url = f"{endpoint.rstrip('/')}{base}{self.provider.api.path.format(model=model)}"
         self._key = key
@@ -206,7 +206,7 @@ class EndpointChat:
                 f"({self.provider.name})",
                 for_all=True,
             )
-        # A simpler form of the schema does not change what a filter found.
+        # A simpler schema does not change the finding of a filter.
         kind = ChatRefused if _FILTERED.search(error.message) else _BadRequest
         return kind(reason, for_all=False)
 

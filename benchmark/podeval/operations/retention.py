@@ -194,7 +194,7 @@ def _remove(run: RunFolder, outputs: Sequence[tuple[Output, list[Path]]], name: 
         recordings = [path for _, files in outputs for path in files]
         names = "\n".join(path.name for path in recordings).encode()
         address = f"{store.rstrip('/')}/{name}/{hashlib.sha256(names).hexdigest()[:16]}.tar"
-        # The address is kept first, so that a takedown deletes what a kill leaves there.
+        # The address is stored first, so that a takedown also deletes remains of a killed move.
         if address not in list_shards(run):
             append_line(run.path / SHARDS, {"schema": 1, "address": address})
         write_shard(address, recordings)

@@ -96,7 +96,7 @@ class Playback:
         self._written = 0
         self._hashes: dict[tuple[int, ...], str] = {}
         """SHA-256 by the file system's facts about a file, which change when it is written or replaced."""
-        # Creating a copy keeps a core busy; existing copies do not wait for it.
+        # Creating a copy keeps a core busy; requests for existing copies do not wait for it.
         self._making = threading.BoundedSemaphore(max(1, (os.cpu_count() or 2) // 2))
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
 
@@ -129,7 +129,7 @@ class Playback:
                     self._require_unchanged(stretch)
                     samples, chance = decode_standard(stretch), None
                     if seconds is not None:
-                        # Silence makes it exactly as long, or the end is cut.
+                        # Silence pads it to exactly that length, or its end is cut.
                         frames, chance = round(seconds * RATE), np.random.default_rng(int(key[-16:], 16))
                         samples = np.pad(samples[:frames], ((0, max(0, frames - len(samples))), (0, 0)))
                     self._write(path, self._path(key, "json"), samples, gain, chance)
@@ -337,7 +337,7 @@ def pad_flac(content: bytes, size: int) -> bytes:
     more = size - len(content) - _BLOCK_HEADER
     if content[:4] != b"fLaC" or not 0 <= more <= _LARGEST_BLOCK:
         raise BadInput(f"{len(content)} bytes cannot be padded to {size} as FLAC")
-    # Find the last block of the header, behind which the padding goes.
+    # Find the last block of the header; the padding follows it.
     at = 4
     while not content[at] & _LAST:
         at += _BLOCK_HEADER + int.from_bytes(content[at + 1 : at + 4], "big")

@@ -89,7 +89,7 @@ class ReferenceVoices(dict[str, Recording]):
     @staticmethod
     def _embed(name: str, recording: Recording, *, whole: bool = False) -> NDArray[np.float32]:
         of = f"the reference voice of {name}" if name else "the reference voice"
-        # Refuse, by name, a recording from which no voice can be taken.
+        # Refuse, by name, a recording that no voice can be taken from.
         try:
             recording.require_sound()
         except CannotScore as refusal:

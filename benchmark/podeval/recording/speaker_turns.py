@@ -114,7 +114,7 @@ def _merge_voices(
         name = names[turn.speaker]
         before = merged[last[name]] if name in last else None
         if before is not None and turn.start < before.end:
-            # Two voices that spoke at once were one.
+            # Two voices that spoke at once were a single voice.
             merged[last[name]] = SpeakerTurn(name, before.start, max(before.end, turn.end))
         else:
             last[name] = len(merged)

@@ -351,12 +351,12 @@ def listen_again(
         return ()
 
     def ask(model: Transcriber) -> tuple[Word, ...]:
-        # Join the stretches by pauses.
+        # Join the stretches with pauses.
         samples, pause = recording.mono(), np.zeros(round(PAUSE * MODEL_RATE), np.float32)
         parts = [part for start, end in bounds for part in (samples[start:end], pause)]
         begins = np.cumsum([0, *(end - start + len(pause) for start, end in bounds)])[:-1]
         placed = []
-        # Put each word where its stretch is in the recording.
+        # Place each word at its stretch of the recording.
         for word in model.transcribe(np.concatenate(parts), language).words:
             at = max(0, int(np.searchsorted(begins / MODEL_RATE, (word.start + word.end) / 2, "right")) - 1)
             shift = (bounds[at][0] - begins[at]) / MODEL_RATE

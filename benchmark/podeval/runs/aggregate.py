@@ -68,7 +68,7 @@ def _summarise_metric(
     rows += _summarise_parts(benchmark, metric, protocol, items, results)
     if metric.name in catalogue.NAMES:
         return rows
-    # A figure made of others has the spread over its slices besides.
+    # A composite figure also has the spread over its slices.
     return [_with_spreads(benchmark, rows), *rows[1:]]
 
 

@@ -195,7 +195,7 @@ def compare_runs(
         {_resolve(name, keys, protocols, apart): value for name, value in values.items()} for values in (watched, sizes)
     )
     share = LEVEL / max(1, len(limits))
-    # Seeds that a test of single items needs, to be able to find one among so many.
+    # The number of seeds that a test of single items needs to find one among so many.
     enough = next(n for n in range(LEAST_SEEDS, 40) if least_permutation_p(n, n) <= share / 2 / len(items))
     test_items = len(seeds) >= enough
     share /= 2 if test_items else 1

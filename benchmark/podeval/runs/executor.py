@@ -32,7 +32,7 @@ class MemoryRanOut(Exception):
 def count_workers(profile: str) -> int:
     """Return how many processes measure by default: one per core, or fewer if a GPU has no room for them."""
     cores = len(os.sched_getaffinity(0))
-    # A name that is no profile is refused where its models are looked for.
+    # A name that is not a profile is refused where its models are looked up.
     needed = {name: PROFILES[name].gigabytes for name in MEASURING}
     return min(cores, count_copies(needed.get(profile.partition(",")[0], max(needed.values()))) or cores)
 
@@ -185,7 +185,7 @@ def limit_threads(threads: int) -> None:
 
 def _prepare_worker(threads: int) -> None:
     limit_threads(threads)
-    # Ctrl-C reaches the whole group: here it ends without a word, the main process speaks.
+    # Ctrl-C reaches the whole group: this process ends silently, and the main process reports it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     Thread(target=_leave_with_parent, daemon=True).start()
 

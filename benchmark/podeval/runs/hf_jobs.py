@@ -144,7 +144,7 @@ class HfJobs:
             BadInput: the Hub refuses.
         """
         try:
-            # Looked for at every try: the answer to the last one may have been lost.
+            # Looked up at every try, because the answer to the last one may have been lost.
             return call_with_retries(
                 lambda: self._find_labelled(plan.labels) or self.client.run_job(**self._payload(plan))
             )

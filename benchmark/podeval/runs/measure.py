@@ -258,7 +258,7 @@ def measure(
             some = [task for task in seen if missing(task.item, task.output, [name])]
             for task, result in _judge(uses[name], some, bench, partial(log_usage, folder, profile, protocols()[name])):
                 keep(task.item, protocols(task.output), {name: result})
-    # A run whose outputs were made in different ways has one protocol; then the figures that are made of the others.
+    # A run whose outputs were made in different ways has one protocol; the composite figures come last.
     after, current = folder.results(profile), protocols(*(task.output for task in seen))
     for task in seen:
         of_item = protocols(task.output)

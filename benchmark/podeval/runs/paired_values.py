@@ -57,7 +57,7 @@ def pair_values(
     both = [pair for pair in clusters if pair in sides[0] and pair in sides[1]]
     before, after = ({pair: side[pair][0] for pair in both} for side in sides)
     weights = tuple({pair: side[pair][1] for pair in both} for side in sides)
-    # A pair is lost, or won, where the other side has a value and this one's system is to blame that it has none.
+    # A pair is lost, or won, if only the other side has a value and this one's system is to blame for the gap.
     lost = tuple(pair for pair in clusters if pair in sides[0] and _is_fault(second.get(pair)))
     won = tuple(pair for pair in clusters if pair in sides[1] and _is_fault(first.get(pair)))
     return PairedValues(before, after, weights, clusters, lost, won)

@@ -152,7 +152,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
         try:
             ready, _ = self._ray.wait(list(self._flights), num_returns=1, timeout=seconds)
         except SystemExit:
-            # Ray ends a program whose own node is gone; here that is told.
+            # Ray ends a program whose own node is gone; here, that is reported.
             raise ClusterFailed(_OWN_NODE) from None
         for flight in ready:
             actor, job = self._flights.pop(flight)
@@ -173,7 +173,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
         while self._queue and self._free:
             actor, job = self._free.popleft(), self._queue.popleft()
             parcels, contents = pack(job.task)
-            # Put once more at every try: the node that had them may be the one that went.
+            # The data is put again at every try, because the node that had it may be the one that failed.
             held = [self._ray.put(content) for content in contents]
             self._flights[actor.do.remote(job.line.name, [job.line.work], job.task, parcels, *held)] = (actor, job)
 
@@ -286,7 +286,7 @@ def count_workers(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float
         BadInput: there is no room for any process.
     """
     need = {name: amount for name, amount in (("CPU", cpus), ("GPU", gpus)) if amount > 0}
-    # Parts that are left on two nodes make no whole.
+    # Parts on two nodes do not add up to a whole.
     count = sum(min(int(node.get(name, 0.0) / amount + 1e-9) for name, amount in need.items()) for node in nodes)
     if count < 1:
         needs = " and ".join(f"{amount:g} {name}" for name, amount in need.items())

@@ -173,7 +173,7 @@ def run_system(
             system, items, folder, request.seed, lambda done: progress("speaking", done, len(items))
         )
 
-    # The dataset is written into the plan as the run begins.
+    # The plan records the dataset when the run begins.
     plan = RunPlan(
         benchmark=request.benchmark.name,
         split=request.split,
@@ -230,7 +230,7 @@ def _run(
     folder = folder.repeat(plan.seed) if request.repeats else folder
     with lock_folder(folder.path):
         require(folder)
-        # A system of which everything is made again may have been changed.
+        # A system whose outputs are all made again may have changed.
         failed = find_failed(folder, request.profile) if request.retry else set()
         replace = request.retry and len(failed) == len(list(folder.readable_outputs()))
         dataset = f"{request.benchmark.dataset.path}@{data.revision}"
@@ -290,7 +290,8 @@ def reopen_failed(folder: RunFolder, profile: str) -> None:
     For items that did not fail, unscored metrics are measured again.
     """
     again = find_failed(folder, profile)
-    # The results first: a run that is killed in between measures again, instead of keeping what an old output had.
+    # Results are removed first: a run that is killed in between measures again, instead of keeping results of an old
+    # output.
     for name in {profile, *(summary.profile for summary in folder.summaries())}:
         reopened: dict[str, list[str]] = {}
         for (item, protocol), result in folder.results(name).items():

@@ -167,7 +167,7 @@ class Running:
         self._shared, self._disk = usage.read_machine(cgroup.read_memory_room()).shared, 0
         with contextlib.suppress(OSError):
             self._disk = usage.free_disk(box.writable)
-        # Until it has become the program, it cannot be looked into.
+        # It cannot be inspected until it has become the program.
         self._held, self._next_held = usage.Held(), self._began + TICK
         self._group = (
             None if box.trusted and not box.own else cgroup.open_group(box.limits.memory_bytes, box.limits.processes)

@@ -224,7 +224,7 @@ def _move_out(group: Path) -> bool:
         divided = " ".join(f"+{name}" for name in ("memory", "pids") if name in controllers)
         (group / "cgroup.subtree_control").write_text(divided)
     except OSError:
-        # Go back to where it was.
+        # Return to the original group.
         with contextlib.suppress(OSError):
             (group / "cgroup.procs").write_text("0")
             inside.rmdir()

@@ -123,7 +123,7 @@ def build_isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
     """Return the command that runs a program in a sandbox; the filter of its system calls is an open file."""
     folder = os.fspath(box.writable.resolve())
     seen = _visible_paths(box)
-    # Folders that bubblewrap makes on the way to a place would be its own alone.
+    # Folders that bubblewrap creates on the way to a place would be readable only by itself.
     above = sorted({str(parent) for path in (*seen, folder) for parent in Path(path).parents} - {"/", "/tmp"})  # noqa: S108
     ways = [part for path in above for part in ("--perms", "0755", "--dir", path)]
     places = [*ways, *(part for path in seen for part in ("--ro-bind", path, path))]
@@ -132,7 +132,7 @@ def build_isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
     settings = [part for name, value in build_environment(box).items() for part in ("--setenv", name, value)]
     bound = ["--bind", folder, folder]
     enclosed = [*list_namespace_options(box.limits, system_calls), *devices, *places, *bound, *settings]
-    # bubblewrap itself may not enter a folder that belongs to the box's user alone.
+    # bubblewrap itself may be unable to enter a folder that belongs only to the sandbox's user.
     entered = ["env", f"--chdir={folder}"]
     return [*enclosed, *_SEAL, "--", *_own_user(box.writable), *entered, *_process_limits(box), *box.command]
 

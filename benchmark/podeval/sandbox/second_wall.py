@@ -67,7 +67,7 @@ def enclose(readable: Sequence[str], writable: str, system_calls: bytes) -> None
 
 def _restrict_files(libc: ctypes.CDLL, version: int, readable: Sequence[str], writable: str) -> None:
     rights = _RIGHTS[max(since for since in _RIGHTS if since <= version)]
-    # TCP since version 4; since 6 abstract sockets and signals, so that other processes are not reached.
+    # TCP since version 4; since 6 abstract sockets and signals, so that other processes cannot be reached.
     attributes = struct.pack("=QQQ", rights, 3, 3)[: 8 if version < 4 else 16 if version < 6 else 24]
     rules = _check(libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
     places = [(path, _READING) for path in (*readable, *_FACTS)]

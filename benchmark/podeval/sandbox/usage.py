@@ -93,7 +93,7 @@ def find_held(processes: Sequence[Path], folder: Path) -> Held:
             _look_at_open_files(process, disk, holding)
         except PermissionError:
             if not read_resident(process):
-                continue  # it is about to end
+                continue  # it is about to exit
             holding.unseen_files = True
         except OSError:
             continue  # it has ended

@@ -150,7 +150,7 @@ def rate(
     Raises:
         BadInput: there are no battles, or they do not differ in a covariate.
     """
-    # Check what can be estimated.
+    # Check which parameters can be estimated.
     for name, values in battles.covariates.items():
         if not np.any(values):
             raise BadInput(

@@ -121,7 +121,7 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
         step = solve(information, uphill)
         if float(uphill @ step) < _TOLERANCE:
             return at
-        # Halve the step until the likelihood does not fall.
+        # Halve the step until the likelihood no longer falls.
         for shrink in 0.5 ** np.arange(30):
             tried = at.copy()
             tried[free] += shrink * step

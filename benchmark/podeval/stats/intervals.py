@@ -34,7 +34,7 @@ _LONGEST_TAIL = 3.0
 _FINEST_STEP = 1e-3
 """Step that a continuous value is never assumed to be finer than: the last decimal that a board prints."""
 
-# A change of how intervals or ranks are made raises `podeval.metrics.protocol.INTERVALS`.
+# A change in the method of intervals or ranks raises `podeval.metrics.protocol.INTERVALS`.
 
 
 def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
@@ -220,7 +220,7 @@ def mean_ci(
     pulls = compute_pulls(residuals, sizes)
     low, high = bounds
     error = math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
-    # Values that are all one bound or the other are yes and no.
+    # If every value is one bound or the other, the values are yes and no.
     if low is not None and high is not None and np.all((y == low) | (y == high)):
         least, most = share_interval((mean - low) / (high - low), error / (high - low), sizes, y.size, level)
         return Interval(mean, low + least * (high - low), low + most * (high - low), y.size, count)
@@ -332,7 +332,7 @@ def paired_difference(
         BadInput: there is no item common to both, a value that is not finite, a weight that is not positive, or an item
             without a cluster.
     """
-    # Loaded where intervals are drawn: one recording has none, and a short command starts sooner.
+    # Imported only where intervals are drawn: one recording has none, and a short command starts sooner.
     from podeval.stats import pair_comparisons as draws
 
     if not (items := sorted(a.keys() & b.keys())):
@@ -344,7 +344,7 @@ def paired_difference(
     membership = draws.make_membership(items, clusters)
     count: int = membership.shape[0]
     whole = (w * y).sum(axis=0) / w.sum(axis=0)
-    # Equal systems differ by exactly zero, here as below.
+    # Equal systems differ by exactly zero, as below.
     mean = float(np.mean(y[:, 0] - y[:, 1]) if weights is None else whole[0] - whole[1])
     if count < 2:
         return Interval(mean, None, None, len(items), count)

@@ -71,7 +71,7 @@ def standings(
     """
     if not marks:
         raise BadInput("there are no marks; every listener was left out or nobody finished")
-    # Marks by stimulus, and who gave them.
+    # Marks by stimulus, and their raters.
     values: dict[str, dict[str, float]] = {}
     people: dict[str, str] = {}
     for mark in marks:
@@ -80,7 +80,7 @@ def standings(
             raise BadInput(f"{mark.rater} marked {mark.stimulus} twice on page {mark.page}; keep one of them")
         values[mark.stimulus][key] = mark.value
         people[key] = mark.rater
-    # Ranks of each two over the pages that both are on; one that was hardly heard takes nobody's rank away.
+    # Ranks of each two over the pages that both are on; a system that was hardly heard does not cost another its rank.
     taking_part = {name: values[name] for name in values if ranked is None or name in ranked}
     several = any(set(taking_part[a]) & set(taking_part[b]) for a, b in combinations(taking_part, 2))
     ranks = paired_bootstrap_ranks(taking_part, True, clusters=people) if several or len(taking_part) == 1 else {}

@@ -284,7 +284,7 @@ class _PairTable:
         self._better, self._membership = np.where(self._present, better, 0.0), make_membership(items, clusters)
         self._whole: Any = self._present.all(axis=0)
         self._drawn_means: NDArray[np.float64] | None = None
-        # Student's test of each claim to be ahead; the one that is behind makes none.
+        # Student's test of each claim to be ahead; the system that is behind makes none.
         claims = map(self.test_claims, range(len(self._systems)))
         self._shared, self.p = (np.array(rows) for rows in zip(*claims, strict=True))
         sizes = self._shared.diagonal()
@@ -300,7 +300,7 @@ class _PairTable:
         ahead, beats = apart & (self.p < self.p.T), np.zeros(self.p.shape, dtype=bool)
         for index in np.flatnonzero(ahead.any(axis=1)).tolist():
             beats[index, ahead[index]] = self.draw_claims(index, np.flatnonzero(ahead[index]), rounds, seed, level)
-        # A pair that is not comparable widens both ranges; a system that is comparable with nobody has none.
+        # A pair that is not comparable widens both ranges; a system that is not comparable with any other has none.
         field = np.flatnonzero(comparable.sum(axis=1) > 1)
         best, worst = 1 + beats.sum(axis=0), len(field) - beats.sum(axis=1)
         return PairVerdicts(
@@ -360,7 +360,7 @@ class _PairTable:
         if self._drawn_means is None:
             draws = draw_clusters(count, rounds, seed)
             self._drawn_means = (draws @ (self._membership @ self._better)) / (draws @ sizes)[:, None]
-        # The means of systems that lack nothing are drawn once; of others, and close ones, the differences.
+        # The means of systems without gaps are drawn once; for others, and for close ones, the differences.
         ahead, unclear = compare_draws(self._drawn_means, index, others, expand_tail(count, level))
         unclear |= ~(self._whole[others] & self._whole[index])
         ahead |= unclear

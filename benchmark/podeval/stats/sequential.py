@@ -202,7 +202,7 @@ def _bisect(rejects: Callable[[float], bool], far: float, near: float) -> float:
     return near
 
 
-# Pilots: a small sample that represents the whole, and what the whole would show.
+# Pilots: a small sample that represents the whole, and the expected result of the whole.
 
 T = TypeVar("T")
 

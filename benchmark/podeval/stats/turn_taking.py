@@ -99,7 +99,7 @@ def follow_the_floor(spoken: Iterable[Spoken]) -> FloorEvents:
         elif short and _goes_on(units[index + 1 :], holder):
             kinds.append(KINDS.index("backchannel"))
         else:
-            # To the millisecond: the difference of two times has no more.
+            # Rounded to the millisecond, the resolution of the times.
             offsets.append(round(start - until, 3))
             kinds.append(int(np.searchsorted(OFFSETS, offsets[-1])))
             holder, until = person, end

@@ -118,7 +118,7 @@ def weigh_votes(
         names: the names of the systems, in the order of `rows.systems`.
         arrival: the place of each voter in the order of their first votes, from 0.
     """
-    # By voter and system: score, information, and how much likelier the votes are if a fan or an opponent gave them.
+    # By voter and system: score, information, and how much likelier the votes are from a fan or an opponent.
     cells, of_rows = number_present(np.concatenate([rows.a, rows.b]) * rows.voters + np.tile(rows.voter, 2))
     judged = _JudgedSystems(cells % rows.voters, cells // rows.voters, of_rows)
     pull, information, chances = score_rows(rows, fitted)
@@ -131,7 +131,7 @@ def weigh_votes(
     scores, fisher, *sides = (judged.sum_by_cell(*pair) for pair in pairs)
     votes = np.bincount(rows.voter, weight)
     counted, of_cohorts = _weigh_cohorts(judged, scores, fisher, names, votes, arrival)
-    # Among fans, voters count by the chance that they order the systems as everyone does, not the other way round.
+    # Among fans, voters count by the probability that they order the systems as everyone does, not the other way round.
     turned = np.bincount(rows.voter, (won - lost) * np.log(of_b / of_a))
     straight = 1 / (1 + CONTRARY / (1 - CONTRARY) * np.exp(np.minimum(_MOST_LOG_ODDS, turned)))
     by_fans, of_fans = _weigh_fans(judged, scores, fisher, np.stack(sides), counted * straight[judged.voter], names)
@@ -198,7 +198,7 @@ def _weigh_fans(
     # The variance of the voters' tastes, as in the median system.
     beyond, information = (_sum_by(judged.system, counted * values, size) for values in (scores**2 - fisher, fisher**2))
     taste = max(0.0, float(np.median(beyond / np.maximum(_HAIR, information))))
-    # The shares of fans and of opponents, and what exceeds the usual.
+    # The shares of fans and of opponents, and their excess over the usual.
     shares, errors, chance = np.ones((2, size)), np.ones((2, size)), np.zeros((2, len(scores)))
     people = np.bincount(judged.system, minlength=size)
     for system, end in enumerate(np.cumsum(people)):
@@ -278,7 +278,7 @@ def _compare(
     weight, z = np.ones_like(apart), np.zeros_like(apart)
     examined = (judged >= FEWEST) & (2 * information <= information.sum(axis=0))
     for _ in range(_PASSES):
-        # The other cohorts, with the weights that they have by now.
+        # The other cohorts, with their current weights.
         theirs = np.maximum(_sum_others(weight * information), _HAIR)
         variance = spread / np.maximum(information, _HAIR) ** 2 + _sum_others(weight**2 * spread) / theirs**2
         difference = apart - _sum_others(weight * pulled) / theirs

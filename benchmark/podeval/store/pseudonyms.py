@@ -97,10 +97,10 @@ def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> E
     erased votes.
     """
     erasure = session.get(Erasure, pseudonym)
-    # Take what the person gave out of the counts.
+    # Subtract the person's contributions from the counts.
     count_votes(session, Vote.voter == pseudonym, -1)
     count_battles(session, session.scalars(select(Battle).where(Battle.voter == pseudonym)), -1)
-    # Delete it; battles that repeat another first, because they refer to it.
+    # Delete the battles that repeat another first, because they refer to it.
     votes = _count_rows(session.execute(delete(Vote).where(Vote.voter == pseudonym)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym, Battle.repeats.is_not(None)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym))

@@ -113,7 +113,8 @@ class Secret:
             signed = signer.unsign(token)
         except BadSignature:
             return None
-        # The last letter of base64 has spare bits: four letters spell one signature, of which one was given.
+        # The last letter of base64 has spare bits, so that four letters encode the same signature, of which only one
+        # was issued.
         return tuple(signed.decode().split(".")) if signer.sign(signed).decode() == token else None
 
     def _signer(self, purpose: str) -> Signer:
@@ -156,7 +157,7 @@ def renew(database: Database, reason: str, by: str) -> int:
             beside.rename(beside.with_name(f"{beside.name}.before-{now:%Y%m%dT%H%M%S%f}"))
     check = Secret(read_secret(database.url) or _make_secret(database)).mark(_CHECK)
 
-    # Make it the database's, unless it is already.
+    # Store it in the database, unless it is already there.
     def work(session: Session) -> int:
         if operator_settings.read_secret_check(session) == check:
             raise BadInput(f"the database {database.name} knows this secret; set another {VARIABLE} first")

@@ -217,7 +217,7 @@ def recount(session: Session) -> None:
         session.execute(insert(table).from_select(table.c.keys(), rows))
 
 
-# Each vote is on two systems.
+# Each vote concerns two systems.
 _COUNT = select(func.sum(SYSTEM_COUNTS.c.votes) / 2)
 _COUNT_OF_DIMENSION = _COUNT.where(SYSTEM_COUNTS.c.dimension == bindparam("dimension"))
 

@@ -165,7 +165,7 @@ class SandboxRunner:
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, sandbox.ExitInfo]:
         """Start the model in a sandbox; see `Runner`."""
-        # Whole, without links: a box is entered in a folder of its own, and sees files where they really are.
+        # The path is complete and has no links: a sandbox has a separate root, and sees files at their real places.
         work = self.work.resolve()
         folder = work / str(sum(1 for _ in work.glob("*")) if work.is_dir() else 0)
         try:
@@ -184,7 +184,7 @@ class SandboxRunner:
             alive = True
             while alive or unread:
                 self.check()
-                # Looked at before the log: what is written last must not be missed.
+                # The state is read before the log, so that the last lines are not missed.
                 alive = running.alive
                 try:
                     lines, start = intake.lines(out, start)

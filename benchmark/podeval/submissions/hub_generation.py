@@ -71,7 +71,7 @@ class FetchedResults:
             content = None if item.id in self.done else self._fetch_small(name_line(item.id, _SEED), sizes)
             if content is None:
                 continue
-            # A line that is not about the item is none.
+            # A line that is not about the item is ignored.
             line = _parse_line(content)
             if line is None or line.item != item.id or line.seed != _SEED:
                 self.done.add(item.id)
@@ -103,7 +103,7 @@ class FetchedResults:
         for file in files:
             size = sizes.get(f"{FILES}/{file}")
             if size is None or not is_name(file):
-                continue  # the intake says what is wrong with it
+                continue  # the intake reports the problem
             self._left -= size
             if self._left < 0:
                 raise Unusable("the model made more than an output may contain; it was stopped")
@@ -238,7 +238,7 @@ class HubRounds:
             results = self._open_results(row, intake.list_missing(missing))
             try:
                 yield from self._take_in(results, intake, final=True)
-            except BadInput as error:  # somebody emptied the bucket: what is not there is made again
+            except BadInput as error:  # somebody emptied the bucket: missing outputs are made again
                 self.hub.log(f"{self.submission}: nothing is left of round {row.round} ({error})")
             shutil.rmtree(results.out.parent, ignore_errors=True)
 
@@ -270,7 +270,7 @@ class HubRounds:
         while alive:
             self.check()
             try:
-                # Looked at before the bucket: what is written last must not be missed.
+                # The state is read before the bucket, so that the last outputs are not missed.
                 job = jobs.look(job.id)
                 alive = get_stage(job) in RUNNING
                 yield from self._take_in(results, intake, final=not alive)
@@ -284,7 +284,7 @@ class HubRounds:
                 raise
             if alive:
                 self._wait()
-        # Settle the cost, and tell the system's faults from ours.
+        # Settle the cost, and distinguish the system's faults from ours.
         ended = _describe_end(job, results.end)
         ledger.settle(row, job)
         shutil.rmtree(results.out.parent, ignore_errors=True)

@@ -203,7 +203,7 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
         return 0
     if [record["step"] for record in records] != list(range(1, len(records) + 1)):
         return 0
-    # The row has the state of the last change.
+    # The row has the state after the last change.
     now, state = datetime.now(UTC), last["change"]["after"]
     names = [name for name in (*_ALWAYS, *_AT_THE_END, "pinned") if name in kept and name != "submitted_at"]
     row = SubmissionRow(
@@ -221,7 +221,7 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
     for record in records:
         change = {**record["change"], "at": datetime.fromisoformat(record["change"]["at"])}
         session.add(SubmissionHistory(submission=row.id, step=record["step"], **change))
-    # The worker that held it is elsewhere.
+    # The worker that held it is on another machine.
     if state in LEASED:
         row.state, row.reason = "queued", "restored from the Hub; its worker is not known here"
         row.state_at = now

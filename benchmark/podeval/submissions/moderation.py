@@ -207,7 +207,7 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
         delete_log(session, row.id)
         _keep_takedown(session, decision)
         for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
-            # Also a copy that is elsewhere; votes on it stay.
+            # This includes copies elsewhere; votes on it stay.
             if output.sha256 in content.contents or str(Path(output.audio).resolve()).startswith(places):
                 output.active, output.audio = False, ""
 

@@ -135,7 +135,7 @@ def _name_recordings(chosen: Sequence[zipfile.ZipInfo], runs: Sequence[str]) -> 
     starts = [at for at in range(len(common) - 1) if tuple(common[at : at + 2]) in pairs]
     # `outputs/real_pod/topics/…` is unpacked as `real_pod/topics/…`, and `recordings/…` as `…`.
     skipped = starts[0] if starts else len(common)
-    # Name each once, also where case does not count, and no file like a folder.
+    # Name each file once, ignoring case, and no file like a folder.
     recordings: dict[str, zipfile.ZipInfo] = {}
     names: set[str] = set()
     for entry in chosen:

@@ -36,7 +36,7 @@ def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str
         from apscheduler.schedulers.background import BackgroundScheduler
     except ModuleNotFoundError:
         raise BadInput("the scheduler needs APScheduler; run `pip install 'podeval[space]'`") from None
-    # Work that takes longer than its pause is not begun twice; that is meant, and nothing to warn of.
+    # Work that takes longer than its interval is not started twice; this is intended and needs no warning.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
     for name, (seconds, work) in works.items():

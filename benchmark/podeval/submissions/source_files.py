@@ -176,7 +176,7 @@ def hash_folder(folder: Path) -> str:
 
 
 def _file_digest(path: Path) -> str:
-    # A link that came after the folder was listed is not followed.
+    # A link that appeared after the folder was listed is not followed.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -113,7 +113,7 @@ class Worker(Workplace):
             except PodevalError as error:
                 self.log(str(error))
             except Exception:
-                # A worker that ended would stop everybody's submissions.
+                # A worker that ended would stop all submissions.
                 _LOG.exception("the worker continues after an unexpected error")
             _sleep(pause, stopped)
 
@@ -299,7 +299,7 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
     for path in sorted(work.glob("*")):
         if path.is_dir() and _list_folder(path, _LOCK) and _is_over(queue, path, now):
             with contextlib.suppress(BadInput), lock_folder(path):
-                # Looked at again under the lock: it may have been queued meanwhile.
+                # The row is read again under the lock, because it may have been queued in the meantime.
                 if not _is_over(queue, path, now):
                     continue
                 if _is_taken_down(queue, path):
@@ -345,8 +345,8 @@ def _remove(folder: Path) -> bool:
     with explain_write_errors(folder):
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(exist_ok=True)
-        # Renamed first: a retry after a kill finds a thing whole or not at all. Files before folders: the mark that a
-        # model was fetched must not outlive it.
+        # Folders are renamed first: a retry after a kill finds a folder whole or not at all. Files before folders: the
+        # mark that a model was fetched must not outlive it.
         for path in sorted(_list_folder(folder, _LOCK, _REMOVED), key=Path.is_dir):
             path.rename(aside / path.name)
         shutil.rmtree(aside, ignore_errors=True)

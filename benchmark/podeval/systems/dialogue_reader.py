@@ -293,14 +293,15 @@ def _under_ceiling(samples: Samples) -> Samples:
     return samples * np.float32(ceiling / peak) if peak > ceiling else samples
 
 
-# Written text is cleaned to what can be said: engines receive words and punctuation, never what could break them.
+# Written text is reduced to words and punctuation that engines can speak, never input that could break them.
 
 PACE = {"words_per_minute": 150.0, "characters_per_minute": 250.0}
 """Pace of a person who reads aloud; the second is for Chinese."""
 
 _PLAIN = str.maketrans("‘’‛“”„«»⁄−•〇", '\'\'\'"""""/-,零')
 _KEPT = {"Mn", "Mc", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sc"}
-# Read out as "asterisk" or "open bracket" at best; [[x]] and [x](/y/) are phoneme commands to some engines.
+# These would be read out as "asterisk" or "open bracket" at best; [[x]] and [x](/y/) are phoneme commands to some
+# engines.
 _MARKUP = set("[]{}<>|\\`~^_*#")
 _LAUGH = re.compile(r"\[laughs\]", re.IGNORECASE)
 _SYMBOLS = set("+=±×÷°")

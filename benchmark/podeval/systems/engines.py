@@ -141,7 +141,7 @@ def run_worker(engine: str, arguments: Sequence[str], job: dict[str, Any], chara
     Raises:
         SpeechFailed: it took too long, or broke; the message has its last line.
     """
-    limit = 60.0 + 0.02 * characters  # a hundred times what it takes
+    limit = 60.0 + 0.02 * characters  # a hundred times the usual duration
     command = [sys.executable, "-I", speech_worker.__file__, engine, *arguments]
     try:
         done = subprocess.run(command, input=json.dumps(job).encode(), capture_output=True, timeout=limit, check=False)

@@ -319,6 +319,6 @@ def _write_path(path: Location) -> str:
     """Write a path as a reader counts: `system.links.code`, `benchmarks[2].name`."""
     text = ""
     for part in path:
-        # A name that is none could disturb the terminal that shows it.
+        # An invalid name could disturb the terminal that shows it.
         text += f"[{part + 1}]" if isinstance(part, int) else f".{part if _NAME.fullmatch(part) else '?'}"
     return text.lstrip(".")

@@ -135,7 +135,7 @@ def _number_sections(pieces: Iterator[Piece]) -> Book:
         if characters > LONGEST_BOOK:
             raise BadInput(f"the book has more than {LONGEST_BOOK:,} characters; split it into volumes")
         if what == "heading" or is_new:
-            # A page without a heading continues what is before it, but may be in a recording of its own.
+            # A page without a heading continues the previous one, but may be a separate recording.
             titles.append(text if what == "heading" else titles[-1])
             kind = "note" if _NOTES.fullmatch(text) else "front_matter" if _MATTER.fullmatch(text) else "body"
             is_new = False
@@ -150,7 +150,7 @@ def _tell_matter(titles: list[str], passages: list[Passage]) -> tuple[Passage, .
     rows = list[Passage]()
     for alone, group in groupby(passages, lambda passage: passage.kind == "heading"):
         run = list(group)
-        # The last of several headings in a row has the text that follows.
+        # Of several headings in a row, the last one has the text that follows.
         listed = len(run) - 1 if alone and len(run) > _LISTED else 0
         rows += [replace(row, kind="front_matter") for row in run[:listed]] + run[listed:]
     opening = [row for row in rows if row.kind == "body" and not titles[row.section]]
@@ -212,7 +212,7 @@ def _read_epub(path: Path) -> Iterator[Piece]:
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({error.strerror or error}); check the path") from None
     except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, ParseError, ValueError, LookupError) as error:
-        # `RuntimeError` is that of an encrypted file, and of a compression that zipfile does not have.
+        # `RuntimeError` is raised for an encrypted file, and for a compression that zipfile does not support.
         raise BadInput(f"{path} is a damaged or locked EPUB ({error}); export the book again") from None
 
 

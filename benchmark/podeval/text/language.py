@@ -141,7 +141,7 @@ def identify_language(text: str) -> IdentifiedLanguage:
     total = sum(weights.values()) + unsure
     if not total:
         return _UNKNOWN
-    # Sentences that are unsure go with the text as a whole.
+    # Uncertain sentences get the language of the whole text.
     if unsure and (code := _identify_whole_text(text)) is not None:
         weights[code] += unsure
     return _decide_language(weights, total)
@@ -236,7 +236,7 @@ def _identify_sentence(sentence: str) -> Iterator[tuple[str | None, float]]:
         return
     by_characters = "ja" if is_japanese(_LATIN.sub(" ", sentence)) else "zh"
     if characters >= words:
-        # English terms in a Chinese sentence belong to it, as does a Chinese name to an English one.
+        # English terms in a Chinese sentence belong to it, and so does a Chinese name in an English one.
         yield by_characters, characters + words
     elif words > _MUCH * characters:
         yield _identify_by_model(_CJK.sub(" ", sentence), _SURE), words + characters
@@ -249,7 +249,7 @@ def _identify_by_model(text: str, sure: float) -> str | None:
     if not FOREIGN_LETTER.search(text) and len(set(_WORD.findall(text.casefold()))) < _FEWEST_WORDS:
         return None
     code, confidence = _load_model().classify(text)
-    # An alphabet of few languages leaves little doubt, however few the words.
+    # An alphabet that few languages use leaves little doubt, however few the words.
     certain = code != _NO_LANGUAGE and (confidence >= sure or is_foreign(text))
     return _DIALECTS.get(code, code) if certain else None
 

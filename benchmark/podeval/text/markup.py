@@ -37,7 +37,7 @@ _STAMP = regex.compile(
     r"|start\tend\t(?:speaker\t)?text[ \t]*$)[ \t]*",
     regex.IGNORECASE,
 )
-# Minutes and seconds before words, as they are copied from players, which begin in the first ten seconds.
+# Minutes and seconds before words, as copied from players, which begin in the first ten seconds.
 _FROM_ZERO = regex.compile(r"\s*0?0:0\d[ \t]")
 _MINUTES = regex.compile(rf"{_STAMP.pattern}|[ \t]*\d{{1,3}}:\d\d[ \t]+", regex.IGNORECASE)
 _BRACKETED_TIME = regex.compile(rf"\A\s*[\[(<]{_TIME}[\])>]")

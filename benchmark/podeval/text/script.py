@@ -46,7 +46,7 @@ _TIMES = frozenset(("start", "starttime", "duration", "timestamp", "timestamps",
 _NO_TURNS = frozenset(("words", "items", "wordsegments", "metadata", "speakers", "speakerlabels"))
 # Keys for what may be said before and after the turns, by a speaker without a name.
 _BESIDE = frozenset(("intro", "introduction", "opening", "coldopen", "outro", "closing", "conclusion"))
-# Whose turns a recogniser's segments are that name no speaker.
+# The speaker of a recogniser's segments that have none.
 _UNKNOWN = "unknown speaker"
 # An object or a list of objects or lists; "[Music] Welcome back" and "{laughs} Hello" are words.
 _JSON = r"""(?:\{\s*["'}]|\[\s*[{\[\]])"""
@@ -311,7 +311,7 @@ def _read(text: str) -> Any:
     except (ValueError, RecursionError) as error:  # ValueError also for a number of thousands of digits
         broken = error
     try:
-        # Other line ends may be in a text; a carriage return may not.
+        # Other line ends may occur in a text; a carriage return may not.
         return [json.loads(line) for line in re.split(r"[\r\n]+", text) if line.strip()]
     except (ValueError, RecursionError) as error:
         if not looks:

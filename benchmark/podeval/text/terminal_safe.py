@@ -41,7 +41,7 @@ class Printable(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Write the text with its control characters made visible."""
-        # A progress bar (tqdm's) starts its line again; in the middle of a text that would hide what is before.
+        # A progress bar (such as tqdm's) restarts its line; in the middle of a text that would hide the text before.
         begin = "\r" if text.startswith("\r") else ""
         safe = text if _MOVES.fullmatch(text) else begin + make_printable(text.removeprefix(begin))
         self.unfiltered.write(safe)

@@ -28,7 +28,7 @@ PLAIN_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The loader of YAML: libyaml's if it is installed."""
 
 # Untrusted YAML makes its loader raise more than YAMLError: KeyError for `!!bool maybe`, IndexError for `!!int ""`,
-# ValueError for a date that is none, TypeError for a list as a key.
+# ValueError for an invalid date, TypeError for a list as a key.
 _ERRORS = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 
@@ -184,7 +184,7 @@ def _refuse_endless(text: str) -> None:
                 location = _describe_mark(event.start_mark)
                 raise BadInput(f"has a list or block, {name[:40]}, that contains itself: {location}")
             counts[-1] += values.get(name, 1)
-            # Checked while a node is open and not only at its end: sums of sums would grow without bound.
+            # Checked while a node is open and not only at its end, because nested sums would grow without bound.
             if counts[-1] > MOST_VALUES:
                 location = _describe_mark(event.start_mark)
                 raise BadInput(

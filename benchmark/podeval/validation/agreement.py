@@ -155,7 +155,7 @@ def compare_all(
             agreements.append(comparison(metric, key, protocol, measure, shared, ours, [scores[o] for o in shared]))
             means.setdefault(measure, []).append(average_by_system(shared, ours))
     best = {measure: _draw_best(columns, human[measure]) for measure, columns in means.items()}
-    # A quantile of few possible values is reached by more than its share.
+    # More than its share may reach a quantile if few values are possible.
     rare = {
         measure: next((float(v) for v in np.unique(reached.round(9)) if (reached >= v - 1e-9).mean() <= 0.05), None)
         for measure, reached in best.items()
@@ -253,7 +253,7 @@ def correlate(
     if value is None or fewest < FEWEST_CLUSTERS:
         return Estimate(value, None, None, count)
     a, b = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
-    # Left out where it is dear and small, which only widens the interval.
+    # Left out if it is expensive and small, which only widens the interval.
     single = [np.arange(count)] if count <= MOST_OUTPUTS else []
     parts = [_jackknife(statistic, a, b, codes) for codes in (by_system, by_item, *single)]
     if any(part is None for part in parts):

@@ -160,7 +160,7 @@ def _add(judge: JudgeAnswers, exchanges: list[JudgeExchange]) -> None:
     try:
         value = read_answer(exchange.answer, model) if model else None
     except UnreadableAnswer:
-        # Readable when it came, under another version of the prompt.
+        # Readable when it arrived, under another version of the prompt.
         value = None
     if value is None:
         judge.unknown += 1
@@ -180,7 +180,7 @@ def answer_model(prompt: str) -> type[pydantic.BaseModel] | None:
     name = prompt.partition("@")[0]
     models = {models.name: models.answer for models in prompts.list_all_prompts()}
     for prompt_for_turns in (pairwise_judge.build_hearing_prompt, rubric.build_hearing_prompt):
-        # Prompts for dialogues of so many turns differ in nothing else.
+        # The prompts for dialogues with so many turns do not differ otherwise.
         models[prompt_for_turns(1).name.rstrip(string.digits)] = prompt_for_turns(1).answer
     return models.get(name) or models.get(name.rstrip(string.digits))
 

@@ -208,7 +208,7 @@ def compare_orders(replies: Sequence[JudgeReply]) -> Orders | None:
         first, second, about = _sides(answer)
         one, other = (repr(sorted(what for what, _ in side)) for side in (first, second))
         if one == other:
-            # The same thing against itself has no better side.
+            # A comparison of a system with itself has no better side.
             continue
         pair = pairs[(answer.prompt, answer.seed, about, frozenset((one, other)))]
         pair.preferences[one], pair.unit = preference, "seconds" if "audio" in answer.name else "characters"
@@ -219,7 +219,7 @@ def compare_orders(replies: Sequence[JudgeReply]) -> Orders | None:
 def _orders(pairs: Sequence[_Pair]) -> Orders:
     both = [pair for pair in pairs if len(pair.preferences) == 2]
     decided = [pair for pair in both if all(pair.preferences.values())]
-    # The first place preferred in one order and the second in the other is the same thing preferred twice.
+    # A preference for the first place in one order and the second in the other is the same preference twice.
     steady = [pair for pair in decided if sum(pair.preferences.values()) == 0]
     swayed = [pair for pair in decided if sum(pair.preferences.values()) != 0]
     single = [pair for pair in pairs if len(pair.preferences) == 1]
@@ -230,7 +230,7 @@ def _orders(pairs: Sequence[_Pair]) -> Orders:
         for preferred in pair.preferences.values()
         if preferred
     ]
-    # Lengths of what was read and of what was heard are not pooled: those that there are more of count.
+    # Lengths of read and of heard material are not pooled: the more frequent kind counts.
     unit = Counter(pair.unit for pair in pairs).most_common(1)[0][0]
     wins: list[tuple[float, float]] = []
     for pair in [*steady, *(pair for pair in single if any(pair.preferences.values()))]:

@@ -184,7 +184,7 @@ def _of_evaluator(evaluator: _Evaluator, by_judge: Mapping[str, Sequence[RubricM
     # The length of answers, and their value.
     seconds = {one.system: one.seconds for systems in by_judge.values() for one in systems if one.seconds is not None}
     yield from _duration(f"Elo of {name}", seconds, ratings)
-    # Whether a rater chooses the system that it gives more marks.
+    # Whether a rater chooses the system to which the rater gives more marks.
     totals: dict[tuple[str, str, str], float] = defaultdict(float)
     for judge, systems in by_judge.items():
         for one in systems:
@@ -195,7 +195,7 @@ def _of_evaluator(evaluator: _Evaluator, by_judge: Mapping[str, Sequence[RubricM
     if share.count:
         says = f"kappa {format_estimate(kappa)}, the same winner in {format_estimate(share)} of {share.count} battles"
         yield _line(8, name, says, {"kappa": asdict(kappa), "agreeing": asdict(share)})
-    # Whether pairs of systems with close ratings are told apart.
+    # Whether pairs of systems with close ratings are distinguished.
     gaps = []
     for i, j in itertools.combinations(range(len(counted.systems)), 2):
         gap = ratings[counted.systems[i]] - ratings[counted.systems[j]]

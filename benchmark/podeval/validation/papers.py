@@ -299,7 +299,7 @@ def _pooled_languages(rows: Iterable[Row]) -> Iterator[PaperFigure]:
         if row["table"] not in _BY_LANGUAGE.values():
             continue
         if len(by_language) == 1:
-            # Error rates are of one language, and printed twice.
+            # Error rates are for one language, and printed twice.
             ((language, again),) = by_language.items()
             yield _build(row, f"{row['printed']}, as printed for {language}", again)
             continue

@@ -118,7 +118,7 @@ def plant_weaknesses(scripts: Sequence[Script], count: int = CASES, author: str 
         if author:
             names = author, OTHER_AUTHOR
             cases.append(("self", _credit(script, number, names[::-1]), _credit(script, number, names)))
-    # Another seed for each round through the scripts, so that equal questions are asked again.
+    # A different seed for each round through the scripts, so that equal questions are asked again.
     seen: dict[tuple[str, str], int] = {}
     conversations = []
     for _, script, altered in cases:

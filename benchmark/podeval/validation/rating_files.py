@@ -33,7 +33,7 @@ Record = Mapping[str, Any]
 Records = Sequence[tuple[str, Record]]
 """The lines of a file, each with its place; names of columns are in lower case."""
 
-# Also as Excel writes it in German, French, Spanish and Italian.
+# This includes the forms that Excel writes in German, French, Spanish and Italian.
 _FALSE = ("0", "0.0", "false", "no", "n", "f", "falsch", "faux", "falso")
 _SCORES = ("system", "item", "score")
 _RATERS = ("rater", "listener", "listenerid", "workerid", "worker id")

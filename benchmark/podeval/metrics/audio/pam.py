@@ -130,7 +130,7 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
             **({"prompts": texts} if prompts else {}),
             **({"upsampled_from": recording.rate} if recording.rate < RATE else {}),
         },
-        # Channels one after the other have no time of their own.
+        # Channels that follow one another have no time of their own.
         timeline=None
         if len(tracks) > 1
         else Timeline(

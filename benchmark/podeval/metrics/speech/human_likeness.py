@@ -98,7 +98,8 @@ class FactorReference(NamedTuple):
         with np.errstate(invalid="ignore", divide="ignore"):
             spread = np.sqrt(np.mean(sums[:, 2 : 2 + count] / sums[:, :1], axis=1))
             changes = np.sqrt(sums[:, 2 + count :] / sums[:, 1:2] / 2)
-            # Less what the changes differ by because they are few; neighbours share a third of their speech.
+            # The difference that comes from the small number of changes is subtracted; neighbours share a third of
+            # their speech.
             few = np.square(changes) * LAG / (2 * sums[:, 1:2])
         unsteady = np.mean(np.square(changes - self.change) - few, axis=1)
         return np.asarray(np.square(spread - 1) + np.maximum(unsteady, 0))

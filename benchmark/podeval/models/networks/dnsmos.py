@@ -171,7 +171,7 @@ def _convolve(signal: Seamed, layer: Convolution) -> Seamed:
     ends = torch.cat([_extend_inwards(signal, 2, head=True), _extend_inwards(signal, 2, head=False)])
     ends = run_stack((layer,), ends)
     heads, tails = ends.tensor_split([len(signal.starts)])
-    # A strip's inner edge was padded with zeros that the signal does not have: its last row is cut off again.
+    # A strip's inner edge was padded with zeros that the signal does not have, so its last row is cut off again.
     return Seamed(
         run_stack((layer,), signal.whole),
         heads[:, :, : changed + 1],

@@ -13,10 +13,9 @@ from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
-# CSM of transformers speaks the lines of a conversation, each with those before it in mind.
-#
-# A speaker is a number in the text; what keeps a voice is the recordings before a line: the reference voices with their
-# words, else what the speakers said first, and the latest lines.
+# CSM of transformers speaks the lines of a conversation, each with the earlier ones as context.  A speaker is a number
+# in the text; the recordings before a line keep its voice: the reference voices with their words, or else the speakers'
+# first lines, and the latest lines.
 
 
 _LATEST = 3
@@ -33,7 +32,7 @@ class Csm(SpeechModel):
     languages = ("en",)
     longest_line = 250
     most_speakers = 8
-    longest = 60.0  # after which only the voices are kept in mind
+    longest = 60.0  # after which only the voices stay in the context
     prompt_seconds = 30.0
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
@@ -78,11 +77,10 @@ class Csm(SpeechModel):
         return loading.read_wave(wave, text)
 
 
-# Dia of transformers speaks dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one.
-#
-# A voice is drawn with every call; it is kept by prompting with a recording of it and its words. Speakers without a
-# reference recording are prompted with their own first line. The codec (DAC) is another repo: it is under
-# `audio_tokenizer/` in the model's folder, or is given as the base.
+# Dia of transformers speaks dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one.  A voice is drawn
+# with every call; it is kept by prompting with a recording of it and its words. Speakers without a reference recording
+# are prompted with their own first line. The codec (DAC) is a separate repo: it is under `audio_tokenizer/` in the
+# model's folder, or is given as the base.
 
 _PIECE = 0
 """Key of the first piece of a performance, which contains all voices."""

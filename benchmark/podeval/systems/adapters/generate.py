@@ -75,7 +75,7 @@ def limit_time(seconds: float) -> Iterator[None]:
         raise TookTooLong(f"it did not finish within {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    # Again and again: a library may catch the first interruption and go on.
+    # The interruption is repeated, because a library may catch the first one and continue.
     signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
     try:
         yield
@@ -124,7 +124,7 @@ def _try(batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | PodevalErr
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-    # Outside of the except block: the error's frames hold the tensors that did not fit.
+    # This is outside the except block: the error's frames keep the tensors that did not fit.
     free_memory()
     return OutOfMemory("a single item does not fit into memory; use a larger machine or a smaller model")
 
@@ -171,7 +171,7 @@ def run(job: Job, file: Path) -> int:
         if not work:
             return 0
         adapter.check(job.model_folder, job.base_folder)
-        # Supplied outputs need no model, and so no GPU.
+        # Supplied outputs need no model, and therefore no GPU.
         fitting = count_fitting_copies(job.model_folder, job.device) if adapter.packages else 1
         copies = min(job.processes or fitting, len(work))
         if copies > 1:
@@ -250,7 +250,7 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
         with limit_time(seconds * len(batch)):
             return maker.make(batch, seed)
     except (RuntimeError, ValueError, LookupError, ArithmeticError) as error:
-        # After an error inside CUDA nothing works any more: this process has to end and begin again.
+        # After an error inside CUDA nothing works any more: this process must end and start again.
         if is_out_of_memory(error) or "CUDA error" in str(error):
             raise
         reason = " ".join(str(error).split())[:300]
@@ -260,7 +260,7 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
 def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> Generated:
     """Build the line of an item, its files written before."""
     if isinstance(result, Exception):
-        # Want of memory or of a library is our fault, all else the system's.
+        # A lack of memory or of a library is our fault; everything else is the system's.
         cause: Cause = "ours" if isinstance(result, OutOfMemory | ModelMissing) else "system"
         return Generated(item=ask.id, seed=seed, error=str(result) or type(result).__name__, cause=cause)
     speeches = list_speeches(result)
@@ -309,7 +309,7 @@ def _start_copies(file: Path, copies: int) -> int:
 
     os.environ |= {_COPY: "1", "GLOO_SOCKET_IFNAME": os.environ.get("GLOO_SOCKET_IFNAME", "lo")}
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // copies)))
-    # Everything on loopback, at ports that are free; a name of this machine need not be known.
+    # Everything listens on loopback, at free ports; the name of this machine need not be known.
     options = ["--nnodes=1", f"--nproc-per-node={copies}", "--max-restarts=0", "--local-addr=127.0.0.1"]
     options += ["--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", f"--rdzv-id={os.getpid()}"]
     try:

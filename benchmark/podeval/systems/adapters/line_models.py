@@ -40,7 +40,7 @@ class Bark(SpeechModel):
     reader = "AutoTokenizer"
     takes_references = False
     laugh = "[laughs]"
-    longest_line = 200  # about thirteen seconds, which is what it says at once
+    longest_line = 200  # about thirteen seconds, the most that it speaks at once
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         self._folder = job.model_folder
@@ -187,9 +187,9 @@ class Vits(SpeechModel):
         return np.asarray(wave.float().cpu().numpy()[0], np.float32)
 
 
-# Higgs Audio v2 of transformers says lines as codes of eight books, which a codec of its own makes sound.
+# Higgs Audio v2 of transformers generates lines as codes of eight books, which its own codec turns into sound.
 #
-# A voice is kept by what was said before: a line of the voice with its recording is before the line to be said. The
+# A voice is kept by earlier speech: a line of the voice with its recording comes before the line to be spoken. The
 # codec is under `audio_tokenizer/` in the model's folder, or is given as the base. transformers imports torchaudio
 # for it, which resamples the recordings of voices; the extra `podeval[higgs]` brings it.
 
@@ -283,7 +283,7 @@ def _require_torchaudio() -> None:
         ) from None
 
 
-# Pocket TTS and Gradium Phonon of transformers say lines as continuous latents, which a codec decodes.
+# Pocket TTS and Gradium Phonon of transformers generate lines as continuous latents, which a codec decodes.
 #
 # Pocket TTS keeps a voice by prompting with a recording of it: the reference, else the speaker's own first line. Phonon
 # hears voices through a codec that is not in transformers, so that its voices are those that its repo ships as latents:

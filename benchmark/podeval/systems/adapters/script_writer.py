@@ -63,13 +63,13 @@ class LanguageModel:
         import torch
 
         texts = [self.render_chat(chat) for chat in chats]
-        # The template has put the special tokens in already.
+        # The template has already added the special tokens.
         batch = self.tokenizer(
             texts, return_tensors="pt", padding=True, add_special_tokens=not self.tokenizer.chat_template
         )
         longest = int(batch["input_ids"].shape[1])
         if len(chats) > 1 and self._room(longest) < self.config.max_new_tokens:
-            # Near the end of the window a neighbour's length would cut an answer short.
+            # Near the end of the window, a neighbour's length would truncate an answer.
             return [self.answers([chat], [seed])[0] for chat, seed in zip(chats, seeds, strict=True)]
         config, processors = draw_row_by_row(self.config, seeds)
         config.max_new_tokens = self._room(longest)
@@ -95,7 +95,7 @@ class LanguageModel:
             return str(
                 self.tokenizer.apply_chat_template(list(chat), tokenize=False, add_generation_prompt=True, **options)
             )
-        except Exception as error:  # a template is the repo's own program: whatever it raises is its failure
+        except Exception as error:  # a template is the repo's own program: any error that it raises is its failure
             raise SpeechFailed(f"the model's chat template failed ({type(error).__name__}: {error})") from error
 
     def _room(self, prompt: int) -> int:

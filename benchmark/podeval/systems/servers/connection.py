@@ -235,7 +235,7 @@ class ServerConnection:
         """Read the answer of an address; nothing if that is a refusal."""
         with end_after(10.0), self._client.stream("GET", address, headers=self.headers, timeout=10.0) as response:
             if response.status_code != 200:
-                read_refusal(response)  # to its end, so that the connection serves the next request
+                read_refusal(response)  # read to its end, so that the connection serves the next request
                 return b""
             return b"".join(read_body(response, FACT_BYTES))
 

@@ -293,7 +293,7 @@ class LiveConversation:
         number, channel = max(0, len(self._turns) - 1), self._channel
         name = event.get("response_id") or find_in(event, "response", "id")
         if self._full_duplex:
-            # One response lasts for the whole conversation; uninterrupted sound answers the turn before.
+            # A single response lasts for the whole conversation; uninterrupted sound answers the previous turn.
             name, goes_on = "", bool(channel.pieces) and self._now - channel.end < SAME_UNIT
             number = channel.pieces[-1].turn if goes_on else number
         name = str(name or f"turn {number}")
@@ -313,7 +313,7 @@ class LiveConversation:
         if data.startswith(b"RIFF"):
             raise SpeechFailed("the server sends audio files instead of the requested 16-bit samples")
         response.audible = True
-        # A model that always speaks sends its silence too.
+        # A model that always speaks also sends its silence.
         if len(samples) and not response.dropped and not (self._full_duplex and np.max(np.abs(samples)) <= QUIET):
             rate = find_rate(event.get("sample_rate_hz"), self._sound_rate)
             self._channel.play(PlacedSound(response.turn, now, samples, rate, response.name, now))

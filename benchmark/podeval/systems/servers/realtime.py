@@ -103,7 +103,7 @@ class RealtimeEndpoint(ServerSystem):
         address = f"{self.connection.url.rstrip('/')}/realtime"
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=min(self.connection.timeout, 10.0))
         model, headers = {"model": self.model}, self.connection.headers
-        # A connection that answers no ping, within half of that, is broken.
+        # A connection that does not answer a ping within half of that time is broken.
         heartbeat = self.connection.timeout / 2
         try:
             async with (

@@ -149,7 +149,7 @@ class SpeechEndpoint(ServerSystem):
             # sound: those are different runs.
             **({"stream_format": "audio"} if self.stream else {}),
             "extra": dict(self.fields),
-            # Runs on servers of OpenAI's API are told apart as they were before there were kinds.
+            # Runs on servers with OpenAI's API are identified as they were before kinds existed.
             **({"kind": self.kind.name, "longest_request": longest} if self.kind.name != "openai" else {}),
             **({"checkpoint": self.kind.checkpoint} if self.kind.checkpoint not in ("", self.model) else {}),
             **(self._describe_whole() if self.whole else describe_chunks()),

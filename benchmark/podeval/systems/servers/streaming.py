@@ -102,7 +102,7 @@ def summarise_playback(pieces: Sequence[StreamedPlayback], wall_seconds: Sequenc
 
 # The requests that a server gets: the most per minute, and the number that is kept in flight.
 #
-# All threads that ask one server share one `RequestPace`. A pause that the server asks of one of them is kept by all.
+# All threads that query one server share one `RequestPace`. If the server asks one of them to pause, all do.
 
 MOST_AT_ONCE = 64
 """Highest number of requests in flight."""

@@ -334,7 +334,7 @@ def _count_by_tag(segments: Sequence[_Segment], edits: Sequence[AlignedEdit]) ->
         words[number] += edit != "extra"
     counts: defaultdict[str, TagErrors] = defaultdict(TagErrors)
     for segment, wrong, length in zip(segments, errors, words, strict=True):
-        # A stretch of which nothing need be said, such as a laugh, is one thing to get right.
+        # A stretch that need not be spoken at all, such as a laugh, counts as one.
         weight = max(1, length) if segment.stretch else length
         for tag in segment.tags:
             counts[tag] = TagErrors(counts[tag].errors + wrong, counts[tag].words + weight)

@@ -187,7 +187,7 @@ def locate_speaker_turns(
     for turn, of_turn in groupby(pairs, key=lambda pair: written[pair[0]].turn):
         extent = _find_extent(turn, list(of_turn), alignment, range(begins[turn], begins[turn] + lengths[turn]))
         extents += [extent] if extent else []
-    # Times, with room for words at the edges that were not heard.
+    # Times, with room for unrecognised words at the edges.
     aligned = tuple(
         AlignedTurn(at.index, script.turns[at.index].speaker, at.start, at.end, at.matched / lengths[at.index])
         for at in _extend_to_unheard_words(extents, alignment.heard, duration)
@@ -227,7 +227,7 @@ def align_script(script: Script, words: Iterable[tuple[str, float, float]]) -> S
             partners[edit.dest_start : edit.dest_end] = range(edit.src_start, edit.src_end)
         if edit.tag == "equal":
             continue
-        # Edits side by side are one difference.
+        # Adjacent edits are one difference.
         before = differences[-1] if differences else None
         if before and (before.last, before.end) == (edit.src_start, edit.dest_start):
             differences[-1] = Difference(before.first, edit.src_end, before.start, edit.dest_end)

@@ -51,7 +51,7 @@ _BELOW = r"(?:(?<![A-Za-z0-9)])-)?(?<![\d.])"
 STRETCH = re.compile(
     # Characters that begin no stretch are skipped at once.
     r"(?=[0-9¥$€£°×÷+=<>.@±~–—\s-])(?:"
-    # From one clock, date or amount to another.
+    # Separates one clock time, date or amount from another.
     r"(?P<dash>(?:(?<=\d:\d\d)|(?<=[年月日号点分%百千万亿]))\s?[-~–—]\s?(?=\d))"
     r"|(?P<date>(?<!\d)\d{4}([-/.])\d{1,2}\3\d{1,2}(?!\d)|(?<!\d)\d{1,2}月\d{1,2}[日号])"
     r"|(?P<clock>(?<![\d:])\d{1,2}:\d{2}(?::\d{2})?(?![\d:]))"

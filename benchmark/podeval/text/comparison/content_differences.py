@@ -172,7 +172,7 @@ def _judge_entities(
     partners: dict[int, int] = {}
     for block in Levenshtein.opcodes(one, other).as_matching_blocks():
         partners.update((block.a + offset, block.b + offset) for offset in range(block.size))
-    # A unit without an equal one begins after that of the unit before it, and ends before that of the one after.
+    # A unit without an equal one begins after the unit before it, and ends before the one after it.
     begins = list(accumulate(range(len(one)), lambda last, at: partners.get(at - 1, last - 1) + 1, initial=0))[1:]
     ends = list(accumulate(reversed(range(len(one))), lambda last, at: partners.get(at + 1, last), initial=len(other)))
     ends = ends[:0:-1]

@@ -91,7 +91,7 @@ _PLAIN = (
 
 _PLAIN_WORD = re.compile(rf"(?!(?:sq|{_UNIT})\b){_PLAIN}", re.IGNORECASE)
 _PIECE = re.compile(
-    # Plain words and the spaces after words, which are most, are seen at once.
+    # Plain words and the spaces after words, which are the majority, are recognised at once.
     _PLAIN + r"|(?P<space>(?<=[A-Za-z.,;!?])\s+)"
     r"|(?P<web>(?:https?://|www\.)[\w./@-]*\w|[\w.-]+@[\w-]+(?:\.[\w-]+)+"
     r"|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|uk|ai|app|dev|info|tv|jp|de|cn)\b(?:/[\w./-]*\w)?)"
@@ -226,7 +226,7 @@ def _rewrite(script: str, transcript: str) -> str:
     for first, last, start, stop in _choose_matches(written, spoken):
         opening, closing = in_script[first][0], in_script[last - 1][1]
         begin, behind = in_transcript[start][0], in_transcript[stop - 1][1]
-        # A sign next to a figure is a word of its own where it is written out.
+        # A sign next to a figure is a separate word if it is written out.
         before, after = (
             " " if each.isalnum() else "" for each in (transcript[begin - 1 : begin], transcript[behind : behind + 1])
         )

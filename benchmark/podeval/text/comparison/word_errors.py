@@ -126,7 +126,7 @@ def _write_compounds_as_in(expected: str, transcript: str) -> str:
         edits = list(group)
         one = meant[edits[0].src_start : edits[-1].src_end]
         other = said[edits[0].dest_start : edits[-1].dest_end]
-        # Letters after which a word ends in both.
+        # Letters that end a word in both.
         ends, other_ends = (list(accumulate(map(len, words))) for words in (one, other))
         same = Prefix.similarity(regex.sub(r"\d", "\0", "".join(one)), "".join(other))
         cut = max((end for end in {*ends}.intersection(other_ends) if end <= same), default=0)
@@ -177,7 +177,7 @@ def count_cp_errors(reference: Mapping[str, Sequence[str]], heard: Mapping[str, 
     """
     from scipy.optimize import linear_sum_assignment
 
-    # Speakers without a voice, and voices without a speaker, are paired with nothing.
+    # Speakers without a voice, and voices without a speaker, stay unpaired.
     size = max(len(reference), len(heard))
     meant, said = ([*talk.values(), *[()] * (size - len(talk))] for talk in (reference, heard))
     costs = np.array([Levenshtein.distance(one, other) for one in meant for other in said], dtype=np.int64)
