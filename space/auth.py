@@ -69,7 +69,7 @@ class NotSignedIn(PodevalError):
 
 @dataclass(frozen=True)
 class SignIn:
-    """How people sign in here.
+    """The way in which people sign in here.
 
     Attributes:
         mode: `local` (one person, loopback only), `oidc`, or `none` (people can only read).

@@ -236,7 +236,7 @@ def make_holder() -> str:
 def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
     """A request's data in the form for Gradio: each file in it was issued, and no address is passed on.
 
-    Whatever has a path counts as a file, also without the mark that Gradio looks for.
+    Anything that has a path counts as a file, even without the mark that Gradio looks for.
 
     Args:
         value: parsed JSON; it is changed in place.

@@ -1,7 +1,7 @@
 """Limits on the events and streams of visitors before Gradio sees them: their form, their rate, their number.
 
 Gradio creates a session before it checks an event, keeps it for thousands of names for any time, and keeps streams open
-forever. So all of that is looked at before Gradio, and what Gradio keeps is bounded here.
+forever. All of this is therefore checked before Gradio, and the data that Gradio keeps is bounded here.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class VisitorPlaces:
 
     @contextmanager
     def enter(self, address: str) -> Iterator[None]:
-        """A place for a request that sends something, from its head on.
+        """A place for a request that sends data, counted from its head on.
 
         Raises:
             Refused: the address has had its share, or there is no place.

@@ -55,7 +55,7 @@ _UNHEARD = "nobody waits for it any more"
 
 
 class MeasuringTurn:
-    """A place in the line of people who measure a recording or a script: the machine measures one of each at a time.
+    """A place in the queue of visitors who measure a recording or a script: the machine measures one of each at a time.
 
     Args:
         kind: `recording` or `script`.
@@ -118,7 +118,7 @@ def open_decoded(path: Path) -> Iterator[Path]:
 def _decode(path: Path, folder: Path) -> Path:
     """Write a copy of a stranger's file, in FLAC of our own making, into an empty folder.
 
-    Nothing of it is read here. It is decoded in a separate process, with limits on memory, time and bytes; in a
+    Nothing in it is read here. It is decoded in a separate process, with limits on memory, time and bytes; in a
     sandbox if there is one, as submissions are.
 
     Raises:

@@ -1,7 +1,7 @@
 """Collect the data of the player of recordings: addresses of sounds and peaks, turns with speakers and times, missing
 parts.
 
-Also the systems that a page shows by default.
+This includes the systems that a page shows by default.
 """
 
 from __future__ import annotations

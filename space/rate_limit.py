@@ -109,7 +109,7 @@ class WaitingRoom:
 
     @contextmanager
     def enter(self, who: str) -> Iterator[None]:
-        """A place in it while this lasts.
+        """Hold a place in it for the duration.
 
         Raises:
             Full: there is no place for this sender.
@@ -125,5 +125,5 @@ class WaitingRoom:
                 del self._inside[who]
 
     def count(self, who: str) -> int:
-        """How many places a sender has."""
+        """Return the number of places of a sender."""
         return self._inside[who]

@@ -1,7 +1,7 @@
 """Check every request before a page sees it, and give every answer its security headers.
 
 Every change is a POST of JSON, to a page that accepts input, with the header `X-Podeval`, which no page of another site
-can send: it would need a preflight, which is refused. Why and against whom: docs/security.md.
+can send: it would need a preflight, which is refused. For the reasons and the threats, see docs/security.md.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ class Guard:
         return refuse(503, why) if why else None
 
     def _not_local(self, scope: Scope, headers: Headers) -> str:
-        """Why a request is not of this machine's person: another site's name that leads here, or a proxy before us."""
+        """Explain why a request is not from this machine's user: a foreign name that leads here, or a proxy."""
         host = _host(headers.get("host", ""))
         if host in self._hosts:
             return ""
@@ -301,7 +301,7 @@ def read_own_hosts() -> frozenset[str]:
 
 
 def read_trusted_proxies() -> str:
-    """How many proxies of ours are before the site; empty if its visitors come by themselves."""
+    """The number of our proxies in front of the site; empty if visitors reach it directly."""
     return os.environ.get("PODEVAL_TRUSTED_PROXY") or os.environ.get("SPACE_ID") or ""
 
 

@@ -1,4 +1,4 @@
-"""What every page of the site is given: one look, one sign-in, one language, one pace.
+"""The services of every page of the site: one look, one sign-in, one language, one pace.
 
 Own pages are templates with scripts of their own files; nothing on them comes from another host and no code is in
 the page. Whatever changes something is a POST of JSON with the header `X-Podeval`, which no other site can send.
@@ -70,7 +70,7 @@ UNREADABLE = CodedSentence(
 
 
 class FromPage(BaseModel):
-    """What a page or program sends: nothing but what is declared, and of that type: `true` is not a number."""
+    """The content of a request: only declared fields, of their declared types: `true` is not a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -89,7 +89,7 @@ class _Templates(Environment):
     """Templates in which a name of a dictionary stands for what is under it: `s.items` is the word, not the method."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """What `obj.attribute` is in a template."""
+        """The result of `obj.attribute` in a template."""
         if isinstance(obj, dict) and attribute in obj:
             return obj[attribute]
         return super().getattr(obj, attribute)
@@ -208,7 +208,7 @@ class Site:
         return f"{texts[section]} · {texts['name']}"
 
     def frame(self, request: Request) -> tuple[str, str, str]:
-        """What the page of the tabs has in its head, above them and below them.
+        """The head of the tabs' page, and the content above and below the tabs.
 
         Raises:
             StoreUnusable: the database does not say what is frozen.
@@ -230,7 +230,7 @@ class Site:
     def refused(self, request: Request, reason: str, sentence: str) -> HTMLResponse:
         """The page of a refusal, in the reader's language as far as it is known there.
 
-        It asks the database nothing: that the database is away may be what it has to say.
+        It does not use the database, because it may have to report that the database is unavailable.
         """
         text, whole = translate(sentence, self.texts[self.language(request)]["refused"], reason)
         text = text if text.endswith((".", "。", "!", "?")) else f"{text}."

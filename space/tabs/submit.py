@@ -187,7 +187,7 @@ class SubmitTab(TabPart):
         return document
 
     def fill_new(self, request: gr.Request, kind: Any, tracks: Any, written: Any, *given: Any) -> list[Any]:
-        """As `fill`, where the repo is another one than before, as the field is left."""
+        """Do the same as `fill`, if the repo has changed when the field is left."""
         repo = read_repo_name(str(self.document(kind, tracks, given)["source"].get("repo", "")))
         if not repo or (isinstance(written, dict) and repo == written.get("source.repo")):
             return [gr.skip()] * (3 + len(self._fields))
@@ -222,7 +222,7 @@ class SubmitTab(TabPart):
         return [answer, first, *self._merge(draft, written if isinstance(written, dict) else {}, given)]
 
     def _merge(self, draft: dict[str, Any], written: dict[str, Any], given: tuple[Any, ...]) -> list[Any]:
-        """What is written from a draft now, by path, and the update of each field by it."""
+        """Values to write from a draft now, by path, and the update of each field."""
         now, updates = {}, []
         for field, value in zip(self._declared, given, strict=True):
             is_of_model = field.group in (SYSTEM, "model")
@@ -308,7 +308,7 @@ class SubmitTab(TabPart):
         return self._recordings.uploads.folder if "folder" in document["source"] else None
 
     def _judge(self, request: gr.Request, kind: str, refusals: list[dict[str, str]], **told: Any) -> list[Any]:
-        """What is said of broken rules: next to the field that it is about, and of the others together."""
+        """Messages about broken rules: next to the field that they concern, and a summary of the others."""
         fields_of_kind = {field.path: field for field in self._declared if field.group in (SYSTEM, kind)}
         names = {path: field.name for path, field in fields_of_kind.items()} | {"benchmarks": self._texts["benchmarks"]}
         wrong: dict[str, str] = {}

@@ -111,7 +111,7 @@ def _make_sure(session: Session, here: set[tuple[Any, str]], kind: type[Any], ke
 
 
 def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tuple[Any, str]]) -> str:
-    """Take in one vote; return the field of `TakenIn` that counts it."""
+    """Import one vote; return the field of `TakenIn` that counts it."""
     if record.voter in erased:
         return "erased"
     # A vote is imported once; two forms of one vote are refused.
@@ -155,7 +155,7 @@ def _add_compared(session: Session, record: VoteRecord, here: set[tuple[Any, str
 
 
 def _standing(session: Session, record: StandingRecord) -> str:
-    """Take in one decision; return the field of `TakenIn` that counts it."""
+    """Import one decision; return the field of `TakenIn` that counts it."""
     vote = session.scalar(select(Vote).where(Vote.id == record.vote))
     if vote is None:
         return "orphans"

@@ -66,7 +66,7 @@ class BoardModeration:
         self._clock = clock
 
     def freeze(self, what: str, sentence: str, by: str) -> None:
-        """Take no votes, or no submissions, until `thaw`.
+        """Accept no votes, or no submissions, until `thaw`.
 
         Args:
             what: one of `operator_settings.FREEZABLE`.
@@ -80,7 +80,7 @@ class BoardModeration:
         self._set_frozen(what, sentence, "frozen", sentence, by)
 
     def thaw(self, what: str, reason: str, by: str) -> None:
-        """Take votes, or submissions, again.
+        """Accept votes, or submissions, again.
 
         Raises:
             BadInput: `what` is not freezable, or there is no reason.

@@ -83,7 +83,7 @@ class MetBefore:
             self.systems.setdefault(item, set()).update(met)
 
     def is_spent(self, met: Pair, item: str) -> bool:
-        """Tell whether the voter must not meet this pair on this item."""
+        """Return whether the voter must not meet this pair on this item."""
         return (met, item) in self.meetings if self.again else not self.systems.get(item, set()).isdisjoint(met)
 
 

@@ -305,7 +305,7 @@ _OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(
 def keep_battle(session: Session, battle: Battle, now: datetime, settings: ArenaSettings) -> bool:
     """Record a battle; return False if the same voter was given the same one meanwhile.
 
-    Not too many battles an hour; of too many open ones the oldest lapse.
+    The number of battles an hour is limited; if too many are open, the oldest lapse.
 
     Raises:
         ArenaRefused: the voter was erased, or had too many battles this hour.

@@ -331,7 +331,7 @@ class Arena:
     def changed(self) -> None:
         """Drop caches before the next battle.
 
-        To be called after a change elsewhere: of the compared systems, of recordings, or of whether votes are accepted.
+        Call this after a change elsewhere: of the compared systems, of recordings, or of whether votes are accepted.
         """
         self._matchmaker.forget()
         self.sounds.forget()

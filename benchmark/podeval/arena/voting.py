@@ -196,7 +196,7 @@ def record(
 
 
 def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettings) -> bool:
-    """Tell whether a vote's battle may be revealed to its voter: after a skip, only to one who listened enough.
+    """Return whether a vote's battle may be revealed to its voter: after a skip, only to a voter who listened enough.
 
     Otherwise a voter could learn the systems of every battle by skipping without listening, and then recognise their
     voices.

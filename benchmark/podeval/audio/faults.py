@@ -140,8 +140,8 @@ def find_holes(samples: Samples, rate: int) -> list[Span]:
 def leave_out_habit(samples: Samples, rate: int, holes: list[Span]) -> list[Span]:
     """Remove from the holes of a recording the habitual silences of its voice, which nobody hears as faults.
 
-    Of eSpeak's silences 88 to 93 % have soft edges; of the holes in twelve recordings with 5 % lost in pieces of 20 or
-    40 ms, at most 62 % have.
+    Of eSpeak's silences, 88 to 93 % have soft edges; of the holes in twelve recordings with 5 % lost in pieces of 20 or
+    40 ms, at most 62 % do.
     """
     step = SOFT_STEP * measure_level(samples, rate)
     breaks = [max(abs(samples[round(at.start * rate) - 1]), abs(samples[round(at.end * rate)])) > step for at in holes]
@@ -332,9 +332,9 @@ def find_cut_end(samples: Samples, rate: int) -> list[Span]:
 def find_loops(samples: Samples, rate: int) -> list[tuple[Span, float]]:
     """Find the stretches heard again, nearly sample by sample, each with how many seconds before it was heard first.
 
-    The log spectrum of every 20 ms is compared with that of some time before, for every lag up to `LONGEST_LAG`. Where
-    1.2 s in a row agree that are not silent, the later of the two is a loop. Nobody says a sentence twice in the same
-    way to within 20 ms; machines that are deterministic do, where the text repeats it.
+    The log spectrum of every 20 ms is compared with that of some time before, for every lag up to `LONGEST_LAG`. If 1.2
+    s in a row agree and are not silent, the later copy is a loop. People never say a sentence twice in the same way to
+    within 20 ms; deterministic machines do, if the text repeats it.
     """
     from scipy.ndimage import uniform_filter1d
 

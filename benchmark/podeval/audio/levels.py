@@ -132,7 +132,7 @@ def describe_silent_ends(samples: Samples, rate: int) -> str:
 def find_runs(holds: NDArray[np.bool_], shortest: int, *, at_ends: bool = False) -> list[tuple[int, int]]:
     """Find the first and last index (not included) of every run of at least `shortest` true values.
 
-    With `at_ends` also shorter runs at the ends of the array, which may continue beyond them.
+    With `at_ends`, shorter runs at the ends of the array also count, because they may continue beyond it.
     """
     edges = np.flatnonzero(np.diff(holds, prepend=False, append=False))
     starts, ends = edges[::2], edges[1::2]

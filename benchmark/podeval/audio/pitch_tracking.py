@@ -2,8 +2,8 @@
 
 librosa processes each frame in Python, and its Viterbi path considers every step from state to state, of which nine in
 ten are practically impossible; meanwhile no other Python thread runs. Here is the same arithmetic in the same order,
-and steps that are as good as impossible are considered from the likeliest state only. It is imported where pitch is
-measured, because the import takes a second. Source: Mauch and Dixon, "pYIN", ICASSP 2014; de Cheveigné and Kawahara,
+and steps that are as good as impossible are considered from the likeliest state only. It is imported only where pitch
+is measured, because the import takes a second. Source: Mauch and Dixon, "pYIN", ICASSP 2014; de Cheveigné and Kawahara,
 "YIN", JASA 111 (4), 2002.
 """
 

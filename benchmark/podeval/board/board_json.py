@@ -213,7 +213,7 @@ def _stated(facts: Facts, provenance: str, rows: Sequence[Row], words: Words) ->
 
 
 def _missing(rows: Sequence[Row], words: Words) -> list[str]:
-    """How much of a system was scored, and why not all of it; empty if all was."""
+    """The scored part of a system, and the reasons for gaps; empty without gaps."""
     why = describe_reasons(rows, words["causes"])
     scored = format_scored(rows)
     return [scored, f"{str(words['scored_of']).format(scored)}: {why}"] if why else []

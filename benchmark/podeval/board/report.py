@@ -1,8 +1,8 @@
 """A system's analysis report: everything that the board knows about it, in the manner of PodEval's Figure 14.
 
 One chapter per place (benchmark, split, profile): summary by dimension, radar, distributions against people, drift over
-the recordings, breakdowns, every item, unscored items with reasons, protocols, and how to cite. Only data here;
-`report_page` makes the page.
+the recordings, breakdowns, every item, unscored items with reasons, protocols, and how to cite. This module has only
+the data; `report_page` makes the page.
 """
 
 import tempfile

@@ -103,7 +103,7 @@ class Scene:
         return str(self.words.get("standings", {}).get(of.standing, of.standing))
 
     def pinned(self, key: Key) -> bool:
-        """Tell whether the reader pinned a row's system."""
+        """Return whether the reader pinned a row's system."""
         return key[0] in self.settled.view.pins
 
     def head(self) -> str:
@@ -194,7 +194,7 @@ def format_share(value: float | None, span: Span | None) -> str:
 
 
 def has_radar(settled: ResolvedView) -> bool:
-    """Tell whether there are enough figures for a radar."""
+    """Return whether there are enough figures for a radar."""
     keys = choose_radar_keys(settled, settled.keys, None)
     valued = sum(
         any(to_number(rows[key]["value"]) is not None for key in keys if key in rows)

@@ -98,7 +98,7 @@ def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
 
 
 def is_recording(path: Path) -> bool:
-    """Tell whether a file is audio by its content, or has the name of an audio file."""
+    """Return whether a file is audio by its content, or has the name of an audio file."""
     from podeval.audio.container import identify, open_regular
 
     if path.name.startswith(".") or path.name == RECORD or not path.is_file():

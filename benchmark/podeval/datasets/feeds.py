@@ -225,7 +225,7 @@ class _ItemReader:
         self._text: list[str] | None = None
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Take the beginning of an element."""
+        """Handle the beginning of an element."""
         self.root = self.root or tag
         self._names.update((tag, *attributes))
         if len(self._open) >= _DEEPEST:
@@ -240,12 +240,12 @@ class _ItemReader:
         self._open.append(tag)
 
     def data(self, text: str) -> None:
-        """Take a piece of text: for a fact, the part before its first element."""
+        """Handle a piece of text: for a fact, the part before its first element."""
         if self._text is not None and self._open[-1] != "enclosure":
             self._text.append(text)
 
     def end(self, tag: str) -> None:
-        """Take the end of an element."""
+        """Handle the end of an element."""
         self._open.pop()
         self._text = None
         if self._outside and len(self._open) == self._outside:

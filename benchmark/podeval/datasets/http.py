@@ -103,7 +103,7 @@ class Web:
 
 
 def is_loopback(url: str) -> bool:
-    """Tell whether an address names this machine."""
+    """Return whether an address belongs to this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback

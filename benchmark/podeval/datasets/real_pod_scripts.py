@@ -196,7 +196,7 @@ def find_unsourced_claim(row: Row) -> str | None:
     """Report a turn that contains a year, or a name of two words that is not a speaker's, without a claim that has a
     source.
 
-    Only in splits that promise a source for each.
+    This applies only to splits that promise a source for each script.
     """
     speakers = {turn["speaker"] for turn in row["turns"]}
     for number, turn in enumerate(row["turns"], 1):

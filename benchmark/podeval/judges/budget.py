@@ -227,7 +227,7 @@ def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long failed calls are repeated.
+    """The time for which failed calls are repeated.
 
     Args:
         tries: maximum number of calls for one answer.

@@ -81,8 +81,8 @@ def discrimination(trials: Sequence[Trial]) -> Discrimination:
 
     The interval is Wilson's with the effective number of trials, because those of one listener depend on each other;
     with one listener it is the exact one (Clopper and Pearson). The p-value is of the exact binomial test. It does not
-    need to consider listeners: X is drawn at random, so anyone who hears no difference is right by chance in each
-    trial, whatever their habits.
+    need to take listeners into account: X is drawn at random, so anyone who hears no difference is right by chance in
+    each trial, whatever their habits.
 
     Raises:
         BadInput: there are no trials.

@@ -186,7 +186,7 @@ class StepTeller:
         self._at, self._what, self._last = 0.0, "", 0.0
 
     def begin(self, at: float, what: str) -> None:
-        """Tell what is done from now on, which steps are a part of."""
+        """Report the current activity, of which later steps are a part."""
         self._at, self._what = at, what
         self._tell({"at": at, "what": what})
 
@@ -273,7 +273,7 @@ def run_job(
 
 
 def _read_lines(path: Path, start: int, session: ScoreSession) -> tuple[int, bool]:
-    """Take in the whole lines from a position on; return the position of the next, and whether there were any."""
+    """Read complete lines from a position on; return the position of the next, and whether there were any."""
     try:
         with path.open("rb") as file:
             file.seek(start)
@@ -306,8 +306,8 @@ def copy_compiled(folder: Path) -> dict[str, str]:
     """Copy the code of librosa's pitch tracker, compiled by numba, into a sandbox's folder; return the setting for it.
 
     A sandbox begins with an empty home, in which numba would compile everything again. The copied code is compiled by
-    our own process from our own tone. No sandbox can change it: a stranger's recording affects only its own copy.
-    If nothing is compiled yet, there is no copy, and it is compiled in the background for the next recording.
+    our own process from our own tone. No sandbox can change it: a stranger's recording affects only its own copy. If
+    nothing has been compiled yet, there is no copy, and the code is compiled in the background for the next recording.
 
     Args:
         folder: the sandbox's own, before it starts.

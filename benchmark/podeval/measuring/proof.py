@@ -130,7 +130,7 @@ class BookProof:
 
     @property
     def spoken(self) -> int:
-        """How many sentences are read, or should be."""
+        """The number of sentences that are read, or should be."""
         return sum(sentence.verdict != "not_read" and sentence.kind != "end" for sentence in self.sentences)
 
     @property

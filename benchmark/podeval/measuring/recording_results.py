@@ -306,7 +306,7 @@ class ResultsTable:
 
     @property
     def hidden_values(self) -> int:
-        """How many values a table has no room for."""
+        """The number of values that do not fit into a table."""
         return max(0, len(self.intervals) - len(self.headlines))
 
     @property

@@ -87,8 +87,8 @@ def _describe(scores: RecordingResults, number: int, words: ReportWords) -> Repo
 
 
 def list_sections(scores: RecordingResults, words: ReportWords) -> list[Section]:
-    """Everything except the verdict and the defects, by section: first the values, last the description of how they
-    were made.
+    """Everything except the verdict and the defects, by section: first the values, finally the way in which they were
+    made.
     """
     values = tabulate_all(scores, words)
     values += [

@@ -120,7 +120,7 @@ class ReportWords:
         return str(self["made"]).format(__version__, datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))
 
     def reason(self, sentence: str) -> str:
-        """Why something is not scored."""
+        """The reason why something is not scored."""
         return translate_reason(sentence, self._causes)
 
     def note(self, name: str, sentence: str) -> str:

@@ -141,7 +141,7 @@ class Metric:
 
     @property
     def misreading(self) -> str:
-        """What must not be concluded from its values, as a sentence."""
+        """A sentence on what must not be concluded from its values."""
         return f"Do not conclude {MISREADINGS.get(self.name, UNWARNED)}"
 
     @property

@@ -17,7 +17,7 @@ UNRANKED = "unranked"
 """The note that gives, by key, the reason why a value is shown without a rank."""
 
 LOW_RATE = "its sampling rate is below what the models need, so what was not recorded is missing"
-"""Why values of a recording that was upsampled on request are not ranked."""
+"""The reason why values of a recording that was upsampled on request are not ranked."""
 
 Cause = Literal["system", "ours"]
 """`system`: the output is missing, silent, has too few speakers. `ours`: a model is absent, a judge unreadable."""

@@ -1,8 +1,8 @@
 """The interface of chat models: messages in, one answer with its usage out, and the possible errors.
 
 Messages are those of the OpenAI chat API: a role and a content, which is a text or a list of parts, `text` and
-`input_audio` (base64). Nothing here knows what is being judged. It also requests schemas and parses completions of that
-API, for any transport.
+`input_audio` (base64). This module does not know what is being judged. It also requests schemas and parses completions
+of that API, for any transport.
 """
 
 import contextlib

@@ -51,7 +51,7 @@ def align_tokens(log_probabilities: NDArray[Any], tokens: Sequence[int]) -> list
         tokens: labels that were said, without blanks.
 
     Returns:
-        Nothing if there are too few frames for the tokens.
+        Return nothing if there are too few frames for the tokens.
     """
     frames = len(log_probabilities)
     if not tokens or frames < count_frames(tokens):

@@ -1,9 +1,9 @@
 """Diarisation by senko: Silero VAD, CAM++ every 0.6 s, spectral clustering (UMAP and HDBSCAN from 20 minutes).
 
 senko's steps are called one by one, with the same result: the features of an hour of overlapping windows fill half a
-gigabyte twice, so they are computed for a few windows at a time. Only for a recording that repeats itself, as of a
-system in a loop, does the result differ. Spectral clustering connects a window with the six or so most similar ones.
-For a repeated sentence these are its copies and not the rest of the voice, so every second of the sentence becomes a
+gigabyte twice, so they are computed for a few windows at a time. The result differs only for a recording that repeats
+itself, such as that of a system in a loop. Spectral clustering connects a window with the six or so most similar ones.
+For a repeated sentence, these are its copies and not the rest of the voice, so every second of the sentence becomes a
 speaker. Windows that repeat earlier ones are therefore excluded, and get the speaker of the window that they repeat:
 the number of speakers is that of the recording with everything said once. The thresholds are from
 docs/decisions/who-speaks-when.md. CAM++ runs in ONNX Runtime instead of torch (`models.exported`), and so does Silero,
@@ -143,9 +143,9 @@ class SenkoDiarizer(Diarizer):
 
 @cache
 def runs_senko_features() -> bool:
-    """Tell whether senko's feature extractor runs on this processor.
+    """Return whether senko's feature extractor runs on this processor.
 
-    Its wheel for Linux on x86 is built for AVX-512, and on a processor without that the process would die. The features
+    Its wheel for Linux on x86 is built for AVX-512; on a processor without it, the process would die. The features
     are then Kaldi's from its own package, which differ in the last digits.
     """
     try:

@@ -67,7 +67,7 @@ class SharedDecoding:
         return getattr(self._network, name)
 
     def join(self, work: Callable[[], T]) -> T:
-        """Do the work of one piece; others wait for its requests until it ends."""
+        """Process one piece; other pieces wait for its requests until it ends."""
         with self._lock:
             self._members += 1
         try:

@@ -63,7 +63,7 @@ def keep_to_budget(
 ) -> Retention:
     """Remove recordings until those of all runs fit a budget, and return the removed ones.
 
-    They are moved to the storage that `PODEVAL_RUNS_STORE` names, if it does.
+    They are moved to the storage that `PODEVAL_RUNS_STORE` names, if it is set.
 
     Args:
         runs: the folder of runs.

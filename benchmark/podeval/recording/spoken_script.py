@@ -52,7 +52,7 @@ def align_recording(recording: Recording, script: Script) -> tuple[ScriptAlignme
 
 
 def hear_script(recording: Recording, script: Script) -> tuple[ScriptAlignment, Transcript]:
-    """Do as `align_recording`, and return the transcript itself."""
+    """Do the same as `align_recording`, but return the transcript itself."""
     written = read_as(script.text)
     attempts = []
     for language in (None,) if written == "other" else (written or detect_language(script.text), None):

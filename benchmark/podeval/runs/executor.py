@@ -158,7 +158,7 @@ def _run_alone(work: Callable[[T], R], task: T) -> R | None:
 
 
 def try_twice(work: Callable[[T], R], task: T) -> R | None:
-    """Do work in this process; once more, with its memory freed, if there was too little."""
+    """Do work in this process; if memory was insufficient, free it and try once more."""
     for _ in range(2):
         try:
             return work(task)

@@ -67,7 +67,7 @@ class JobPlan:
 
     @property
     def labels(self) -> dict[str, str]:
-        """By which the job is found again."""
+        """The mark by which the job is found again."""
         return make_labels(self.submission, self.run, self.round)
 
 

@@ -1,4 +1,4 @@
-"""How fast a server answered the requests of a run, by the number of requests in flight.
+"""The speed at which a server answered the requests of a run, by the number of requests in flight.
 
 Every answer was timed by this machine's clock as it arrived (`podeval.systems.servers.streaming`). Runs that differ
 only in that number are one system under different loads, and are shown together.
@@ -23,7 +23,7 @@ LEFT = "left.jsonl"
 
 @dataclass(frozen=True)
 class Latency:
-    """How fast the requests of one run were answered.
+    """The speed at which the requests of one run were answered.
 
     Attributes:
         system: name of the run.

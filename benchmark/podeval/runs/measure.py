@@ -33,7 +33,7 @@ CONDITIONS = {"voices": "own", "strategy": "whole", "capture": "file"}
 """Conditions that the task sets for every system alike."""
 
 JOINED = "podeval joined its turns, so that the pauses between them are not the system's"
-"""Why values of timing are not ranked."""
+"""The reason why values of timing are not ranked."""
 
 _ORDER = ("turns", "chunks", "given", "supplied", "whole", "own")
 

@@ -79,8 +79,8 @@ class WorseItem:
 
 
 def list_increases(paired: PairedValues, worse: float) -> list[float]:
-    """How much worse the second run is in each cluster, in order; a pair that one of them lost counts as more than any
-    other.
+    """The deterioration of the second run in each cluster, in order; a pair that one of them lost counts as more than
+    any other.
     """
     by_cluster: dict[str, list[float]] = defaultdict(list)
     for pair, cluster in paired.clusters.items():

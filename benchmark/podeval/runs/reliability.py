@@ -6,8 +6,8 @@ cover items and seeds; the share of catastrophic outputs (WER, in Chinese CER, a
 number of speakers that differs from the script's); and the worst window of values that are measured in windows of
 voices.
 
-It is next to the summary as `reliability.json`, and is on the board as a group of columns. Other seeds or other
-protocols make another column: the worst of five is not the worst of ten.
+It is stored next to the summary as `reliability.json`, and is on the board as a group of columns. Different seeds or
+protocols make a different column: the worst of five is not the worst of ten.
 """
 
 import hashlib

@@ -110,7 +110,7 @@ RunProgress = Callable[[str, int, int], None]
 
 
 def tell_nobody(title: str, done: int, total: int) -> None:
-    """Tell nobody how far long work has come."""
+    """Report no progress."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Isolation is by bubblewrap (new namespaces, a bare file system, no privileges, a separate user) and by a filter of
 system calls; prlimit limits each process, and a cgroup limits memory if one can be made. Everything that none of them
-limits (memory without a cgroup, output of all processes together, time, the host's disk) is watched from outside. The
+limits (memory without a cgroup, output of all processes together, time, the host's disk) is monitored from outside. The
 sandbox dies with the thread that opened it, however that ends.
 """
 

@@ -134,7 +134,7 @@ def open_group(memory_bytes: int, processes: int) -> ControlGroup | None:
 def find_tree() -> Tree | None:
     """Return the tree with the group in which this process can make groups that limit memory; None if there is none.
 
-    It is found by a trial. If no other process is in its group, this process moves into a group below, as version 2
+    A trial finds it. If no other process is in its group, this process moves into a group below, as version 2
     requires.
     """
     if (tree := _read_own_tree()) is None:

@@ -191,7 +191,7 @@ def _privileges() -> list[str]:
 
 @cache
 def _can_disable_namespaces() -> bool:
-    """Tell whether bubblewrap can forbid namespaces inside a user's sandbox; the filter does so in any case."""
+    """Return whether bubblewrap can forbid namespaces inside a user's sandbox; the filter does so in any case."""
     options = ["--unshare-user", "--disable-userns", "--ro-bind", "/", "/", "--proc", "/proc"]
     return _refusal(["bwrap", *options, "--", "/usr/bin/env", "true"]) is None
 

@@ -141,7 +141,7 @@ class Tally:
 
     @property
     def battles(self) -> NDArray[np.int64]:
-        """How often every pair met; symmetric."""
+        """The number of times that every pair met; symmetric."""
         return np.asarray(self.wins + self.wins.T + self.ties + self.both_bad)
 
     @property

@@ -50,7 +50,7 @@ class Rows:
 
     @property
     def weight(self) -> Array:
-        """How many votes a row represents, shape (rows,)."""
+        """The number of votes that a row represents, shape (rows,)."""
         return np.asarray(self.counts.sum(axis=0), dtype=np.float64)
 
     @property

@@ -267,7 +267,7 @@ def paired_bootstrap_ranks(
     Gaps cost the system that has them: if it lacks items of another, it beats that one only if both intervals exclude
     zero even if each missing item counts as a loss by one standard deviation of their differences. If a pair shares
     less than nine tenths of the clusters of the system with more of them, neither beats the other, and the one with
-    fewer clusters is compared with nobody.
+    fewer clusters is not compared with any system.
 
     A system's best rank is 1 + the number of systems that beat it; its worst is the number of systems that it does not
     beat, including itself. A system that is compared with nobody may have any rank.

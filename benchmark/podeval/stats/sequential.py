@@ -57,8 +57,8 @@ def evidence_of_increase(differences: ArrayLike, margin: float = 0.0) -> Array:
 def sequential_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, float] | None:
     """Return the interval of the differences' centre that is valid at every look.
 
-    It contains every centre without enough evidence against it on either side; None if there are too few differences
-    for any evidence.
+    It contains every centre that lacks sufficient evidence against it on either side; None if there are too few
+    differences for any evidence.
     """
     values = np.asarray(differences, np.float64)
     values = values[np.isfinite(values)]

@@ -6,7 +6,7 @@ start, and somebody holds the floor. A unit of another person
 - that lasts at most `BACKCHANNEL`, after which the holder continues before anybody speaks longer, is a backchannel;
 - takes the floor otherwise. Its floor-transfer offset is its start minus the end of the holder's speech: a gap if
   positive, an overlap if negative (Heldner and Edlund 2010; Levinson and Torreira 2015).
-Only times are looked at: a short answer between two turns of one person counts as a backchannel, whatever its words.
+Only times are considered: a short answer between two turns of one person counts as a backchannel, whatever its words.
 """
 
 import json
@@ -74,7 +74,7 @@ class FloorEvents:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How often each of `KINDS` happens."""
+        """The frequency of each of `KINDS`."""
         return np.bincount(np.asarray(self.kinds, dtype=np.int64), minlength=len(KINDS))
 
 

@@ -93,7 +93,7 @@ class LoweredVotes:
 
 @dataclass(frozen=True)
 class _JudgedSystems:
-    """Which voter judged which system: a cell for each such pair, the cells of one system in a row.
+    """The systems that each voter judged: a cell for each voter and system, the cells of one system in a row.
 
     `voter` and `system` are codes, shape (cells,); `of_rows` is the cell of each row's A, then that of each row's B.
     """

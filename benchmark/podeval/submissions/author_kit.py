@@ -273,7 +273,7 @@ def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | 
 
 
 def make_preview(desk: SubmissionService, document: Submission, parameters: int) -> dict[str, Any]:
-    """What would run, under which settings, and when it would be done at the latest."""
+    """The model that would run, its settings, and the latest time at which it would be done."""
     standing = desk.queue.end()
     runs = []
     for entry in list_entries(document):

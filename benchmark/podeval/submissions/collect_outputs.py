@@ -317,7 +317,7 @@ def _audio_files(item: Item, line: Generated) -> dict[str, str]:
 
 
 def _is_right(one: Transcoded, clean: Path) -> bool:
-    """Tell whether a report names an existing file and has possible figures."""
+    """Return whether a report names an existing file and has possible figures."""
     plain = one.file in (f"{one.item}.flac", f"{one.item}.wav") and _is_plain_file(clean, str(one.file))
     return plain and math.isfinite(one.seconds) and one.seconds > 0
 

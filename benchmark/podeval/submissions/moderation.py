@@ -141,7 +141,7 @@ class TakenDown:
 def take_down(
     queue: Queue, id: str, by: str, board: Path, reason: str, now: datetime, tell: Tell = _LOG.warning
 ) -> None:
-    """Take a submission down, whatever its state; if the process is killed in between, the same call finishes the work.
+    """Take down a submission in any state; if the process is killed in between, the same call finishes the work.
 
     The trail has the name of the person who decides, the public history has not.
 

@@ -210,12 +210,12 @@ def delete_log(session: Session, id: str) -> None:
 
 
 SILENT_SECONDS = 300.0
-"""Without a sign of life for so long, no worker lives."""
+"""Without a sign of life for this long, no worker is considered alive."""
 
 
 @dataclass(frozen=True)
 class QueueHealth:
-    """How a queue is at a moment.
+    """The state of a queue at a moment.
 
     `waiting`: submissions that could be claimed. `waited`: seconds of the longest wait. `busy`: workers
     that contain a claim. `alive_at`: the last sign of life of a worker.

@@ -262,7 +262,7 @@ class Queue:
         return self.database.write(back)
 
     def sweep(self) -> list[str]:
-        """Take back every claim whose worker stopped responding; return the ids of the submissions."""
+        """Reclaim all submissions whose worker stopped responding, and return their ids."""
         now = self._clock()
         return self.database.write(lambda session: self._take_back(session, now))
 

@@ -123,7 +123,7 @@ def note_step(
 
 
 def is_waiting_for_operator(row: SubmissionRow) -> bool:
-    """Tell whether a submission is in the queue again because a worker's machine was at fault."""
+    """Return whether a submission is in the queue again because a worker's machine was at fault."""
     return row.state == "queued" and row.reason.startswith(WAITS)
 
 

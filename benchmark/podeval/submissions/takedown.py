@@ -97,12 +97,12 @@ class SpokenContent:
         self.passages |= {letters for letters in map(keep_letters, texts) if len(letters) >= LEAST_QUOTED}
 
     def is_quoted_in(self, text: str) -> bool:
-        """Tell whether a text quotes a whole passage."""
+        """Return whether a text quotes a whole passage."""
         letters = keep_letters(text)
         return any(passage in letters for passage in self.passages)
 
     def is_shown_in(self, line: Mapping[str, Any]) -> bool:
-        """Tell whether a line of judges' records is about the content."""
+        """Return whether a line of judges' records concerns the content."""
         texts = _list_texts([line.get("messages", ()), line.get("answer", ())])
         return line["key"][:16] in self.records or self.is_quoted_in("\n".join(texts))
 

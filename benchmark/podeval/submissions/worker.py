@@ -292,7 +292,7 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
     """Remove files that are no longer needed, and return the names of the folders that lost some.
 
     The folder `<id>` contains the files of a model and its outputs; `spot-<id>` contains those of a spot check. A
-    submission that can be retried keeps everything for a week. Nothing of a taken-down submission stays. Folders in
+    submission that can be retried keeps everything for a week. Nothing remains of a taken-down submission. Folders in
     use, and folders that belong to no submission of the queue, are kept. After a kill, the next call finishes the work.
     """
     cleared: list[str] = []
@@ -310,7 +310,7 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
 
 
 def _is_over(queue: Queue, folder: Path, now: datetime) -> bool:
-    """Tell whether a folder is of a submission that does not need it any more."""
+    """Return whether a folder belongs to a submission that no longer needs it."""
     row = queue.database.read(lambda session: session.get(SubmissionRow, folder.name.removeprefix(SPOT_CHECK)))
     if row is None:
         return False

@@ -55,7 +55,7 @@ class Silence(SpeakingSystem):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """How long the silence is."""
+        """The length of the silence."""
         return {"system": self.name, "rate": _RATE, **PACE}
 
     def available(self) -> str | None:

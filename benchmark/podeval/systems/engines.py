@@ -1,4 +1,4 @@
-"""How the built-in voices say their lines: by networks on onnxruntime here, or by an engine in C in a child process."""
+"""The speech of the built-in voices: by networks on onnxruntime here, or by an engine in C in a child process."""
 
 import json
 import subprocess

@@ -207,7 +207,7 @@ def write_audio(folder: Path, name: str, samples: Samples, rate: int) -> str:
 
 
 class OutputMaker(Protocol):
-    """Whatever makes something of items: a built-in system, an opened model, supplied files, a server.
+    """Anything that turns items into outputs: a built-in system, an opened model, supplied files, a server.
 
     Attributes:
         at_once: maximum number of items in a call.

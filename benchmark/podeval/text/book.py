@@ -146,7 +146,7 @@ def _number_sections(pieces: Iterator[Piece]) -> Book:
 
 
 def _tell_matter(titles: list[str], passages: list[Passage]) -> tuple[Passage, ...]:
-    """Tell contents, which are headings without text, a title page without a heading, and back from front matter."""
+    """Recognise contents (headings without text), a title page without a heading, and the end of front matter."""
     rows = list[Passage]()
     for alone, group in groupby(passages, lambda passage: passage.kind == "heading"):
         run = list(group)
@@ -327,14 +327,14 @@ class _PageReader(HTMLParser):
             del self._open[at:]
 
     def handle_data(self, data: str) -> None:
-        """Take words, unless they are silent or the mark of a note."""
+        """Add words, unless they are silent or the mark of a note."""
         kind = self._open[-1][1]
         is_mark = kind == "mark" and not re.search(r"[^\W\d_]{2}", data)
         if kind != "silent" and not is_mark:
             self._text.append(data)
 
     def unknown_decl(self, data: str) -> None:
-        """Take the words of a literal section of XML."""
+        """Add the words of a literal section of XML."""
         self.handle_data(data.removeprefix("CDATA["))
 
     def _flush(self) -> None:

@@ -70,7 +70,7 @@ class Printable(io.TextIOBase):
 
     @property
     def errors(self) -> str | None:  # type: ignore[override]
-        """How the underlying stream handles encoding errors."""
+        """The error handling of the underlying stream's encoding."""
         return self.unfiltered.errors
 
     @property

@@ -209,7 +209,7 @@ def _leaves(value: Any, kind: Any, path: str) -> Iterator[tuple[str, Leaf]]:
 
 
 def _is_choice(kind: Any) -> bool:
-    """Tell whether a type is a choice of words, or may be one."""
+    """Return whether a type is a choice of words, or may be one."""
     if typing.get_origin(kind) is typing.Literal:
         return True
     unions = (typing.Union, types.UnionType, typing.Annotated)

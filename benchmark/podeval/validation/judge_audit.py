@@ -83,7 +83,7 @@ class Likeness:
 
 @dataclass(frozen=True)
 class Probe:
-    """How often a judge errs in planted cases of one kind: a weakness, or the anchors of a metric.
+    """The frequency of a judge's errors in planted cases of one kind: a weakness, or the anchors of a metric.
 
     `errors` is the share among the answered cases; `unanswered` counts those without a usable answer.
     """

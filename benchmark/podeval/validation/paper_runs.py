@@ -141,7 +141,7 @@ def _measure_as_printed(row: Row, folder: RunFolder, preset: PaperPreset) -> Agg
 
 
 def _is_of_preset(content: Mapping[str, Any], metric: Metric, benchmark: Benchmark, preset: PaperPreset) -> bool:
-    """Tell whether a protocol has the version, the parameters and the models of a paper."""
+    """Return whether a protocol has the version, the parameters and the models of a paper."""
     benchmark_parameters = next((use.parameters for use in benchmark.metrics() if use.name == metric.name), {})
     stated = metric.state_parameters({**benchmark_parameters, **preset.parameters.get(metric.name, {})})
     by_job = {card.job: card.id for card in list_cards(preset.profile, metric.needs)} if preset.profile else {}

@@ -325,7 +325,7 @@ def _start_copies(file: Path, copies: int) -> int:
 
 
 def _without_network() -> None:
-    """Tell the libraries not to look anything up; a sandbox keeps them from it besides."""
+    """Configure the libraries not to look anything up; a sandbox also prevents it."""
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "HF_HUB_DISABLE_PROGRESS_BARS"):
         os.environ[name] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -252,7 +252,7 @@ def open_writer(job: Job, preset: Preset) -> ScriptWriter:
 
 
 def is_lora(folder: Path) -> bool:
-    """Tell whether a folder contains an adapter of peft and no whole model."""
+    """Return whether a folder contains an adapter of peft and no whole model."""
     return (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file()
 
 

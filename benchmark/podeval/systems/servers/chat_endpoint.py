@@ -67,7 +67,7 @@ class ChatEndpoint(ServerSystem):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """Everything that changes the output, as far as a client knows it."""
+        """All settings that change the output, as far as a client knows them."""
         about = {"server": self.connection.url, "model": self.model, "voice": self.voice, "extra": dict(self.fields)}
         return {"system": "server", **about}
 

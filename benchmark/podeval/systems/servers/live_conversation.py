@@ -219,7 +219,7 @@ class LiveConversation:
             await self._send("input_audio_buffer.commit", final=final)
 
     async def _acknowledge(self, number: int) -> None:
-        """Tell a server that forgets unplayed answers that the answers to a turn were played."""
+        """Inform a server that forgets unplayed answers that the answers to a turn were played."""
         if not self._dialect.acknowledged or self._now < self._channel.end:
             return
         for response in self._responses.values():
@@ -270,7 +270,7 @@ class LiveConversation:
         return event
 
     async def _listen(self) -> None:
-        """Take what the server sends, as it comes."""
+        """Handle the server's messages as they arrive."""
         while True:
             event = await self._receive()
             # `response.audio.delta` was renamed to `response.output_audio.delta`, and its like.

@@ -88,7 +88,7 @@ class ContentDifference:
 
     @property
     def words(self) -> int:
-        """How many words are missing or too many."""
+        """The number of missing or surplus words."""
         return self.last - self.first if self.kind == "omitted" else self.end - self.start
 
 

@@ -1,4 +1,4 @@
-"""How figures, signs and abbreviations are read in English.
+"""The readings of figures, signs and abbreviations in English.
 
 `$3.50` is "three dollars fifty", "three dollars fifty cents" and "three fifty". Numbers, dates, clocks, money, units,
 fractions, ranges, versions, telephone numbers, abbreviations, initialisms, codes, Roman numerals, titles, signs and

@@ -69,7 +69,7 @@ class Piece(NamedTuple):
 
 
 _State = tuple[int, str]
-"""A place in the readings of a figure: its next piece, and what is left to read of the one before."""
+"""A place in the readings of a figure: its next piece, and the unread rest of the previous one."""
 
 
 def _any(words: Iterable[str]) -> str:

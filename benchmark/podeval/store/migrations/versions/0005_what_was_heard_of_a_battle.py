@@ -1,4 +1,5 @@
-"""What a battle's sides are, excerpts or whole recordings, how much of them was heard, and how clear a preference is.
+"""Adds columns for a battle's sides (excerpts or whole recordings), the part of them that was heard, and how clear a
+preference is.
 
 Columns are only added, so that no row is written again: SQLite would drop and copy a table to change it otherwise.
 A battle from before was one of whole recordings if its rule says so, and one of excerpts otherwise.

@@ -1,8 +1,8 @@
 """Kinds of speech servers, by the name for `podeval run --server-kind`; without the option the server's own answers
 decide.
 
-To add one: a subclass of `podeval.systems.servers.kinds.kind.ServerKind` in a file next to these, and its line in
-`KINDS`.
+To add one, write a subclass of `podeval.systems.servers.kinds.kind.ServerKind` in a file next to these, and add its
+line to `KINDS`.
 """
 
 import pkgutil
