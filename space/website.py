@@ -70,7 +70,7 @@ UNREADABLE = CodedSentence(
 
 
 class FromPage(BaseModel):
-    """The content of a request: only declared fields, of their declared types: `true` is not a number."""
+    """The content of a request, with only declared fields of their declared types: `true` is not a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
