@@ -256,6 +256,6 @@ def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRoute
 
 
 def _own_path(address: str) -> str:
-    """A path of this site; anything else is the front page, so nobody is sent elsewhere after signing in."""
+    """A path of this site; anything else becomes the front page, so nobody is sent elsewhere after signing in."""
     safe = address.startswith("/") and not address.startswith(("//", "/\\", "/sign-")) and address.isprintable()
     return address if safe else "/"

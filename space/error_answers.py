@@ -52,7 +52,7 @@ def _answer(request: Request, status: int, reason: str, sentence: str, **headers
 
 
 async def answer_not_signed_in(request: Request, error: NotSignedIn) -> Response:
-    """Ask a person to sign in, where anybody can."""
+    """Ask a person to sign in, if anybody can."""
     if request.app.state.site.how.mode == "none":
         sentence = CodedSentence(f"Nothing is taken here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
         return _answer(request, 403, "closed", sentence)
@@ -88,7 +88,7 @@ async def answer_refused(request: Request, error: ArenaRefused) -> Response:
 
 
 async def answer_bad_input(request: Request, error: BadInput) -> Response:
-    """Report what is wrong with a request."""
+    """Report the error in a request."""
     # The place of the results is for the operator only.
     text = str(error).replace(str(request.app.state.site.services.runs.resolve()), "the folder of runs")
     return _answer(request, 422, "invalid", CodedSentence(text, code=error.code, **error.parameters))
@@ -103,14 +103,14 @@ async def answer_unusable_store(request: Request, error: PodevalError) -> Respon
 
 
 async def answer_invalid_request(request: Request, error: RequestValidationError) -> Response:
-    """Name the field that is not as it must be."""
+    """Name the invalid field."""
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"][1:]) or "the request"
     return _answer(request, 422, "invalid", f"{field}: {first['msg']}")
 
 
 async def answer_not_found(request: Request, error: HTTPException) -> Response:
-    """Show a person a page; a program gets what frameworks say."""
+    """Show a person a page; a program gets the framework's own message."""
     if _is_of_person(request):
         return _answer(request, 404, "unknown", NOTHING_HERE)
     return JSONResponse({"detail": error.detail}, 404)

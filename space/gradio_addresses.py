@@ -59,7 +59,7 @@ EVENTS = tuple(f"{prefix}{API}/" for prefix in PREFIXES.values())
 
 
 def may_measure(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether visitors may measure: by PODEVAL_TRY, or else if the operator is the only visitor."""
+    """Whether visitors may measure: by PODEVAL_TRY, or otherwise if the operator is the only visitor."""
     setting = environment.get("PODEVAL_TRY", "")
     return local if setting == "" else setting == "1"
 

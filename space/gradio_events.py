@@ -117,7 +117,7 @@ def is_waiting(queue: Any, session: str) -> bool:
 
 
 def has_left() -> bool:
-    """Whether nobody waits any more for the event of this thread; False outside of Gradio's queue."""
+    """Whether nobody waits for the event of this thread any more; False outside of Gradio's queue."""
     blocks, name = LocalContext.blocks.get(None), LocalContext.event_id.get(None)
     if blocks is None or name is None:
         return False
@@ -129,7 +129,8 @@ def has_left() -> bool:
 
 
 def bound(blocks: gr.Blocks) -> None:
-    """Limit what an app of Gradio keeps, and refuse data that does not fit its components in one short sentence.
+    """Limit the data that an app of Gradio keeps, and refuse data that does not fit its components in one short
+    sentence.
 
     Args:
         blocks: the app, before it is mounted.

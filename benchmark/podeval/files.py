@@ -77,7 +77,7 @@ def resolve_inside(folder: Path, name: str) -> Path:
 
 
 def shorten_names(names: Sequence[str]) -> list[str]:
-    """Return paths without the folders that all of them share; as they are where two would become one."""
+    """Return paths without the folders that all of them share; unchanged if two would become the same."""
     if len(names) < 2:
         return [Path(name).name or name for name in names]
     try:
@@ -147,7 +147,7 @@ def append_synced(file: io.FileIO, lines: bytes) -> int:
 
 @contextlib.contextmanager
 def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
-    """Yield the storage of an address and the path in it; convert the errors of each kind of storage into one."""
+    """Yield the storage of an address and the path in it; convert the errors of each kind of storage to one type."""
     import fsspec
 
     try:

@@ -149,7 +149,7 @@ def _at(side: RecordingLength, position: float, seconds: float) -> Span:
 
 
 def count_heard_seconds(played: Sequence[Span], length: float) -> float:
-    """Compute how many seconds of a sound were played at least once.
+    """Return the number of seconds of a sound that were played at least once.
 
     Args:
         played: spans of the sound that were played, in seconds, in any order; they may overlap.
@@ -180,7 +180,7 @@ def read_spans(battle: Battle | Row[Any]) -> tuple[tuple[float, float], tuple[fl
 
 
 def compute_played_seconds(length: float, other: float, protocol: str) -> float:
-    """Return how long a side is played, with the silence that hides its exact length.
+    """Return the time for which a side is played, including the silence that hides its exact length.
 
     Two excerpts are equally long: different times for the same words would identify a system.
     """

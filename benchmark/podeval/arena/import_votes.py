@@ -36,7 +36,7 @@ class TakenIn:
     erasures: int = 0
     repeated: int = 0
     erased: int = 0
-    """Number of skipped records that belong to voters who asked to be forgotten."""
+    """Number of skipped records of voters who asked to be forgotten."""
     orphans: int = 0
     """Number of records about a vote or battle that the database lacks."""
 

@@ -179,7 +179,8 @@ class ArenaModeration:
         self._arena.decide(vote, "counted" if counted else "excluded", operator_settings.validate_reason(reason), by)
 
     def count_voter(self, voter: str, counted: bool, reason: str, by: str) -> int:
-        """Exclude all votes of a voter from the public rating, or include them again; return how many changed.
+        """Exclude all votes of a voter from the public rating, or include them again; return the number of changed
+        votes.
 
         Raises:
             BadInput: nobody with that pseudonym voted, or no reason or name is given.
@@ -231,7 +232,7 @@ class ArenaModeration:
         self._carry_out(f"system {'into' if active else 'out of'} the pool", system, reason, by, change)
 
     def set_goal(self, votes: int | None, reason: str, by: str) -> None:
-        """Set how many counted votes are wanted on each dimension; pages show it next to the present number.
+        """Set the goal of counted votes for each dimension; pages show it next to the present number.
 
         Raises:
             BadInput: the value is not a number of votes, or no reason is given.

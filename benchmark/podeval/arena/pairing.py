@@ -293,7 +293,7 @@ def _draw_closest(field: PairingField, is_open: Mask, chance: random.Random, dea
 def _deal(field: PairingField, deal: Deal) -> int:
     """Return one of the pairs with the fewest votes, by the voter and the number of their votes on new systems.
 
-    Each pair has its own number in each turn, and the smallest number decides: votes of others on other pairs change
+    Each pair has its own number in each turn, and the smallest number decides, so votes of others on other pairs change
     nothing.
     """
     votes = field.votes[field.with_new]

@@ -139,7 +139,7 @@ class PublicLog:
         return added or self._log.files()[0]
 
     def _plan(self, session: Session) -> list[str]:
-        """List the files to send: those planned before, else a new one with the records that are in no file."""
+        """List the files to send: the planned ones, or else a new one with the records that are in no file."""
         pending = select(MirrorFile.path).where(MirrorFile.repo == self._repo, MirrorFile.commit.is_(None))
         if paths := sorted(session.scalars(pending)):
             return paths

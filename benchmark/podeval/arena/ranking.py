@@ -339,7 +339,7 @@ def rate_judges(runs: Path) -> dict[str, dict[str, Standings]]:
     cohort count for less: dialogues are no ring.
 
     Raises:
-        BadInput: a file has something else than judged battles.
+        BadInput: a file contains something other than judged battles.
     """
     rated: dict[str, dict[str, Standings]] = {}
     for log in read_judged_logs(runs):

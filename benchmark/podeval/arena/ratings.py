@@ -1,4 +1,4 @@
-"""Compute a ranking from votes: ratings pooled and by dimension, who met whom, and which votes would help most.
+"""Compute a ranking from votes: pooled ratings, ratings by dimension, pairs that met, and the most useful next votes.
 
 The votes come as one table (`build_rating_table`). The arithmetic is in `podeval.stats`: Elo as the papers print it,
 and Bradley–Terry with ties and voter-clustered intervals as the ranking.
@@ -87,7 +87,7 @@ class Standings:
 
 
 def compute_standings(battles: Battles, *, position: bool = False, robust: bool = True) -> Standings:
-    """Compute the ranking from battles, with everything a board shows next to it.
+    """Compute the ranking from battles, with all figures that a board shows next to it.
 
     Args:
         battles: the battles in recorded order; only Elo depends on the order.

@@ -112,7 +112,7 @@ class AudioTokens:
             return Audio(str(session.get_one(ArenaItem, row.item).turns[int(side)]["audio"]), 0.0, None)
 
     def count_fetched(self, name: str, share: float) -> None:
-        """Count the bytes sent of the sound of a vote; for another sound, count nothing.
+        """Count the bytes sent of a sound that belongs to a vote; ignore other sounds.
 
         Args:
             name: the opaque name under which it was fetched.
@@ -130,7 +130,7 @@ class AudioTokens:
         return a, b
 
     def keep_fetched(self) -> None:
-        """Keep all that was counted with its battles, where every process reads it; called by one thread at a time."""
+        """Store all counts with their battles, where every process reads them; called by one thread at a time."""
         with self._lock:
             counted = {battle: (a, b) for battle, (a, b) in self._fetched.items()}
         rows = [{"battle": battle, "a": a, "b": b} for battle, (a, b) in counted.items()]
@@ -303,7 +303,7 @@ _OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(
 
 
 def keep_battle(session: Session, battle: Battle, now: datetime, settings: ArenaSettings) -> bool:
-    """Record a battle; return False if the same voter was given the same one meanwhile.
+    """Record a battle; return False if the same voter has received the same one in the meantime.
 
     The number of battles an hour is limited; if too many are open, the oldest lapse.
 

@@ -282,7 +282,7 @@ class Arena:
         self.changed()
 
     def sweep(self) -> vote_review.VoteReview:
-        """Apply the rules of integrity to all votes; voters wait for no more than the writing of some of them.
+        """Apply the rules of integrity to all votes; voters only ever wait for the writing of a part of them.
 
         Rows that a sweep wrote before an interruption stay, and the next sweep writes the rest.
         """
@@ -355,7 +355,7 @@ class Arena:
         return self.database.read(partial(build_rating_table, dimension=dimension), one_state=False)
 
     def list_votes(self, *, dimension: str | None = None, **page: int) -> tuple[int, list[dict[str, Any]]]:
-        """Return how many votes ratings are computed from, and a page of them; see `ratings.list_public_votes`."""
+        """Return the number of votes behind the ratings, and a page of them; see `ratings.list_public_votes`."""
         with self.database.reading() as session:
             return count_rated(session, dimension), list_public_votes(session, dimension=dimension, **page)
 

@@ -116,7 +116,7 @@ def _find_same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_repeated_comments(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find votes whose comment is copied: by one voter again and again, or by voters from each other."""
+    """Find votes with copied comments: repeated by one voter, or shared between voters."""
     texts = votes["comment"].fillna("").astype(str).str.casefold().str.replace(_NOT_SAID, " ", regex=True).str.strip()
     size = (texts.str.len() + 2 * texts.str.count(_WIDE)).astype(int)
     texts, size = texts[size >= limits.comment_letters], size[size >= limits.comment_letters]
@@ -133,7 +133,7 @@ def _find_repeated_comments(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_partisans(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find the votes about a system by voters who favour it beyond belief."""
+    """Find the votes about a system by voters who favour it implausibly often."""
     sides = _split_sides(votes)
     table = _measure_surplus(sides, limits.partisan_battles)
     table = table[table["z"] >= limits.partisan_z]
@@ -141,7 +141,7 @@ def _find_partisans(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_rings(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find the votes about a system by voters who all favour it, and are more than chance explains."""
+    """Find the votes about a system by voters who all favour it, if there are more of them than chance explains."""
     from scipy.stats import norm, poisson
 
     sides = _split_sides(votes)

@@ -208,7 +208,7 @@ def read_erasure_records(session: Session, pseudonyms: Iterable[str] | None = No
 
 
 def describe_decider(name: str) -> str:
-    """Return who decided, the rules or a person, without the person's name."""
+    """Return the kind of decider, the rules or a person, without the person's name."""
     return name if name in ("", "rules") else "a person"
 
 

@@ -165,7 +165,7 @@ class ReviewPlan:
 
 
 def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
-    """Plan the standings that follow from the rules' findings; nothing is changed, so nobody has to wait."""
+    """Plan the standings that follow from the rules' findings; nothing is changed, so no other request has to wait."""
     # The votes that change; a person's decisions stay.
     standings = select(Vote.id, Vote.standing, Vote.standing_by)
     decisions = {vote: (standing, by) for vote, standing, by in session.execute(standings)}
@@ -183,9 +183,7 @@ def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
 
 
 def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datetime) -> None:
-    """Carry out a part of a plan, except for meanwhile decisions by a person or another review; the session must
-    write.
-    """
+    """Carry out a part of a plan, except where a person or another review has decided since; the session must write."""
     ids = {*part.excluded, *part.restored, *(signal[0] for signal in part.signals)}
     votes = {vote.id: vote for vote in session.scalars(select(Vote).where(Vote.id.in_(ids)))}
     seen = select(Flag.vote, Flag.rule).where(Flag.kind == "signal", Flag.vote.in_(ids))

@@ -113,7 +113,7 @@ class Container:
         return sum(part.end - part.start for part in self.parts)
 
     def estimate_missing(self, seconds: float, size: int) -> float:
-        """Estimate how many seconds are missing at the end of a file that was cut off.
+        """Estimate the number of seconds that are missing at the end of a truncated file.
 
         Args:
             seconds: the length of the available sound.

@@ -46,7 +46,7 @@ CLICK_SECONDS = 0.0015
 """Length of a click at most; consonants last longer."""
 
 CLICK_RATIO = 4.0
-"""Least ratio of a click to anything else in the 25 ms around it: voices pulse, clicks do not."""
+"""Smallest ratio of a click to anything else in the 25 ms around it: voices pulse, clicks do not."""
 
 CLICK_AROUND = 0.025
 CLICK_LEVEL = 2.5
@@ -93,7 +93,7 @@ LOOP_ALIKE = 0.93
 
 _BANDS = 24
 _QUIET = 40.0
-"""dB below the loudest frames at which there is nothing to compare."""
+"""Level in dB below the loudest frames at which frames are too soft to compare."""
 
 _SILENT = 60.0
 """dB below the loudest frame at which there is silence."""
@@ -138,7 +138,7 @@ def find_holes(samples: Samples, rate: int) -> list[Span]:
 
 
 def leave_out_habit(samples: Samples, rate: int, holes: list[Span]) -> list[Span]:
-    """Remove from the holes of a recording the habitual silences of its voice, which nobody hears as faults.
+    """Remove from the holes of a recording the habitual silences of its voice, which do not sound like faults.
 
     Of eSpeak's silences, 88 to 93 % have soft edges; of the holes in twelve recordings with 5 % lost in pieces of 20 or
     40 ms, at most 62 % do.
@@ -160,7 +160,7 @@ def find_clicks(samples: Samples, rate: int) -> list[Span]:
         return []
 
     def mark(first: int, last: int) -> NDArray[np.bool_]:
-        """Mark the frames that stand out from those around them, which are examined too."""
+        """Mark the frames that stand out from those around them; the neighbours are examined too."""
         before = max(0, first - 2 * around)
         heights = _measure_sharpness(samples, before * width, (last + 2 * around) * width, width)
         rest = _highest_around(heights, around)
@@ -173,7 +173,7 @@ def find_clicks(samples: Samples, rate: int) -> list[Span]:
 
 
 def _measure_sharpness(samples: Samples, begin: int, end: int, width: int) -> NDArray[np.float64]:
-    """Measure the highest second difference in every frame of `width` samples between two of them, (frames,)."""
+    """Measure the highest second difference in each `width` samples between two frame borders, (frames,)."""
     part = samples[max(0, begin - 1) : end + 1]
     sharp = np.abs(np.diff(part, n=2, prepend=part[:1], append=part[-1:]))[min(begin, 1) :][: end - begin]
     frames = np.pad(sharp, (0, -len(sharp) % width)).reshape(-1, width)
@@ -193,7 +193,7 @@ def _highest_around(heights: NDArray[np.float64], around: int) -> NDArray[np.flo
 
 
 def find_clipped(samples: Samples, rate: int) -> list[Span]:
-    """Find stretches whose peaks are cut off at one height, whatever it is and however it was stored afterwards.
+    """Find stretches whose peaks are cut off at the same height, at any level and in any later format.
 
     Peaks are held at exactly one height, or many in a row are flat and about as high as each other.
     """
@@ -288,7 +288,7 @@ def _are_alike(peaks: NDArray[np.float64]) -> bool:
 
 
 def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Span]:
-    """Find where speech becomes much louder or softer and stays so: the moment between 3 s of speech and the next 3 s.
+    """Find lasting jumps in the level of speech: the moment between 3 s of speech and the next 3 s.
 
     Args:
         samples: shape (frames,).
@@ -330,7 +330,7 @@ def find_cut_end(samples: Samples, rate: int) -> list[Span]:
 
 
 def find_loops(samples: Samples, rate: int) -> list[tuple[Span, float]]:
-    """Find the stretches heard again, nearly sample by sample, each with how many seconds before it was heard first.
+    """Find repeated stretches, nearly identical sample by sample, each with the time since its first occurrence.
 
     The log spectrum of every 20 ms is compared with that of some time before, for every lag up to `LONGEST_LAG`. If 1.2
     s in a row agree and are not silent, the later copy is a loop. People never say a sentence twice in the same way to

@@ -69,7 +69,7 @@ def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def remove_offset(samples: Samples, rate: int) -> Samples:
-    """Return the samples without their constant offset, or as they are if they have hardly any.
+    """Return the samples without their constant offset, or unchanged if they have hardly any.
 
     Parts with different offsets, for example of two joined recordings, each lose their own.
     """
@@ -117,7 +117,7 @@ def find_ends(samples: Samples, limit: float = 0.0) -> tuple[int, int]:
 
 
 def describe_silent_ends(samples: Samples, rate: int) -> str:
-    """Say how much silence a recording has at its ends, in a sentence; empty if it is no more than a pause.
+    """Describe the silence at the ends of a recording in a sentence; empty if it is no longer than a pause.
 
     Args:
         samples: the mean of its channels, shape (frames,).

@@ -37,7 +37,7 @@ _KINDS_OF_AUXILIARY = (b"saio", b"saiz")
 _SHORT = (b"iloc", b"iinf")
 _SAMPLES = (b"stsz", b"stz2", b"trun")
 _RUNS = {b"stts": 8, b"ctts": 8}
-"""Tables of runs: each entry begins with how many samples it is for."""
+"""Tables of runs: each entry begins with the number of samples that it covers."""
 
 
 def read_mp4(file: BinaryIO, start: int, size: int) -> Container:

@@ -170,7 +170,7 @@ class _Walker:
         return at + 8 <= limit and fits and _TAG.fullmatch(tag) is not None
 
     def _add_span(self, chunks: dict[bytes, bytes], start: int, length: int, limit: int) -> int:
-        """Add the sound of a chunk and return the end of it."""
+        """Add the sound of a chunk and return the position of its end."""
         unstated = self._is_placeholder(start, length, limit)
         end = self._find_tail(start, limit) if unstated else min(start + length, limit)
         if start < end and not unstated:

@@ -66,7 +66,7 @@ def convert_to_array(samples: Any) -> NDArray[Any]:
 
 
 def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]:
-    """Return samples with their axes and scale checked, their rate, and a content key that is a hash of them.
+    """Return samples with checked axes and scale, their rate, and a content key that is a hash of them.
 
     Raises:
         BadAudio: there are no samples, more than two axes, swapped axes, or values that are not numbers.
@@ -147,7 +147,7 @@ def read_stretch(samples: NDArray[np.floating], start: int, end: int) -> Samples
 
 
 def let_go(samples: NDArray[np.float32]) -> None:
-    """Release the memory of samples that were read from a buffer on disk; other arrays are left alone.
+    """Release the memory of samples that were read from a buffer on disk; leave other arrays alone.
 
     Needed by code that reads the array through its memory address and so bypasses the array's own release of memory.
     """

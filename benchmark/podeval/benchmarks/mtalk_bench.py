@@ -26,7 +26,7 @@ from podeval.benchmarks.item import UserTurn
 from podeval.benchmarks.records import PinnedFile
 
 _CRITERION = re.compile(r"\b(?:criteria_)?d_\d+:?[ \t]+(.+?)(?=[;\n]|\. 1 where|$)")
-"""A criterion of a dialogue in the words of its rubric prompt: what follows its id, up to the end of the line."""
+"""A dialogue's criterion in the words of its rubric prompt: the text after its id, to the end of the line."""
 
 SCENARIOS = (
     "family_and_domestic",

@@ -86,7 +86,7 @@ LIKENESS = Dimension(
     main="human_likeness.human_likeness",
     needs_accurate_speech=False,
 )
-"""Dimension of all recordings of a run together, which is measured where `--metrics` names it."""
+"""Dimension for metrics of all recordings of a run together, which are measured if `--metrics` names them."""
 
 
 PRESETS = {

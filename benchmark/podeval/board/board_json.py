@@ -1,4 +1,4 @@
-"""The leaderboard as one JSON document for `static/board.js`, which draws it in the tab, before Gradio, and alone.
+"""The leaderboard as one JSON document for `static/board.js`, which draws it in the tab, before Gradio, and on its own.
 
 It has all rows and columns of one place (board, profile, dimension, slice), measured and reported, with every text in
 the reader's language, so sorting, filters, columns and pins work in the browser. Measured rows have
@@ -63,7 +63,7 @@ class Addresses:
 
 
 def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Words, to: Addresses) -> dict[str, Any]:
-    """Return everything that the script draws, as plain JSON.
+    """Return all data that the script draws, as plain JSON.
 
     Args:
         wish: the view in an address; only its choices of place and picture count.
@@ -202,7 +202,7 @@ def _marks(kind: str, facts: Facts, spoken: str, rows: Sequence[Row], words: Wor
 
 
 def _stated(facts: Facts, provenance: str, rows: Sequence[Row], words: Words) -> str:
-    """The stated facts of a system, who ran it, and how much of it was scored, with the reason if not all was."""
+    """The stated facts of a system, the person who ran it, and its coverage, with the reason if it is incomplete."""
     run = str(words["provenances"].get(provenance, provenance))
     if verdict := next((row["spot_check"] for row in rows if row["spot_check"]), ""):
         # Some of the supplied outputs were generated again with the model that is said to have made them.
@@ -273,7 +273,7 @@ def _column(column: Column, words: Words) -> dict[str, Any]:
 
 
 def _notices(settled: ResolvedView, wish: BoardView, words: Words) -> list[str]:
-    """A sentence for each requested thing that is not here."""
+    """A sentence for each requested item that is not available."""
     view = settled.view
     now = {
         "board": write_board_name(settled.title),

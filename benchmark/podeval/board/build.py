@@ -283,7 +283,7 @@ def _undeclared_dimension(figure: ReportedFigure) -> str:
 
 
 def _paper_facts(figure: ReportedFigure) -> dict[str, str | int]:
-    """Return the stated facts on how a paper came to a figure."""
+    """Return the stated facts on how a paper obtained a figure."""
     facts = {
         "paper": figure.paper,
         "variant": figure.variant,

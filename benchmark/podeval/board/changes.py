@@ -1,4 +1,4 @@
-"""List what changed on a board and when, derived from the runs and submissions; they are never typed by hand.
+"""List the changes of a board with their times, derived from the runs and submissions; they are never typed by hand.
 
 A result is new, or replaces an earlier one of the same system; a submission is withdrawn; a metric's newer version
 supersedes the protocols of the older one, which stay selectable.

@@ -168,7 +168,7 @@ def write_site(runs: Path, out: Path) -> list[Path]:
         out: the folder to write.
 
     Raises:
-        BadInput: there is nothing to show, or the folder contains something else.
+        BadInput: there is nothing to show, or the folder contains other data.
     """
     if out.exists() and any(out.iterdir()) and not (out / "board.js").exists():
         raise BadInput(f"{out} contains something else than a site; choose another folder with --out")

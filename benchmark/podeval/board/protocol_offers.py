@@ -102,7 +102,7 @@ def list_differing_models(contents: Collection[Mapping[str, Any]]) -> list[str]:
 
 
 def choose(offers: Offers, wishes: Sequence[str], judge: str = "") -> dict[str, str]:
-    """Choose one protocol for each metric: the last one wished for, else the first there is.
+    """Choose one protocol for each metric: the last requested one, or else the first available.
 
     Args:
         offers: offers from `list_offers`.

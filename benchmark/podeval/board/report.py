@@ -176,7 +176,7 @@ def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> 
 
 
 def summarise_spot_checks(rows: pd.DataFrame) -> str:
-    """Return the verdict of a system's spot checks: `differs` if one of them does; empty if there are none."""
+    """Return the verdict of a system's spot checks: `differs` if any of them does; empty if there are none."""
     verdicts = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()
     return next((verdict for verdict in ("differs", "agrees", "not told") if verdict in verdicts), "")
 

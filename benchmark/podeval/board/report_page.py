@@ -338,7 +338,7 @@ def _tabulate_latencies(chapter: Chapter, words: Texts) -> list[Part]:
 
 
 def _tabulate_missing(chapter: Chapter, texts: Texts) -> list[Part]:
-    """Say what was not scored and why, and in how many items."""
+    """List the unscored parts with their reasons and numbers of items."""
     words = texts["report"]
     if not chapter.missing:
         # Papers do not report which items they left out.

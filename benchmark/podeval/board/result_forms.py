@@ -226,7 +226,7 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
         out: folder to write, which contains nothing else.
 
     Raises:
-        BadInput: there are no runs, or something else is in the folder.
+        BadInput: there are no runs, or the folder contains other data.
     """
     require_runs(runs)
     files = {out / "README.md", *(out / config / FILE for config in CONFIGS)}

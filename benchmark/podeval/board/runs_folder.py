@@ -102,7 +102,7 @@ class MadeOnce:
         self._lock = threading.RLock()
 
     def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return the value of a key; compute it if it is not cached."""
+        """Return the value of a key, and compute it if it is not cached."""
         with self._lock:
             if key not in self._values:
                 self._values[key] = make()

@@ -169,7 +169,7 @@ def choose_radar_axes(columns: Sequence[Column]) -> list[RadarAxis]:
 
 
 def choose_radar_keys(settled: ResolvedView, order: Sequence[Key], most: int | None) -> list[Key]:
-    """Return the rows on the radar: pinned ones, else the first that are not controls."""
+    """Return the rows on the radar: pinned ones, or else the first that are not controls."""
     systems = settled.board.systems
     pinned = [key for key in order if key[0] in settled.view.pins]
     return (pinned or [key for key in order if systems[key[0]]["system_kind"] != "control"][:most])[

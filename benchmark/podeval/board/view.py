@@ -134,7 +134,7 @@ class ResolvedView:
     total: int
 
     def missed_wishes(self, wish: BoardView) -> dict[str, str]:
-        """Return the wishes that cannot be met: the fields of the view that show something else, with the wish."""
+        """Return the wishes that cannot be met: the fields of the view that differ, with the wish."""
         wishes = {name: str(getattr(wish, name)) for name in ("board", "profile", "dimension", "slice", "correction")}
         missed = {name: value for name, value in wishes.items() if value and value != getattr(self.view, name)}
         if self.view.board.startswith(f"{missed.get('board', '').rstrip('/')}/"):
@@ -281,7 +281,7 @@ def _board_choices(index: Index, chosen: str, profile: str) -> tuple[Choice, ...
 
 
 def _pick(wish: str, choices: Sequence[str]) -> str:
-    """Return the wish if it is available, else the first choice, else an empty text."""
+    """Return the wish if it is available, or else the first choice, or else an empty text."""
     return wish if wish in choices else next(iter(choices), "")
 
 

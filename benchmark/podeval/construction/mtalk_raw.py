@@ -58,7 +58,7 @@ OTHERS = {
     "ambient_sound_perception": "making sense of sounds around the user",
     "multi_party_interaction": "talking with several people at once",
 }
-"""The capabilities that no words alone can test; a dialogue that calls for one may be tagged for it later."""
+"""The capabilities that words alone cannot test; a dialogue that requires one may be tagged for it later."""
 
 ALL: Mapping[str, str] = {name: tested.what for name, tested in CAPABILITIES.items()} | OTHERS
 

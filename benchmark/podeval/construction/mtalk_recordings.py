@@ -38,7 +38,7 @@ _COLUMNS = ("tag", "kind", "file", "snr_db")
 
 
 class Check(StagedRow):
-    """A recording laid out for a verdict, and the verdict, which applies to it also if the file has changed since."""
+    """A recording that is presented for a verdict, and the verdict, which stays valid if the file changes."""
 
     turn: str
     round: int
@@ -320,7 +320,7 @@ def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float)
     (frames,).
 
     Raises:
-        CannotScore: one of them is silent.
+        CannotScore: one of the two is silent.
     """
     start = round(at * rate)
     faded = _fade_ends(sound[: len(speech) - start], rate)

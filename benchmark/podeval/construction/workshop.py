@@ -310,7 +310,7 @@ THRESHOLD = 0.8
 def drop_near_duplicates(
     rows: Sequence[R], texts: Sequence[str], encode: Encode, threshold: float = THRESHOLD
 ) -> Sifted[R]:
-    """Remove each row whose text says nearly the same as that of an earlier row.
+    """Remove each row whose text is nearly the same as that of an earlier row.
 
     Args:
         rows: the rows.

@@ -64,7 +64,7 @@ class ResponsibleUse(FactSheet):
     """Facts that Croissant's vocabulary for responsible use requires in addition to a dataset's provenance and known
     errors.
 
-    Source: Croissant RAI 1.0. `synthetic` is true where rows were written or spoken by machines.
+    Source: Croissant RAI 1.0. `synthetic` is true if machines wrote or spoke the rows.
     """
 
     use_cases: Sentence

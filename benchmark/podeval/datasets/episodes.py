@@ -1,6 +1,6 @@
 """Rows from a folder of recordings: the words, their speakers and times, and the clips around changes of speaker.
 
-Texts and times only. The owners of the recordings are unknown, so no sample of them is passed on.
+Texts and times only. The owners of the recordings are unknown, so no sample of them is distributed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -71,7 +71,7 @@ EPISODE_RULES = (
     RowRule("speech.heard", _not_heard),
     RowRule("turns.times", _out_of_time),
 )
-"""Rules of every row: its audio is readable, and somebody speaks in it."""
+"""Rules for every row: its audio is readable, and contains speech."""
 
 
 def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:

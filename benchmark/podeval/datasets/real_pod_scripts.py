@@ -5,7 +5,7 @@ files, which are pinned.
 
 Some sources of claims are in the files of scripts. Sources of scripts whose files are pinned by a protocol without them
 are in a separate file, which belongs to no protocol and goes to no system, so it can grow without changing a figure.
-Here too is what the card says of the person who wrote the scripts, and what is known to be wrong with them.
+The statements of the card about the author of the scripts, and their known errors, are also here.
 """
 
 import re
@@ -157,7 +157,7 @@ _FIRST_WORDS = frozenset(
     "And As At Because But By Did Does Every For From How If In Is Not Of On Or Since So That The Then There This To"  # noqa: SIM905
     " Until Was What When Who Why With".split()
 )
-"""Words that begin a sentence before a name, and are no part of it."""
+"""Words that begin a sentence before a name, and are not part of it."""
 
 
 def list_claim_features() -> datasets.Features:

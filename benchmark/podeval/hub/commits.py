@@ -122,7 +122,7 @@ class AppendOnly:
             return call_with_retries(add_once, also=_MET_ANOTHER)
 
     def delete(self, folders: Iterable[str]) -> int:
-        """Delete every file below these folders, also from the history; return how many there were.
+        """Delete every file below these folders, including from the history; return the number of files.
 
         The Hub cannot remove a file from its history, so all commits are squashed into one (`super_squash_history`).
 
@@ -237,7 +237,7 @@ class BucketFolder:
         """Download a file that was listed with this size; refuse a file that has changed in size since.
 
         Raises:
-            BadInput: the file is not there as it was listed.
+            BadInput: the listed file is missing or differs.
             HubUnavailable: the Hub does not answer.
         """
         address = f"hf://buckets/{self.bucket}/{self.path}/{name}"
@@ -258,7 +258,7 @@ class BucketFolder:
             raise BadInput(f"{name} in the bucket {self.bucket} changed while it was read")
 
     def delete(self) -> int:
-        """Delete every file of the folder; return how many there were. A bucket keeps no history.
+        """Delete every file of the folder; return the number of files. A bucket keeps no history.
 
         Raises:
             BadInput: the token may not delete.

@@ -54,7 +54,7 @@ class Account:
             setattr(self, name, getattr(self, name) + value)
 
     def scaled(self, factor: float) -> "Account":
-        """Return what this many times as much would use."""
+        """Return the usage multiplied by a factor."""
         scaled = {name: value * factor for name, value in vars(self).items()}
         return Account(**{name: value if name == "cost" else round(value) for name, value in scaled.items()})
 

@@ -314,7 +314,7 @@ def _find_closing(text: str, start: int) -> int | None:
 
 
 def _load(text: str) -> Any:
-    """Decode JSON as it is or, if that fails, after repairing it."""
+    """Decode JSON as is or, if that fails, after repairing it."""
     try:
         return _decode(text)
     except json.JSONDecodeError as error:

@@ -76,7 +76,7 @@ class Stimulus(FactSheet):
 
     @property
     def duration(self) -> float:
-        """Seconds needed to hear or read it."""
+        """Seconds needed to hear or read the stimulus."""
         if self.text is not None:
             return len(self.text.split()) / _WORDS_A_SECOND
         return self.seconds or 0.0
@@ -375,7 +375,7 @@ def resolve_recordings(design: Design, folder: Path) -> Design:
     """Return the design with absolute paths; its recordings stay in `folder`.
 
     Raises:
-        BadInput: one of them is elsewhere.
+        BadInput: one of the files is elsewhere.
     """
     return _change_stimuli(
         design, lambda stimulus: stimulus | {"audio": str(resolve_inside(folder, stimulus["audio"]))}

@@ -77,7 +77,7 @@ class Discrimination:
 
 
 def discrimination(trials: Sequence[Trial]) -> Discrimination:
-    """Return how well listeners distinguish two recordings.
+    """Return the ability of listeners to distinguish two recordings.
 
     The interval is Wilson's with the effective number of trials, because those of one listener depend on each other;
     with one listener it is the exact one (Clopper and Pearson). The p-value is of the exact binomial test. It does not
@@ -199,7 +199,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
 
 
 def _count_choices(design: Design, marks: list[Mark]) -> list[str]:
-    """Return how often each label of a question without an order was chosen, by question and system."""
+    """Return the number of times that each label of a question without an order was chosen, by question and system."""
     lines = []
     for question in design.questions:
         for system in design.systems if question.choice else ():

@@ -1,8 +1,8 @@
 """Read webMUSHRA's test configurations as designs, and write tests in its layout.
 
-webMUSHRA (International Audio Laboratories Erlangen) is what PodEval's listening tests ran on. A page names its stimuli
-freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire: the part
-that all stimuli of a page share is the category.
+webMUSHRA (International Audio Laboratories Erlangen) is the tool that ran PodEval's listening tests. A page names its
+stimuli freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire: the
+part that all stimuli of a page share is the category.
 
 The questions of a questionnaire are kept: those marked by labels (`rate2`, `likert`) or stars (`rate`; eleven are 0 to
 10), with the text field after them that asks why, choices of a list (`select`), and those answered in words (`text`,
@@ -177,7 +177,7 @@ def _read(path: Path) -> Any:
 
 
 def _mask(line: str) -> str:
-    """Return a line with the colons of its text masked, so that none counts as that of a key; the texts are HTML."""
+    """Return a line with the colons of its text masked, so that only a key's colon counts; the texts are HTML."""
     key = _KEY.match(line)
     start = key.end() if key else 0
     text = line[start:]

@@ -1,4 +1,4 @@
-"""`podeval.score`, `podeval.measure` and `podeval.list_metrics`: what Python has of the engine."""
+"""`podeval.score`, `podeval.measure` and `podeval.list_metrics`: the engine's functions for Python."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence

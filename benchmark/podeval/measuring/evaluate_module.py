@@ -181,9 +181,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         return self._as_path(item)
 
     def _as_path(self, item: Any) -> str:
-        """Return the path of a recording; write one for anything that is not a path yet, or has a name that is not
-        text.
-        """
+        """Return the path of a recording; write a file for anything without a path, or with a name that is not text."""
         audio = read_audio(item)
         if audio is None:
             return ""

@@ -94,9 +94,7 @@ class MetricInputs(Mapping[str, Any]):
         return name in self._sources
 
     def select(self, metric: Metric, names: Sequence[str] | None = None) -> MetricInputs:
-        """Return the same item with only the inputs that a metric takes, or some of them; inputs in memory are
-        shared.
-        """
+        """Return the same item with only the inputs that a metric takes, or a subset; inputs in memory are shared."""
         names = (*metric.inputs, *metric.optional_inputs) if names is None else names
         selected = MetricInputs({name: self._sources[name] for name in names if name in self}, keep=self._keep)
         selected._options, selected._kept, selected.text_notes = self._options, self._kept, self.text_notes
@@ -175,7 +173,7 @@ _PARSERS = {
     "reference_marks": "podeval.metrics.human_records:read_marks",
     "reference_answers": "podeval.metrics.human_records:read_answers",
 }
-"""Function that reads an input from a source alone, by input."""
+"""Functions that read an input directly from a source, by input."""
 
 
 def convert_to_text(item: Any, name: str = "script") -> str:
@@ -235,7 +233,7 @@ def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Read reference voices: one recording, recordings by speaker, SPEAKER=FILE for each, or a JSON file of them.
 
     Returns:
-        The input `reference_voices`; nothing if there is none.
+        The input `reference_voices`; empty if there are none.
 
     Raises:
         BadInput: several without their speakers' names, or one cannot be read.
@@ -315,7 +313,7 @@ class ScoreRequest:
 
     @cached_property
     def identity(self) -> str:
-        """A digest of everything besides the recording that can change a value and is in no protocol."""
+        """A digest of everything except the recording that can change a value and is in no protocol."""
         words = json.dumps(self.script.to_json()) if self.script else ""
         references = self.inputs.get("reference_voices")
         voices = None if references is None else {who: voice.content for who, voice in references.items()}

@@ -1,7 +1,7 @@
 """Scores one recording or script as a separate program that others can bound in memory and time and end at any time.
 
 `python -m podeval.measuring.isolated JOB.json` appends a line to `scored.jsonl` for each metric as soon as it has a
-result, lines on how far it is, and writes `report.html` at the end. Facts of the recording go to `PODEVAL_CACHE`.
+result, lines on its progress, and writes `report.html` at the end. Facts of the recording go to `PODEVAL_CACHE`.
 `run_job` starts it in a sandbox and reads the lines.
 """
 
@@ -42,9 +42,9 @@ from podeval.texts import write_sentence
 LINES, REPORT = "scored.jsonl", "report.html"
 
 _PAUSE = 0.5
-"""Seconds between two lines on how far a step is."""
+"""Seconds between two lines on the progress of a step."""
 _SOON = 2.0
-"""Seconds of a step after which the rest of it can be estimated."""
+"""Seconds of a step after which its remaining time can be estimated."""
 _MOST_LINES = 32 * 2**20
 HEARTBEAT = 1.0
 """Seconds after which the same is reported again, because a reader can leave only between two results."""

@@ -58,8 +58,8 @@ FAULTY = ("missing", "twice", "misread", "added_before")
 RUN = {"en": 3, "zh": 6}
 """Words (Chinese characters) in a row that determine a recording's place in the book."""
 WHOLE, HALF, EQUAL = 0.7, 0.5, 0.9
-"""Shares of a sentence's words: share from which it is missing; share said again, or read at all; share from which it
-is surely as written."""
+"""Limits on the share of a sentence's words: for a missing sentence; for one that is repeated, or read at all; for one
+that is certainly as written."""
 MARGIN = 0.5
 """Seconds of an excerpt before and after its sentence."""
 MOST_EXCERPTS = 400
@@ -248,7 +248,7 @@ def _list_sentences(
 
 
 def _say_plainly(sentence: ProofedSentence) -> str:
-    """Write a sentence as it is read: including text in parentheses, and with Roman numerals of headings as numbers."""
+    """Write a sentence as it is spoken, including text in parentheses, and with headings' Roman numerals as numbers."""
     text = sentence.text.translate(str.maketrans("()（）", ",,，，"))
     if sentence.kind == "heading" and (numeral := _NUMERAL.match(text)):
         values = [_ROMAN[letter] for letter in numeral[2]]

@@ -360,7 +360,7 @@ class ResultsTable:
 
 
 def find_defects(recording: Recording) -> tuple[Defect, ...]:
-    """Find faults of the file itself: nothing to measure at all, or a channel without sound."""
+    """Find faults of the file itself: no measurable content, or a channel without sound."""
     length = round(recording.duration, 3)
     if recording.defect:
         return (Defect("unusable", 0.0, length, recording.defect),)

@@ -48,7 +48,7 @@ from podeval.reports.page import (
 )
 
 PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)
-"""Rates of MP3, Hz: the sound is brought down to the next of them."""
+"""Sample rates of MP3 in Hz: the sound is resampled to the next lower one."""
 QUALITY = 0.6
 """Quality of the sound, from 0 (best, largest) to 1: about 60 kbit/s for speech in one channel."""
 MOST_SECONDS = 2 * 3600.0
@@ -140,7 +140,7 @@ def render_html(scores: RecordingResults) -> str:
 
 
 def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
-    """Make the transcript from existing words; nothing if no metric transcribed the recording."""
+    """Make the transcript from existing words; empty if no metric transcribed the recording."""
     try:
         turns = read_turns(scores)
     except PodevalError:
@@ -335,7 +335,7 @@ def _count_asked(scores: RecordingResults) -> int:
 
 
 def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tuple[TranscribedTurn, ...]:
-    """Words in turns: a new one where another speaker has most of a word, or after a pause of a second."""
+    """Words in turns: a new turn begins if another speaker has most of a word, or after a pause of a second."""
     turns: list[TranscribedTurn] = []
     for word in words:
         who = _speaker_at(word, speakers, turns[-1].speaker if turns else "")

@@ -157,7 +157,7 @@ class ReportWords:
         return str(self["counted"]["hours" if in_hours else "words"]).format(round(row.value * row.counted), length)
 
     def usual(self, row: ScoreRow) -> str:
-        """The usual values, or the best range of a key that has one; empty if there is no word."""
+        """The usual values, or the best range of a key that has one; empty without a word."""
         band = row.band
         if not band:
             return ""
@@ -174,7 +174,7 @@ class ReportWords:
         return str(self["basis"]).format(self.usual(row), translate(band["material"], self.language), band["n"])
 
     def defect(self, defect: Defect) -> tuple[str, str]:
-        """The kind of a defect, and the words that should be heard there."""
+        """The kind of a defect, and the expected words."""
         kinds, phrases = self._defects["defect_kinds"], self._defects["defect_heard"]
         name = defect.kind.replace(" ", "_")
         kind = kinds.get(name) or self["file_defects"].get(name, defect.kind)

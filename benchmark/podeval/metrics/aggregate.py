@@ -44,7 +44,7 @@ def is_complete(scored: int, unscored_system: int, unscored_ours: int) -> bool:
 
 
 def find_gap(score: Score, key: Key) -> Unscored | None:
-    """Return the reason why a score lacks the value of a key that the item could have; None if it lacks none.
+    """Return the reason why a score lacks a value that the item could have; None if no value is missing.
 
     A key does not exist for an item if the score leaves it out, or if it is None and its declaration has a condition
     `only_for`. Otherwise the item is unscored for the key: for the reason and cause in the note `<key>_unscored`, or

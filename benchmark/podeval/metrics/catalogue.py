@@ -53,8 +53,7 @@ _ORDER = (
     "mushra",
     "mos",
 )
-"""Metrics in the order of the board, which differs from that of names; a metric that is not listed comes after
-these."""
+"""Metrics in the board's order, which is not alphabetical; a metric that is not listed comes after these."""
 
 
 def _find_modules() -> dict[str, str]:

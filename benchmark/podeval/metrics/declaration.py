@@ -78,7 +78,7 @@ class Key:
     ranked: bool = True
     """Whether systems are ranked by it; False for a key that is easily won, and shown because a paper prints it."""
     unreached: str = ""
-    """Reason why nothing comparable is known; a key that ranks systems has this or `reach`."""
+    """Reason why no comparable values are known; a key that ranks systems has this or `reach`."""
     timing: bool = False
     """Whether it depends on pauses between turns: then the strategy is part of the protocol's id."""
     percent: bool = False

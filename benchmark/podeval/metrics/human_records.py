@@ -255,7 +255,7 @@ def _read_count(record: Mapping[str, Any], name: str, location: str) -> int | No
     """Return a whole number from 0; None if it is missing.
 
     Raises:
-        BadInput: it is something else.
+        BadInput: it is of another kind.
     """
     value, number = record.get(name), read_number(record.get(name))
     if is_missing(value):

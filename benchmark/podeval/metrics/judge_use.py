@@ -71,7 +71,7 @@ SIGNS: Mapping[str, re.Pattern[str]] = {
 
 
 def count_signs(text: str) -> Counter[str]:
-    """Count how often a text shows each sign of addressing its judge."""
+    """Count the occurrences of each sign that a text addresses its judge."""
     counts = {name: sum(1 for _ in pattern.finditer(text)) for name, pattern in SIGNS.items()}
     return Counter({name: count for name, count in counts.items() if count})
 
@@ -184,7 +184,7 @@ class JudgeConfig:
         """Return the client of the judge, as `judging` does.
 
         Raises:
-            BadInput: no judge is named, too.
+            BadInput: no judge is named.
         """
         if (client := self.judging(asks, parameters)) is None:
             raise BadInput("choose a judge with --judge")
@@ -201,7 +201,7 @@ class JudgeConfig:
         }
 
     def reword(self, prompt: "Prompt") -> "Prompt":
-        """Return the prompt as it is used: in another wording if there is one."""
+        """Return the prompt in the form in which it is used, possibly with another wording."""
         from podeval.judges.wording import reword
 
         return reword(prompt, self.wordings.get(prompt.family, ""))
@@ -274,7 +274,7 @@ def note_injections(
 
 
 def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
-    """Return the words heard in a metric's recording, or in the answers of its dialogue, by name.
+    """Return the recognised words of a metric's recording, or of the answers of its dialogue, by name.
 
     A recording without speech, or that no model here can transcribe, has none.
     """
@@ -299,7 +299,7 @@ def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
 
 
 def locate_default_records() -> Path:
-    """Return the default folder of judges' records: in `PODEVAL_CACHE`, else in the user's cache folder."""
+    """Return the default folder of judges' records: in `PODEVAL_CACHE`, or else in the user's cache folder."""
     from podeval.files import find_user_folder
 
     return find_user_folder() / "judgements"

@@ -70,7 +70,7 @@ def format_reach(key: Key) -> tuple[str, str]:
 
 
 def format_span(key: Key, span: tuple[float | None, float | None] | None) -> str:
-    """A range of a key's values as a text; one number if both ends are equal, `≤ −1` if one is open."""
+    """A range of a key's values as a text; a single number if both ends are equal, `≤ −1` if one is open."""
     if span is None:
         return ""
     low, high = (None if end in (None, float("-inf")) else format_value(key, end).removesuffix(".0") for end in span)
@@ -108,8 +108,8 @@ def read_human_agreements() -> tuple[dict[str, str], ...]:
 
 
 def describe_human_agreement(metric: Metric, key: Key, language: str = "en") -> str:
-    """Describe how far a key agrees with people, each study with its number of systems or outputs, or that this is
-    unknown.
+    """Describe the agreement of a key with people, each study with its number of systems or outputs, or state that it
+    is unknown.
     """
     studies = [
         f"{row['statistic']} {row['value']}{_format_bounds(row)}, n {row['n']} "

@@ -130,7 +130,7 @@ class VoiceComparison:
 
     @property
     def times(self) -> dict[str, Any]:
-        """Notes on how long each speaker speaks."""
+        """Notes on the speaking time of each speaker."""
         return {"seconds": {match.voice.speaker: round(match.voice.seconds, 2) for match in self.matches}}
 
     def score(
@@ -206,9 +206,7 @@ def compare_voices(
 
 
 def _note_playback(recording: Recording, references: ReferenceVoices) -> dict[str, Any]:
-    """Return notes on references that the recording plays back: similarity with them means nothing and is not
-    ranked.
-    """
+    """Return notes on references that the recording plays back: similarity with them is meaningless and not ranked."""
     samples = recording.mono(RATE)
     voices = {name: voice.mono(RATE) for name, voice in references.items()}
     played = [name for name, voice in voices.items() if holds_copy(samples, voice)]
@@ -226,7 +224,7 @@ def _match_speakers(
     silence: bool = False,
     segments: bool = False,
 ) -> tuple[list[Match], dict[str, Any]]:
-    """Match every reference voice with a speaker; return the matches, and notes on how many speakers there are.
+    """Match every reference voice with a speaker; return the matches, and notes on the number of speakers.
 
     Args:
         recording: the recording whose speakers are matched.

@@ -231,7 +231,7 @@ def parse_body(body: str) -> Any:
 
 
 def read_choice(data: Any, form: str) -> ChatAnswer:
-    """Read the answer in a response that is data.
+    """Read the answer from the data of a response.
 
     Raises:
         ChatBusy: the response does not follow the API, which another call may fix.

@@ -146,7 +146,7 @@ class EndpointChat:
         """Return the bytes of a request in the provider's form.
 
         Raises:
-            ChatRefused: there are more of them than the provider accepts.
+            ChatRefused: there are more clips than the provider accepts.
         """
         wire = {name: value for name, value in fitted.items() if (name, value) != ("stream", False)}
         if as_uri:
@@ -184,7 +184,7 @@ class EndpointChat:
         return end_reads(httpx.Client(limits=httpx.Limits(max_connections=None)))
 
     def _read(self, response: httpx.Response, content: bytes) -> tuple[HttpError | None, Any]:
-        """Return the error of a response, by its status, or with a good status by its content; else the answer."""
+        """Return the error of a response, by its status, or with a good status by its content; otherwise the answer."""
         if not response.is_success:
             return read_http_error(response.status_code, content, response.headers), None
         if count_values(content) > VALUES_MOST:

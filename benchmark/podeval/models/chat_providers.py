@@ -250,7 +250,7 @@ NAMES = tuple(provider.name for provider in PROVIDERS)
 
 
 def find_provider(endpoint: str, model: str) -> Provider:
-    """Return the provider at an address, recognised by the path for a proxy; else the user's own server."""
+    """Return the provider at an address, recognised by the path for a proxy; otherwise the user's own server."""
     parts = urlsplit(endpoint)
     for provider in PROVIDERS[:-1]:
         address = urlsplit(provider.address)

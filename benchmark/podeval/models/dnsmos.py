@@ -294,7 +294,7 @@ def _read_for_many_listeners(path: Path) -> bytes:
     """Return the network, changed to take one sound and any number of listeners.
 
     The published network takes as many sounds as listeners, and processes the same sound again for each of them.
-    The encoding of a sound meets the listener's character in one place, where it is repeated here.
+    The encoding of a sound is combined with the listener's character in one place, where it is repeated here.
     """
     import onnx
     from onnx import helper, numpy_helper

@@ -21,7 +21,7 @@ _WORDS = ("error", "errors", "detail", "message", "msg", "error_description", "t
 _NAMES = ("param", "parameter", "field", "loc", "instancePath", "pointer", "invalid-params")
 _ERRORS = ("error", "errors", "detail", "fault")
 _FAILED = (("object", "error"), ("status", "error"), ("type", "error"), ("success", False))
-"""Names of errors in a response whose status is a good one, and values that say that it is one."""
+"""Names of errors in responses with a good status, and values that indicate an error."""
 _CODES = ("code", "status", "statusCode", "status_code")
 _CODE = re.compile(r"[45]\d\d")
 _FORMATS = ("response_format", "format")
@@ -55,7 +55,7 @@ class HttpError:
 
     @property
     def is_theirs(self) -> bool:
-        """Whether the endpoint says that it is broken, or does not say whose fault it is."""
+        """Whether the endpoint reports a fault of its own, or does not state whose fault it is."""
         return self.status >= 500 or not self.status
 
     def describe(self, endpoint: str) -> str:
@@ -152,7 +152,7 @@ class RefusedFields:
 
 
 def leave_out(value: Any) -> Fields:
-    """Send nothing in the place of a refused field."""
+    """Leave out a refused field."""
     return {}
 
 
@@ -186,7 +186,7 @@ def _find(data: Any, names: Collection[str]) -> Iterator[Any]:
 
 
 def _read_seconds(value: str) -> float | None:
-    """Read how long to wait: a number, perhaps with Google's `s` behind it, or a date."""
+    """Read the time to wait: a number, perhaps followed by Google's `s`, or a date."""
     with contextlib.suppress(ValueError):
         return max(0.0, float(value.removesuffix("s")))
     with contextlib.suppress(ValueError):

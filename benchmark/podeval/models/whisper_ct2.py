@@ -97,7 +97,7 @@ class SharedDecoding:
         return [request.result.result()]
 
     def _decode_if_ready(self) -> None:
-        """Decode the waiting requests if they fill a batch, or if nobody else could add to it."""
+        """Decode the waiting requests if they fill a batch, or if no other piece could add to it."""
         with self._lock:
             if not self._waiting or len(self._waiting) < min(self._together, self._members):
                 return

@@ -184,7 +184,7 @@ class WhisperTransformers(Transcriber):
 
 
 def _fuse_attention(encoder: Any) -> None:
-    """Have an encoder compute its attention in one step (SDPA), whatever the decoder does that shares its settings."""
+    """Have an encoder compute its attention in one step (SDPA), whatever the decoder with the same settings does."""
     config = copy.deepcopy(encoder.config)
     for module in encoder.modules():
         if getattr(module, "config", None) is not None:

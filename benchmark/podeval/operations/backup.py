@@ -1,8 +1,8 @@
-"""Back up everything that cannot be made again: judgements, submissions, uploads, runs, recordings of the arena.
+"""Back up everything that cannot be recreated: judgements, submissions, uploads, runs, recordings of the arena.
 
-The site and the workers go on meanwhile. The database is copied first, in one state; then the files in one pass, each
-before the files that it refers to. Recordings in the database that cannot be found are listed. A restored backup is
-a state that existed; later votes come back from the public log and the bucket.
+The site and the workers continue during the backup. The database is copied first, in one state; then the files in one
+pass, each before the files that it refers to. Recordings in the database that cannot be found are listed. A restored
+backup is a state that existed; later votes come back from the public log and the bucket.
 
 A backup is a tar file with a manifest of lengths and SHA-256 sums. The content of a backup cannot lead out of a folder:
 names, links, devices and sizes are checked before anything is unpacked.
@@ -67,9 +67,9 @@ class Backup:
     files: int
     bytes: int
     secret: bool
-    """Whether the service's secret is in it."""
+    """Whether it contains the service's secret."""
     audio: bool
-    """Whether recordings are in it."""
+    """Whether it contains recordings."""
     absent: list[str] = field(default_factory=list)
     """Recordings of the arena and of listening tests that were not at the place given in the database."""
 
@@ -241,7 +241,7 @@ def _write(
 
 
 def _note_path(target: Path, runs: Path) -> None:
-    """Note a backup among the runs, also while it is made, so that a later takedown is noted next to it."""
+    """Record a backup in the folder of runs as soon as it begins, so that a later takedown is noted next to it."""
     try:
         append_line(runs / BACKUPS, {"path": str(target.resolve())})
     except BadInput as error:
@@ -254,7 +254,7 @@ def verify(path: Path) -> Backup:
     The database was checked when it was copied.
 
     Raises:
-        BadInput: it is not a backup, or a file of it differs.
+        BadInput: it is not a backup, or one of its files differs.
     """
     with BackupReader(path) as reader:
         reader.unpack(None)

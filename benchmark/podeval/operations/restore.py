@@ -156,7 +156,7 @@ def _read_replaced(
 
 
 def _put_file(file: Path, target: Path, moment: str, kept: list[Path]) -> None:
-    """Move a SQLite file into its place, and the replaced one next to it."""
+    """Move an SQLite file into its place, and the replaced one next to it."""
     merge_log(file)
     beside = target.with_name(f".{target.name}.{moment}")
     # Copy to the target's disk first, which may be another one, and full or not writable.
@@ -209,7 +209,7 @@ def _fill_server(copy: Database, database: str | Path) -> None:
 
 
 def _point_into(session: Session, manifest: dict[str, Any], runs: Path, unpacked: Path) -> None:
-    """Change the paths of recordings to their future places in the folder of runs; none leads out of it afterwards."""
+    """Change the paths of recordings to their future places in the folder of runs; afterwards none leads out of it."""
     before = Path(manifest["runs"])
 
     def locate(path: str) -> str:

@@ -170,7 +170,7 @@ def schedule_housekeeping(
 
 
 def fetch_recordings(run: RunFolder) -> int:
-    """Fetch the recordings of a run that were moved to a storage; return of how many items they are.
+    """Fetch the recordings of a run that were moved to a storage; return the number of their items.
 
     Raises:
         PodevalError: the storage does not return one of its tars.

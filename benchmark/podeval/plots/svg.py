@@ -127,7 +127,7 @@ def _round_step(raw: float) -> float:
 class Frame:
     """The surroundings of a picture: its title for screen readers, its width in units, its letters, its class.
 
-    `alone` is a picture outside of our pages, which includes a style and a background. `percent` means that the values
+    `alone` is a picture outside our pages, which includes a style and a background. `percent` means that the values
     are shares, shown in percent.
     """
 
@@ -155,7 +155,7 @@ class Frame:
 
 
 def stack_pictures(pictures: Sequence[str], title: str, columns: int = 1) -> str:
-    """Combine separate pictures into one, in rows of some columns as wide and high as the largest of them."""
+    """Combine separate pictures into one, in rows whose cells are as wide and high as the largest of them."""
     sizes = [re.findall(r' width="([\d.]+)" height="([\d.]+)"', one)[0] for one in pictures]
     wide, high = (max((float(size[side]) for size in sizes), default=1.0) for side in (0, 1))
     content = "".join(
@@ -175,7 +175,7 @@ def render_text(x: float, y: float, text: str, css_class: str = "", anchor: str 
 
 
 def render_tooltip(text: str) -> str:
-    """Render the tooltip of the shape around it; nothing without a text."""
+    """Render the tooltip of the surrounding shape; empty without a text."""
     return f"<title>{escape(text)}</title>" if text else ""
 
 

@@ -36,7 +36,7 @@ hears it."""
 
 @dataclass(frozen=True)
 class TimedDefect:
-    """One stretch of a recording that is not as it should be.
+    """A defective stretch of a recording.
 
     Attributes:
         kind: such as `omitted`, `repeated`, `wrong_voice`, `hole`.
@@ -61,7 +61,7 @@ class TimedDefect:
         return "; ".join(part for part in parts if part)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data, with `detail` for those who read no more."""
+        """Return plain data, with `detail` for programs that read only this."""
         return {
             "kind": self.kind,
             "start": round(float(self.start), 3),

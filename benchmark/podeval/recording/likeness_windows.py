@@ -48,7 +48,7 @@ def describe_windows(recording: Recording, melody: float = 1.0) -> dict[str, Fea
         melody: the remaining part of each distance of the pitch from its median; less than 1 plants damage.
 
     Raises:
-        CannotScore: the recording has less than 3 s of speech, or contains nothing to measure.
+        CannotScore: the recording has less than 3 s of speech, or no measurable content.
         ModelMissing: a model or librosa is not installed.
     """
     recording.require_sound(WINDOW)
@@ -215,4 +215,4 @@ DAMAGES: Mapping[str, tuple[Callable[[Samples, Sequence[Span], float], Samples],
     "timing": (interrupt, (0.2, 0.4, 0.8)),
     "sound": (add_noise, (30.0, 20.0, 10.0)),
 }
-"""The damage of each factor, and three strengths of it, the worst last."""
+"""The damage for each factor, and its three strengths, the worst last."""

@@ -183,7 +183,7 @@ class Playback:
         return level
 
     def delete_copies(self, contents: Iterable[str]) -> int:
-        """Delete every copy made of the files with these SHA-256; return how many files were deleted."""
+        """Delete all copies of the files with these SHA-256; return the number of deleted files."""
         return self._cache.delete_about(contents)
 
     def _make_key(self, stretch: Stretch, fact: str, **more: float) -> str:
@@ -268,12 +268,12 @@ def measure_level(samples: Samples) -> Level:
 
 
 def match_gains(a: Level, b: Level, target: float) -> tuple[float, float]:
-    """Return the gains in dB that bring two passages to one loudness; zero if one of them has no loudness.
+    """Return the gains in dB that bring two passages to the same loudness; zero if either has none.
 
     Args:
         a: level of the first.
         b: level of the second.
-        target: LUFS; lowered if one of them would exceed `CEILING`.
+        target: LUFS; lowered if either of them would exceed `CEILING`.
     """
     if a.loudness is None or b.loudness is None:
         return 0.0, 0.0

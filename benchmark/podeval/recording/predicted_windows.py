@@ -27,11 +27,11 @@ LONGEST_END, KEPT_END = 1.0, 0.5
 digital silence."""
 
 FULLEST = 0.5
-"""Share of the fullest window's speech that a window must must be heard, if no window contains enough speech, as in
-one channel of a conversation."""
+"""Share of the fullest window's speech that a window must contain, if no window contains enough speech, as in one
+channel of a conversation."""
 
 Source = Literal["mix", "stem"]
-"""Rated material: the recording as it is, or its speech stem, with or without music."""
+"""The rated material: the recording as it is, or its speech stem, with or without music."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,7 @@ FEWEST_ZEROS = 0.02
 
 
 def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
-    """Return a recording from its first to its last speech, without a constant offset; the complete recording if nobody
-    speaks.
+    """Return a recording from its first to its last speech, without a constant offset; unchanged if it has no speech.
 
     Raises:
         CannotScore: the recording's rate is too low, or its channels cancel each other.
@@ -116,7 +115,7 @@ def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
 
 
 def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
-    """Return where sound begins and ends between zeros, which are zeros at the recording's own rate only.
+    """Return the beginning and end of sound between zeros, which are zeros only at the recording's own rate.
 
     Fewer zeros than `FEWEST_ZEROS` are part of the sound: sound without padding is rated from its first sample.
     """

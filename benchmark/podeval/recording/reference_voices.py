@@ -37,7 +37,7 @@ class ReferenceVoices(dict[str, Recording]):
 
     @classmethod
     def read(cls, source: Any, **options: Any) -> "ReferenceVoices":
-        """Read voices from a recording, or from recordings by speaker: a mapping, JSON text, or a `.json` file of it.
+        """Read voices from a recording, or from recordings by speaker: a mapping, JSON text, or a `.json` file.
 
         Args:
             source: the recordings, each in any form for `read_source`; paths in a file are relative to it.

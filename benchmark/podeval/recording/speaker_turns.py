@@ -45,9 +45,8 @@ def find_speaker_turns(
     Notes are `language` and `speakers_asked` if there is a script; without one, `voices_heard` and `speakers_asked` if
     the diariser finds more voices than `speakers`.
 
-    English and Chinese are transcribed as such, and a text too short to identify its language is classified by its
-    characters. If that finds less than half of the words, or the script is in another language, the transcriber
-    decides.
+    English and Chinese are transcribed as such; the characters of a text decide if it is too short to identify its
+    language. If that finds less than half of the words, or the script is in another language, the transcriber decides.
 
     Args:
         recording: the recording of the speakers.
@@ -97,7 +96,7 @@ def _merge_voices(
     """Return the turns with the most similar voices merged, until there are `speakers`.
 
     Groups of voices are compared by the mean cosine between them (average linkage); a group has the name of its longest
-    speaker. Turns of other speakers, who have too little speech for a voice, are left out.
+    speaker. Turns of other speakers, with too little speech for a voice, are left out.
     """
     from scipy.cluster.hierarchy import cut_tree, linkage
 
@@ -175,7 +174,7 @@ def _transcribe(recording: Recording, language: str | None) -> Transcript:
 
 
 NEEDS = ("diarizer", "segmentation")
-"""The jobs whose models decide who speaks when."""
+"""The jobs whose models determine the speaker at each moment."""
 
 Run = tuple[int, float, float]
 """A speaker of a chunk, and the start and end of speech in the recording, seconds."""

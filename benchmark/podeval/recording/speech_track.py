@@ -70,7 +70,7 @@ class SpokenRecording(Protocol):
         """Return the mean of the channels at the rate of the speech models."""
 
     def music(self) -> tuple[Span, ...]:
-        """Return the spans of music, under speech or alone."""
+        """Return the spans of music, under speech or on its own."""
 
     def speech(self) -> tuple[Span, ...]:
         """Return the spans of speech."""

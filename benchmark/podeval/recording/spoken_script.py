@@ -109,8 +109,8 @@ SWALLOWED = frozenset(
 """Single English words of three letters that people hardly sound, and that recognisers skip by themselves."""
 
 SKIPPED = 3
-"""Number of words that the recogniser may have skipped if there is enough voice for them; it would hear a longer
-stretch again."""
+"""Number of words that the recogniser may have skipped if there is enough voice; it would recognise a longer
+stretch."""
 
 FEWEST_WORDS, STUCK = 0.5, 6
 """Words per second below which a recogniser has given up; number of words of which a single one is at most half."""
@@ -120,7 +120,7 @@ LOOP, NEAR = 4, 6
 into."""
 
 CERTAIN = 6
-"""Added words count as spoken if the first recogniser hears them twice and nearly alike, whatever the second hears."""
+"""Added words count as spoken if the first recogniser hears them twice and nearly alike, whatever the second finds."""
 
 PAUSE = 0.8
 """Seconds between stretches that are listened to again."""
@@ -201,12 +201,12 @@ def _hear_alone(
 
 
 def _goes_round(words: Sequence[Word] | Sequence[HeardWord]) -> bool:
-    """Whether a recogniser wrote a phrase again and again."""
+    """Whether a recogniser repeated a phrase many times."""
     return len(words) > LOOP * len({word.text.lower() for word in words})
 
 
 def _gave_up(words: Sequence[Word], span: Span) -> bool:
-    """Whether a recogniser wrote almost nothing, or one word again and again."""
+    """Whether a recogniser wrote almost nothing, or kept repeating one word."""
     texts = [word.text.lower() for word in words]
     if len(texts) < FEWEST_WORDS * span.duration:
         return True

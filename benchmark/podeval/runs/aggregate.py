@@ -120,7 +120,7 @@ def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list
 
 
 def collect_metrics(benchmark: Benchmark, track: str) -> dict[str, Metric]:
-    """Collect the declarations of everything that is or can be measured on a track, including composite figures."""
+    """Collect the declarations of all metrics that are or can be measured on a track, including composite figures."""
     presets = (dimension for preset in PRESETS.values() for dimension in preset.adds)
     added = (dimension for dimension in (LIKENESS, *presets) if track in dimension.tracks)
     uses = (*benchmark.metrics(track), *(use for dimension in added for use in dimension.metrics))

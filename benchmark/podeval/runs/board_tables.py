@@ -138,7 +138,7 @@ def read_table(path: Path) -> pd.DataFrame:
     """Read what `write_table` wrote.
 
     Raises:
-        BadInput: it contains something else, or is damaged.
+        BadInput: it contains other data, or is damaged.
     """
     try:
         return pd.read_parquet(path)

@@ -1,8 +1,8 @@
 """Two runs are compared pair by pair, where a pair is one item and one seed; differences are those of the second run.
 
 Pairs of one cluster (the topic in Real-Pod) are averaged first, so that a cluster counts once however many items and
-seeds it has. Only figures of one protocol are compared. An item on which one of the two made nothing that could be
-scored counts as the greatest possible difference, so silence never pays.
+seeds it has. Only figures of one protocol are compared. An item on which one of the two has no scorable output counts
+as the greatest possible difference, so silence never pays.
 
 The test of the mean may be checked after each item (`podeval.stats.sequential`). If there are enough seeds, items are
 also tested one by one: by rearranging the seeds, corrected for the number of items (Holm). Both together fail at most 5

@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 
 class MemoryRanOut(Exception):
-    """Work did not fit into memory; with fewer processes next to it, it may. Raised in workers."""
+    """The work did not fit into memory, but may fit with fewer processes next to it. Raised in workers."""
 
 
 def count_workers(profile: str) -> int:
@@ -80,7 +80,7 @@ class Workers(AbstractContextManager["Workers"]):
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
         """Yield each task with its result, in the order they finish; None if the process died twice on it.
 
-        No more tasks are in progress than there are processes, because all of them fail with a process that dies.
+        There are never more tasks in progress than processes, because all of them fail when a process dies.
         """
         running: dict[Future[R], tuple[T, ProcessPoolExecutor]] = {}
         fallen: list[T] = []

@@ -152,7 +152,7 @@ class HfJobs:
             raise BadInput(f"the Hub does not run {plan.submission} ({error})") from None
 
     def find(self, labels: Mapping[str, str]) -> JobInfo | None:
-        """Find the job with these labels, whatever became of it."""
+        """Find the job with these labels, in any state."""
         return _ask(lambda: self._find_labelled(labels))
 
     def look(self, job: str) -> JobInfo:
@@ -201,7 +201,7 @@ class HfJobs:
 
 
 def _ask(call: Callable[[], Found]) -> Found:
-    """Ask the Hub; what it refuses becomes a sentence."""
+    """Ask the Hub, and turn a refusal into a sentence."""
     try:
         return call_with_retries(call)
     except HfHubHTTPError as error:

@@ -82,8 +82,8 @@ def read_latency(run: RunFolder) -> Latency | None:
 def list_latencies(run: RunFolder) -> list[Latency]:
     """List how fast the system of a run answered under each load, the smallest first; none without timings.
 
-    Among several runs under one load, the run itself is used, else the one with the most answers, because another may
-    be a check.
+    Among several runs under one load, the run itself is used, or else the one with the most answers, because others may
+    be checks.
     """
     if read_latency(run) is None:
         return []

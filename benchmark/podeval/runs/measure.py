@@ -116,7 +116,7 @@ class Task:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The parts of it that are read from disk."""
+        """The parts of an item that are read from disk."""
         outputs = [self.output.audio, *(answer.audio for answer in self.output.answers)]
         recordings = [turn.audio for turn in self.item.user]
         return (
@@ -299,7 +299,7 @@ def _restore_paths(result: Result, original_folders: Mapping[str, str]) -> Resul
 
 
 def _explain_nothing(task: Task) -> Unscored | None:
-    """Explain why there is nothing to measure; None if there is something."""
+    """Explain why an item cannot be measured; None if it can."""
     output = task.output
     if output.audio_removed and task.track != "write":
         return Unscored(
@@ -319,7 +319,7 @@ def _explain_nothing(task: Task) -> Unscored | None:
 
 
 def _score_guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
-    """Score whatever happens: an error of ours is unscored with its cause, and does not stop the run."""
+    """Score in any case: an error of ours is unscored with its cause, and does not stop the run."""
     try:
         return score_item(catalogue.get(use.name), inputs, use.parameters)
     except Exception as error:
@@ -343,7 +343,7 @@ def _judge(
     bench: JudgeConfig,
     log: Callable[[JudgeClient], AbstractContextManager[None]],
 ) -> Iterator[tuple[Task, Result]]:
-    """Ask a judge about these items; an item whose output is missing is not shown to it."""
+    """Ask a judge about these items; items without an output are not shown to it."""
     metric = catalogue.get(use.name)
     chosen = metric.read_parameters(use.choose_parameters(bench.hears))
     try:

@@ -65,7 +65,7 @@ class RayWorker:
             Result of the work; None if it did not fit into memory twice.
 
         Raises:
-            Anything else that the work raises.
+            Any other error of the work.
         """
         import ray
 

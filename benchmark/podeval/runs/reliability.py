@@ -253,7 +253,7 @@ def _find_worst_window(result: Result, key: str) -> float | None:
 def _explain_catastrophe(
     item: Item, seed: int, folder: RunFolder, results: Mapping[str, Mapping[Pair, Result]]
 ) -> str | None:
-    """Return why an output is useless; None if it is not, or if we could not tell."""
+    """Return the reason why an output is useless; None if it is useful, or if this is unknown."""
     output = folder.output(item.id)
     if output is not None and output.failed:
         return f"no output ({output.failed[:200]})"

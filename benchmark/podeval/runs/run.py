@@ -1,6 +1,6 @@
 """Run a system on a benchmark: plan, generate, measure, aggregate.
 
-Every step is on disk when it is done, so the same call resumes where the last one stopped, whatever the cause.
+Every step is on disk when it is done, so the same call resumes after any interruption.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ class Voicing:
 
         Raises:
             BadInput: the seed is out of range.
-            ModelMissing: something must be installed in the place where it speaks.
+            ModelMissing: something must be installed on the machine where it speaks.
         """
         for _ in self.executor.map(methodcaller("require", seed), (system,)):
             pass
@@ -194,7 +194,7 @@ def measure_run(
     progress: RunProgress = tell_nobody,
     making: Making = lambda folder, items: items,
 ) -> RunSummary:
-    """Measure and aggregate a run whose outputs somebody else puts, or has put, into its folder.
+    """Measure and aggregate a run whose outputs are put into its folder by others.
 
     Args:
         plan: the plan of the run; its dataset is taken from the request's items.

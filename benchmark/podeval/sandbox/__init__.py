@@ -68,7 +68,7 @@ _SPARED = 4
 
 @cache
 def explain_missing_isolation() -> str | None:
-    """Return the reason why nothing can be isolated here, from one trial; None if isolation works."""
+    """Return the reason why isolation is impossible here, from one trial; None if isolation works."""
     absent = [tool for tool in command.PROGRAMS if shutil.which(tool) is None]
     if absent:
         return f"{', '.join(absent)} not found; {ADVICE}"
@@ -87,7 +87,7 @@ def explain_missing_gpu(*, trusted: bool) -> str | None:
         trusted: whether programs run without isolation.
 
     Raises:
-        NoIsolation: they are not trusted, and nothing can be isolated here.
+        NoIsolation: they are not trusted, and isolation is impossible here.
     """
     if not command.list_gpu_devices():
         return "there is none, or its driver is not loaded (no /dev/nvidia*, /dev/kfd or /dev/dri)"
@@ -102,7 +102,7 @@ def explain_missing_gpu(*, trusted: bool) -> str | None:
 
 
 def require() -> None:
-    """Refuse if nothing can be isolated here.
+    """Refuse if isolation is impossible here.
 
     Raises:
         NoIsolation: the message names the missing part.
@@ -183,7 +183,7 @@ class Running:
 
     @property
     def alive(self) -> bool:
-        """Whether any process in it may still write."""
+        """Whether any of its processes may still write."""
         return self._watcher.is_alive()
 
     def stop(self, why: str) -> None:
@@ -329,7 +329,7 @@ def open_sandbox(box: SandboxSpec) -> Iterator[Running]:
     """Start a sandbox; when the block ends, every process in it is dead.
 
     Raises:
-        NoIsolation: the program is neither trusted nor podeval's own, and nothing can be isolated here.
+        NoIsolation: the program is neither trusted nor podeval's own, and isolation is impossible here.
     """
     if box.own and explain_missing_isolation() is not None:
         box = replace(box, trusted=True)

@@ -1,7 +1,7 @@
 """Memory cgroups: each sandbox gets its own group, and the kernel limits its memory of every kind.
 
-A group can be made if this process may write to the tree of groups: as root in a container or a virtual machine, or
-in a service or scope that systemd delegates (`Delegate=yes`). A group of somebody else's is never changed. Both
+A group can be made if this process may write to the tree of groups: as root in a container or a virtual machine, or in
+a service or scope that systemd delegates (`Delegate=yes`). A group that belongs to somebody else is never changed. Both
 versions of the interface are supported, as machines with the first are still in use.
 """
 
@@ -76,7 +76,7 @@ class ControlGroup:
 
     @property
     def enter(self) -> list[str]:
-        """The beginning of a command that makes it run in the group, with everything that it starts."""
+        """The beginning of a command that makes it, and everything that it starts, run in the group."""
         return ["/bin/sh", "-c", _ENTER, os.fspath(self.folder)]
 
     @property
@@ -86,7 +86,7 @@ class ControlGroup:
 
     @property
     def overrun(self) -> bool:
-        """Whether the kernel killed a process in it for exceeding its limit."""
+        """Whether the kernel killed one of its processes for exceeding its limit."""
         return read_numbers(self.folder / self._interface.events).get("oom_kill", 0) > 0
 
     def bound(self, memory_bytes: int, processes: int) -> None:

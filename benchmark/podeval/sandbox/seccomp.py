@@ -111,7 +111,7 @@ REFUSED: dict[int, dict[str, tuple[int | None, int | None]]] = {
         "ioperm": (173, None),
     },
 }
-"""System calls that fail whatever their arguments: by error, their numbers on x86_64 and aarch64."""
+"""System calls that always fail: by error, their numbers on x86_64 and aarch64."""
 
 REFUSED_WITHOUT_NAMESPACES: dict[int, dict[str, tuple[int | None, int | None]]] = {
     errno.ENOSYS: {"mq_open": (240, 180), "mq_unlink": (241, 181)},

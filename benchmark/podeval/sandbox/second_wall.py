@@ -1,4 +1,5 @@
-"""The wall where bubblewrap does not work: a process encloses itself, and then becomes the program.
+"""The second wall, for machines where bubblewrap does not work: a process confines itself, and then becomes the
+program.
 
 `python second_wall.py JOB -- COMMAND` gives up all privileges, keeps only the files of the job (by Landlock) and the
 system calls that a filter allows; none of this needs a namespace or a privilege. It imports nothing from podeval,

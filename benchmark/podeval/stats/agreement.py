@@ -26,7 +26,7 @@ FEWEST_THINGS = 10
 FEWEST_CLUSTERS = 5
 """Clusters below which a correlation has no interval."""
 MOST_LEFT_OUT = 200
-"""Number of clusters above which they are drawn at random, because leaving out each in turn takes long and gains
+"""Number of clusters above which they are drawn at random, because leaving out each in turn is slow and gains
 nothing."""
 _BLOCK = 2_000_000
 

@@ -1,6 +1,6 @@
 """Intervals of means, and ranges of ranks that claim no difference beyond the evidence in the data.
 
-Student's interval is symmetric, so it suits values that are. Values near a bound that they cannot pass are skewed, and
+Student's interval is symmetric, so it suits symmetric values. Values near a bound that they cannot pass are skewed, and
 the interval of their mean must be wider on the side of the tail; values that always equal one of the bounds are
 yes-or-no values, and their mean is a share.
 
@@ -104,7 +104,7 @@ def skewed_reach(pulls: Array, quantile: float) -> tuple[float, float]:
 
 
 def long_tail_reach(distances: Array, quantile: float) -> float:
-    """Return how far the interval reaches into a tail that no bound ends, modelled as a lognormal's.
+    """Return the reach of the interval into an unbounded tail, modelled as a lognormal's.
 
     A few values rarely include one from the end of a long tail, so their own spread and skewness are too small. The
     upper limit of a lognormal mean (Olsson 2005, Confidence Intervals for the Mean of a Log-Normal Distribution)
@@ -270,7 +270,7 @@ def paired_bootstrap_ranks(
     fewer clusters is not compared with any system.
 
     A system's best rank is 1 + the number of systems that beat it; its worst is the number of systems that it does not
-    beat, including itself. A system that is compared with nobody may have any rank.
+    beat, including itself. A system that is not compared with any other may have any rank.
 
     Args:
         scores: value of each item that a system was scored on, by system.

@@ -104,7 +104,7 @@ def tabulate_marks(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | 
 
 
 def reliability(marks: Sequence[Mark], level: Level = "interval") -> Estimate:
-    """Return Krippendorff's alpha over everything that was marked."""
+    """Return Krippendorff's alpha over all marks."""
     return krippendorff_alpha(tabulate_marks(marks)[1], level)
 
 

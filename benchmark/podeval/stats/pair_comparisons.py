@@ -83,7 +83,7 @@ def bound_alike(clusters: int | NDArray[np.intp]) -> Any:
 
 
 def find_student_quantile(freedom: int, level: float) -> float:
-    """Return how many standard errors Student's interval of this level reaches."""
+    """Return the reach of Student's interval of this level in standard errors."""
     return float(special.stdtrit(freedom, (1 + level) / 2))
 
 

@@ -159,7 +159,7 @@ def read_people() -> dict[str, dict[str, Any]]:
 
 
 def count_people(kind: str) -> NDArray[np.int64]:
-    """Return how often each of `KINDS` happens among people in one kind of conversation."""
+    """Return the frequency of each of `KINDS` among people in one kind of conversation."""
     counts = read_people()[kind]["counts"]
     return np.array([counts[name] for name in KINDS], dtype=np.int64)
 

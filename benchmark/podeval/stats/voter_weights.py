@@ -3,12 +3,12 @@
 Accounts that push a system and vote honestly otherwise cannot be distinguished from fans one by one, but they can be as
 a group.
 
-**Cohorts.** Voters are grouped by how many votes they gave (finely and coarsely) and by when they first voted. In each
-cohort, d is the surplus strength of a system by its votes compared with all votes (score divided by information), and z
-the difference of d between the cohort and the other voters, in standard errors that treat the votes of one voter as
-dependent. Beyond `FAR`, the cohort's votes on that system get the weight (FAR / z)². Nothing is lowered if the cohort
-has fewer than `FEWEST` voters who judged the system, or more information about it than the others, because it is then
-unknown which of the two is unusual.
+**Cohorts.** Voters are grouped by the number of their votes (finely and coarsely) and by the time of their first vote.
+In each cohort, d is the surplus strength of a system by its votes compared with all votes (score divided by
+information), and z the difference of d between the cohort and the other voters, in standard errors that treat the votes
+of one voter as dependent. Beyond `FAR`, the cohort's votes on that system get the weight (FAR / z)². Nothing is lowered
+if the cohort has fewer than `FEWEST` voters who judged the system, or more information about it than the others,
+because it is then unknown which of the two is unusual.
 
 **Fans.** A fan of a system prefers it in `PREFERS` of its battles, against any opponent, and votes in the others like
 everyone else; an opponent of the system prefers the other side. The shares of fans and opponents among a system's
@@ -62,8 +62,8 @@ class LoweredVotes:
 
     `grouped_by` is `votes` or `arrival`, and `least` and `most` are the cohort's numbers of votes, or its first and
     last place in the order of arrival; or it is `fans` or `opponents`, without such numbers. `voters` are those of the
-    cohort who judged the system, or the estimated number of fans in excess; `weight` is the weight of the surest fan.
-    `z` is the difference in standard errors between their view and that of the other voters (above 0: they find it
+    cohort who judged the system, or the estimated number of fans in excess; `weight` is the weight of the most certain
+    fan. `z` is the difference in standard errors between their view and that of the other voters (above 0: they find it
     stronger), or the excess of their number.
     """
 

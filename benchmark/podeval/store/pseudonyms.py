@@ -53,14 +53,14 @@ def make_pseudonym(session: Session, secret: Secret, identity: str, *, now: date
 
 
 def find_pseudonym(session: Session, secret: Secret, identity: str) -> str | None:
-    """Return the pseudonym of a person who was here before; None if they were not."""
+    """Return the pseudonym of a person who has been here before; None for others."""
     row = session.get(Pseudonym, _digest(secret, identity))
     return row.pseudonym if row else None
 
 
 def remember_name(session: Session, secret: Secret, identity: str, name: str, *, now: datetime | None = None) -> None:
-    """Store the keyed hash of the name that a person signs in with, replacing an earlier one; and nothing else about
-    the name.
+    """Store the keyed hash of the name that a person signs in with, replacing an earlier one, but nothing else about
+    it.
 
     Args:
         session: a writing session of the database.
@@ -84,7 +84,7 @@ def remember_name(session: Session, secret: Secret, identity: str, name: str, *,
 
 
 def find_pseudonym_by_name(session: Session, secret: Secret, issuer: str, name: str) -> str | None:
-    """Return the pseudonym of the person who last signed in by a name; None if nobody did, or they were erased."""
+    """Return the pseudonym of the person who last signed in with a name; None if there is none, or it was erased."""
     row = session.get(Pseudonym, _name_digest(secret, issuer, name))
     return row.pseudonym.removeprefix(_NAMED) if row else None
 

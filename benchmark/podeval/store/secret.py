@@ -89,7 +89,7 @@ class Secret:
         operator_settings.keep_setting(session, operator_settings.CHECK_VALUE, self.mark(_CHECK), "podeval", now)
 
     def digest(self, purpose: str, *parts: str) -> bytes:
-        """Return 32 bytes that nobody without the secret can compute."""
+        """Return 32 bytes that cannot be computed without the secret."""
         message = b"".join(
             len(part).to_bytes(4, "big") + part for part in (text.encode() for text in (purpose, *parts))
         )
@@ -135,8 +135,8 @@ class _Lost(Secret):
 
 
 def renew(database: Database, reason: str, by: str) -> int:
-    """Replace the secret, after which nobody in the database can be identified; return the number of people known by
-    the old one.
+    """Replace the secret, after which nobody in the database can be identified; return the number of people under the
+    old one.
 
     A secret from the environment is used unchanged; a file next to the database is replaced by a new one, and the old
     one is kept under a name with the time.

@@ -1,6 +1,6 @@
 """An author's starting point: a draft of the document for a model repo, or scripts to speak for any other system.
 
-A draft contains what the Hub says of the commit, the card, the languages and the headers of the weights; nothing is
+A draft contains the Hub's facts on the commit, the card, the languages and the headers of the weights; nothing is
 downloaded or run. Scripts come as a zip, with a notebook that pushes the outputs: `<name>.json` is spoken into
 `<name>.flac`.
 """
@@ -98,7 +98,7 @@ def _make_id(name: str) -> str:
 
 
 def _describe(text: str) -> str:
-    """The first paragraph of a card that is no heading, table, image or code, on one line."""
+    """The first paragraph of a card that is not a heading, table, image or code, on one line."""
     for paragraph in re.split(r"\n\s*\n", text[:20_000]):
         line = " ".join(paragraph.split())
         if line and not line.startswith(("#", "|", "!", "<", "`", "[!", "-", "*")):
@@ -247,7 +247,7 @@ def check_document(
 
 
 def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | None) -> dict[str, Any]:
-    """Whether the model of a document can be run, for its submitter: as what, how much of it, when and for how much.
+    """Whether the model of a document can be run, for its submitter: the adapter, the amount, the time and the cost.
 
     Args:
         desk: the desk that accepts submissions.

@@ -294,7 +294,7 @@ def _read_script(path: Path) -> str:
 
 
 def is_name(name: str) -> bool:
-    """Return whether a name is allowed for an output's file: no path, nothing hidden."""
+    """Return whether a name is allowed for an output's file: without a path, and not hidden."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -345,7 +345,7 @@ def _require_possible_seconds(value: float) -> float | None:
 
 
 def keep_possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
-    """Return the times of turns; none if one of them is impossible."""
+    """Return the times of turns; none if any of them is impossible."""
     longest = (seconds or 0.0) + 1.0
     return line.turns if all(0 <= turn.start <= turn.end <= longest for turn in line.turns) else ()
 

@@ -86,7 +86,7 @@ class SubmissionModeration:
         return self._queue.retry(id, IN_HISTORY, reason=reason, also=also)
 
     def cancel(self, id: str, reason: str, by: str) -> SubmissionRow:
-        """Stop a submission that is not published.
+        """Stop an unpublished submission.
 
         Raises:
             BadInput: there is nothing to stop.
@@ -143,7 +143,7 @@ def take_down(
 ) -> None:
     """Take down a submission in any state; if the process is killed in between, the same call finishes the work.
 
-    The trail has the name of the person who decides, the public history has not.
+    The trail contains the name of the person who decides; the public history does not.
 
     Raises:
         BadInput: there is no such submission.

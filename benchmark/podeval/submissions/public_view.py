@@ -236,7 +236,7 @@ class QueueHealth:
 
 
 def read_health(session: Session, now: datetime) -> QueueHealth:
-    """Return how many submissions there are, how long they wait, and when a worker gave a sign of life."""
+    """Return the number of submissions, their waiting time, and the time of a worker's last sign of life."""
     counted = select(SubmissionRow.state, func.count()).group_by(SubmissionRow.state)
     ripe = (SubmissionRow.state == "queued", SubmissionRow.not_before <= now)
     states = dict.fromkeys(STATES, 0) | {state: count for state, count in session.execute(counted)}

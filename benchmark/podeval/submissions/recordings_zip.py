@@ -126,7 +126,7 @@ def _name_recordings(chosen: Sequence[zipfile.ZipInfo], runs: Sequence[str]) -> 
     """Return the recordings by their paths below the folder of outputs.
 
     Raises:
-        BadInput: two of them have the same path, or one has a name that no item has.
+        BadInput: two recordings have the same path, or one has a name that no item has.
     """
     folders = [entry.filename.split("/")[:-1] for entry in chosen]
     columns = takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False))

@@ -91,7 +91,7 @@ class Dispatch:
                     self._sender.schema_manager.apply_schema()
 
     def announce(self) -> int:
-        """Wake a worker for every waiting submission that is not announced; return how many."""
+        """Wake a worker for every waiting submission that is not announced; return their number."""
         from procrastinate.exceptions import AlreadyEnqueued
 
         count = 0

@@ -166,7 +166,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def hash_folder(folder: Path) -> str:
-    """Compute the SHA-256 of the names and contents of all files below a folder, whatever its path.
+    """Compute the SHA-256 of the names and contents of all files below a folder, independently of its path.
 
     Raises:
         SubmissionRefused: there is no such folder, or it contains a link or something that is not a plain file.
@@ -196,7 +196,7 @@ def delete_upload(document_folder: str, token: str) -> None:
 
 
 def digest(document: Mapping[str, Any], profile: str, document_folder: str = "") -> str:
-    """Compute the SHA-256 of what would be run and measured, whoever submits it and whatever its name.
+    """Compute the SHA-256 of the content that would be run and measured, independently of submitter and name.
 
     A supplied folder counts by its content, so that the same recordings are the same under another name of the folder
     or the system, and changed ones are another submission.

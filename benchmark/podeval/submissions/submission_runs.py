@@ -202,7 +202,7 @@ class SubmissionRuns:
     def _choose_settings(self) -> GenerationSettings:
         """Choose the isolation of a submission.
 
-        A model, and whatever strangers supply, runs in a sandbox. The operator's own folder, which only the command
+        A model, and all data from strangers, runs in a sandbox. The operator's own folder, which only the command
         line accepts, is trusted: without a sandbox, a process with its own limits reads it.
 
         Raises:

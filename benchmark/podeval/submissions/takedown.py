@@ -46,7 +46,7 @@ LEAST_WORDS = 40
 """Fewest words of a text that gets a digest; in a language without spaces, characters count as words."""
 
 LEAST_QUOTED = 24
-"""Fewest letters of a whole passage that count as a quote, whatever their case, spaces and punctuation."""
+"""Fewest letters of a whole passage that count as a quote, ignoring case, spaces and punctuation."""
 
 EMPTIED = "[taken down]"
 """Text that replaces a deleted text in a listening test."""
@@ -244,7 +244,7 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path, played
 
 
 def list_boards(board: Path) -> list[Path]:
-    """List the folder of runs, and the folders in it that a restore replaced."""
+    """List the folder of runs, and its subfolders that a restore replaced."""
     return [board, *sorted(board.glob(REPLACED + "*"))]
 
 

@@ -99,7 +99,7 @@ class Uploads:
             return upload
 
     def waiting(self, owner: str, queue: Queue) -> Upload | None:
-        """Return the upload of a person that is not submitted yet, if there is one."""
+        """Return a person's upload that has not been submitted yet, if there is one."""
         return next((one for one in self._list(owner) if not self._rows(queue, one.token)), None)
 
     def clear(self, queue: Queue) -> list[str]:

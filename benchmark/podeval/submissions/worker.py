@@ -44,7 +44,7 @@ NO_MONEY_SECONDS = 600.0
 """Seconds after which a submission is tried again if there was no money for it."""
 
 REST_SECONDS = 600.0
-"""Seconds during which a worker leaves a submission alone that its machine could not run; others may claim it at
+"""Seconds during which a worker does not retry a submission that its machine could not run; others may claim it at
 once."""
 
 SWEEP_SECONDS, CHORE_SECONDS = 30.0, 60.0

@@ -145,8 +145,8 @@ class ShuffledVoices(ReaderControl):
 class DrawnGaps(ReaderControl):
     """The unchanged script, but with gaps and overlaps between turns drawn at random from people's.
 
-    The reader has one pause between all turns; compared with it, turn-taking is closer to people's and nothing else
-    changes.
+    The reader has the same pause between all turns; compared with it, turn-taking is closer to people's and nothing
+    else changes.
     """
 
     name: ClassVar[str] = "drawn_gaps"

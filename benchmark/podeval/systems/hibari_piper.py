@@ -69,7 +69,7 @@ def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
 
 
 VOICES = (KRISTIN, JOE)
-"""Names in the lock, in the order of the speakers who get them."""
+"""Names in the lock, in the order in which speakers get them."""
 
 
 class Piper(OnnxReader):

@@ -1,4 +1,4 @@
-"""The words for what systems are asked and what they make, and the one protocol of whatever makes it.
+"""The words for the requests to systems and their outputs, and the one protocol of everything that makes outputs.
 
 An `Ask` is the same for every system, wherever it runs, and as JSON it is a line of a job's items. A built-in system, a
 model that an adapter opened, supplied files: each is an `OutputMaker` and turns its task into `Speech`, a
@@ -248,7 +248,7 @@ class OwnMaker(OneByOne[P]):
     @property
     @abstractmethod
     def generation(self) -> dict[str, Any]:
-        """Every parameter that changes what it makes, as plain JSON data; the seed is given with each call."""
+        """Every parameter that changes its outputs, as plain JSON data; the seed is given with each call."""
 
     def require_some(self, asks: Sequence[Ask], seed: int) -> None:
         """Refuse, before the first item, what can do none of them.

@@ -1,4 +1,4 @@
-"""The child process in which an engine in C speaks; run by its path, with nothing but the standard library.
+"""The child process in which an engine in C speaks; it is run by its path, with only the standard library.
 
 Arguments: the engine's name, then for `espeak-ng` the shared library and its data folder, for `SVOX Pico` the folder
 that contains the package `py_nanotts`. Standard input: JSON with the `lines` to say, each a list of what its engine

@@ -136,7 +136,7 @@ def parse_form(data: dict[str, Any]) -> Submission:
 
     Raises:
         BadDocument: it is not valid; every mistake has its field.
-        BadInput: there is something in it that is not text.
+        BadInput: it contains something that is not text.
     """
     try:
         document = _validate(_Located("the form", data), None)

@@ -319,7 +319,7 @@ class _PageReader(HTMLParser):
             raise BadInput(f"a page of the EPUB has more than {DEEPEST} elements inside each other; export it again")
 
     def handle_endtag(self, tag: str) -> None:
-        """Close an element, and those in it that were left open."""
+        """Close an element, and any elements in it that were left open."""
         at = next((at for at in range(len(self._open) - 1, 0, -1) if self._open[at][0] == tag), 0)
         if tag in _BLOCKS:
             self._flush()

@@ -137,7 +137,7 @@ _INSIDE, _MORE = 0.8, 2
 class LabelledLine:
     """A line, its number from 1, the label at its beginning, if any, and the words after it.
 
-    `sure` says whether the label has the form of a speaker's, and `aside` is the text in brackets after it.
+    `sure` is true if the label has the form of a speaker's, and `aside` is the text in brackets after it.
     """
 
     number: int
@@ -220,7 +220,7 @@ def _leave_out_headings(lines: Sequence[LabelledLine]) -> list[LabelledLine]:
 
 
 def note_inner_labels(script: Script) -> Script:
-    """Return a script with a note on turns whose text has labels of its own, which are not read."""
+    """Return a script with a note on turns whose text contains labels, which are not read."""
     inner = [
         str(number)
         for number, turn in enumerate(script.turns, 1)

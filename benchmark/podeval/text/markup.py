@@ -57,7 +57,7 @@ def strip_surroundings(text: str) -> tuple[str, list[str]]:
     """Strip front matter, and the few words around a block of code.
 
     Returns:
-        The text, and notes on what is left out.
+        The text, and notes on the parts that are left out.
     """
     notes = []
     rule, _, rest = text.lstrip().partition("\n")

@@ -11,8 +11,8 @@ _FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\s*json)?\s
 
 
 def strip_reasoning(answer: str) -> str:
-    """Strip a model's reasoning from its answer: keep the content of `<answer>`, else the text after the thoughts, else
-    everything.
+    """Strip a model's reasoning from its answer: keep the content of `<answer>`, else the text after the reasoning,
+    else everything.
 
     Thoughts that never end are kept, because the beginning of the answer is unknown.
     """

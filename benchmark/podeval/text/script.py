@@ -236,7 +236,7 @@ def _find_entries(data: Any) -> "str | list[Any] | None":
 
 
 def _open_sections(entries: Sequence[Any]) -> list[Any]:
-    """Put the turns of a section in its place: of an object without a text of its own, which may have a name."""
+    """Put the turns of a section in its place, if its object has no text of its own; it may have a name."""
     opened: list[Any] = []
     for one in entries:
         fields = _name_fields(one) if isinstance(one, Mapping) else {}

@@ -19,7 +19,7 @@ _MARKED = re.compile(rf"{_CELL}'{_FORMULA}|^'(?=[\"']*[\t\r\n])")
 def make_csv_safe(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Return a copy with an apostrophe before text that a spreadsheet would treat as a formula (= + - @, controls).
 
-    Carriage returns are line feeds in it.
+    Carriage returns in it become line feeds.
     """
     import pandas as pd
 

@@ -33,7 +33,7 @@ _ERRORS = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 
 class _Loader(PLAIN_LOADER):  # type: ignore[misc]
-    """Says of every value that it cannot make where it stands."""
+    """Refuse every value that it cannot represent, with its place."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
@@ -123,7 +123,7 @@ def describe_place(path: Path, location: Sequence[str | int]) -> str:
 
 
 def _look_up(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node, yaml.Node] | None:
-    """Return the node of a key, or of an entry of a list, and that of its value."""
+    """Return the nodes of a key, or of an entry of a list, and of its value."""
     if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
         return node.value[part], node.value[part]
     if not isinstance(node, yaml.MappingNode):

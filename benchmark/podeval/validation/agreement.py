@@ -97,7 +97,7 @@ class Validity:
 
     @property
     def without_one(self) -> tuple[float, float] | None:
-        """The lowest and the highest SRCC over systems without one of them."""
+        """The lowest and the highest SRCC with one system left out."""
         values = [value for value in self.left_out.values() if value is not None]
         return (min(values), max(values)) if values else None
 
@@ -200,7 +200,7 @@ def compare_systems(
     ours: Sequence[float],
     theirs: Sequence[float],
 ) -> Validity:
-    """Return the agreement of one key with people over the systems' means alone, which takes little time."""
+    """Return the agreement of one key with people over only the systems' means, which takes little time."""
     by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
     nothing = Estimate(None, None, None, len(outputs))
     of_systems = srcc(list(by_system.values()), list(liked.values()))
@@ -228,7 +228,7 @@ def to_badness(key: Key, value: float) -> float:
 
 
 def has_direction(key: Key) -> bool:
-    """Return whether it can be said which of two values of a key is better."""
+    """Return whether the better of two values of a key is defined."""
     return key.better in ("higher", "lower") or (key.better == "in range" and key.ideal is not None)
 
 

@@ -48,7 +48,7 @@ class JudgeReply:
 
     @property
     def question(self) -> str:
-        """A key that is equal for all replies to the same question, whatever the judge or seed."""
+        """A key that is equal for all replies to the same question, independently of judge and seed."""
         return json.dumps([self.prompt, sorted((name, what) for name, (what, _) in self.inputs.items())])
 
 
@@ -90,7 +90,7 @@ def read_answers(folder: Path) -> list[JudgeAnswers]:
     The lines, in a separate file or as `battles.jsonl` in a folder without records, contain only the usable answers.
 
     Raises:
-        BadInput: the folder contains no records, or damaged ones; the file has something else than judged battles.
+        BadInput: the folder contains no records, or damaged ones; the file has something other than judged battles.
     """
     file = folder / BATTLES if folder.is_dir() else folder
     if file.is_file() and not (folder / FILE).exists():

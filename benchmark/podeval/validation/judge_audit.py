@@ -305,7 +305,7 @@ def measure_steadiness(replies: Sequence[JudgeReply]) -> tuple[Steadiness, ...]:
 
 
 def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
-    """Return Krippendorff's alpha with repeats as raters; None for words, and where all values are equal."""
+    """Return Krippendorff's alpha with repeats as raters; None for words, and if all values are equal."""
     numbers = [[value for value in row if not isinstance(value, str)] for row in rows]
     if any(len(row) != len(kept) for row, kept in zip(rows, numbers, strict=True)):
         return None

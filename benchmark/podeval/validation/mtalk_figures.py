@@ -1,8 +1,8 @@
 """MTalk-Bench's analyses of evaluators (figures 4 to 12), from runs judged by rubrics and logs of battles.
 
 An evaluator of battles is a log: of a judge (`podeval judge battles`), or of people, whose voters are its raters. An
-evaluator of rubrics is a judge that measured runs, or a person who marked criteria with 0 or 1. Anyone who fights and
-measures is one rater if model and revision are, or the name of the person is.
+evaluator of rubrics is a judge that measured runs, or a person who marked criteria with 0 or 1. A person or model that
+judges battles and also marks is one rater if the name, or the model and its revision, are the same.
 """
 
 import itertools
@@ -123,7 +123,7 @@ class _Evaluator:
 
     @classmethod
     def of(cls, name: str, records: Sequence[Mapping[str, Any]]) -> "_Evaluator":
-        """Read a log; a judge is one rater, and people are as many as they are."""
+        """Read a log; a judge is one rater, and each person is a separate one."""
         rows: list[dict[str, Any]] = []
         winners: dict[str, dict[tuple[str, frozenset[str]], str | None]] = defaultdict(dict)
         for number, record in enumerate(records, 1):
@@ -249,7 +249,7 @@ def _pseudo_agreement(one: _Evaluator, other: _Evaluator) -> Iterator[AnalysisLi
 
 
 def _common_tasks(one: _Evaluator, other: _Evaluator) -> Iterator[AnalysisLine]:
-    """Yield how often raters choose the same on tasks that both judged: of two logs, or the raters of one."""
+    """Yield the frequency with which raters agree on tasks that both judged: those of two logs, or of one."""
     pairs = itertools.combinations(one.winners, 2) if one is other else itertools.product(one.winners, other.winners)
     alike = [
         one.winners[first][task] == other.winners[second][task]

@@ -114,7 +114,7 @@ def _compare_figure(row: Row, folder: RunFolder) -> RunFigure:
 
 
 def _explain_material(row: Row, folder: RunFolder) -> str:
-    """Return why a run cannot have a printed figure, whatever it was measured by; empty if it can."""
+    """Return why a run cannot have a printed figure, however it was measured; empty if it can."""
     plan, preset = folder.plan(), PRESETS.get(row["paper"])
     if preset is None or plan.split not in preset.material.get(plan.track, ()):
         return f"the paper's material differs from that of the split {plan.split}, track {plan.track}"

@@ -164,7 +164,7 @@ def _read_lines(path: Path, records: Records, layout: Layout) -> RatingFile:
     """Read the marks of a file with a line for each output, or for each mark of one.
 
     Raises:
-        BadInput: a line has no system, or a mark that is not a number.
+        BadInput: a line lacks a system, or has a mark that is not a number.
     """
     columns = records[0][1].keys()
     rater, seconds = (next((name for name in names if name in columns), "") for names in (_RATERS, _SECONDS))

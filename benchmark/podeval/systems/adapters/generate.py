@@ -202,7 +202,7 @@ def _die_with_parent() -> None:
 
 
 def _open_work(log: Log, asks: Sequence[Ask], seeds: Sequence[int]) -> list[tuple[Ask, int]]:
-    """List the items without a line; an item that killed its process too often gets a line that says so."""
+    """List the items without a line; an item that killed its process too often gets a line with this reason."""
     finished, deadly = log.finished(), log.died_on()
     work = []
     for seed in seeds:
@@ -244,7 +244,7 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
     """Make something of a batch within its time.
 
     Raises:
-        SpeechFailed: the model broke on it, whatever its library calls that.
+        SpeechFailed: the model failed, whatever the error of its library.
     """
     try:
         with limit_time(seconds * len(batch)):
@@ -302,7 +302,7 @@ def _start_copies(file: Path, copies: int) -> int:
     """Run the same job in several processes, which share the work; return 3 if one died.
 
     Raises:
-        BadInput: they refused the job; the message is the reason of one of them.
+        BadInput: all copies refused the job; the message is the reason of one of them.
     """
     from torch.distributed.run import get_args_parser
     from torch.distributed.run import run as launch

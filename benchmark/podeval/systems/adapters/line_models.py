@@ -55,7 +55,7 @@ class Bark(SpeechModel):
         return int(self._model.generation_config.sample_rate)
 
     def voices(self, language: str) -> int | None:
-        """Return how many presets its repo has for the language.
+        """Return the number of presets that its repo has for the language.
 
         Raises:
             BadInput: it has no sampling rate.
@@ -97,7 +97,7 @@ def list_voices(folder: Path) -> dict[str, list[dict[str, str]]]:
     """List the voices by language, in the order of their numbers; those of `v2/` if there are any.
 
     Raises:
-        BadInput: the file that names them is not as it should be.
+        BadInput: the file that names them is invalid.
     """
     if not (folder / VOICES).is_file():
         return {}

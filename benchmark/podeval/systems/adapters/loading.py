@@ -47,7 +47,7 @@ def set_seed(seed: int) -> None:
 
 
 def choose_device(requested: str | None) -> str:
-    """Choose the device of one copy: that of the job, else this process's GPU, else the processor.
+    """Choose the device of one copy: that of the job, or else this process's GPU, or else the processor.
 
     Raises:
         BadInput: the device is not there.

@@ -140,10 +140,10 @@ class ServerConnection:
             raise BadInput(f"the server's address contains a secret or a query; give {KEY} in the environment instead")
 
     def require(self) -> None:
-        """Refuse to start if nothing listens, and open the connections before requests are timed.
+        """Refuse to start if no server listens, and open the connections before requests are timed.
 
         Raises:
-            BadInput: nothing answers at the address.
+            BadInput: there is no answer at the address.
         """
         try:
             self.pace.ask_each(lambda number: self._read_fact(self.url), range(self.pace.at_once))
@@ -232,7 +232,7 @@ class ServerConnection:
             return None
 
     def _read_fact(self, address: str) -> bytes:
-        """Read the answer of an address; nothing if that is a refusal."""
+        """Read the answer of an address; empty if it is a refusal."""
         with end_after(10.0), self._client.stream("GET", address, headers=self.headers, timeout=10.0) as response:
             if response.status_code != 200:
                 read_refusal(response)  # read to its end, so that the connection serves the next request
@@ -240,7 +240,7 @@ class ServerConnection:
             return b"".join(read_body(response, FACT_BYTES))
 
     def list_refused(self) -> dict[str, Any]:
-        """Return the details of an output about refused fields, with the server's words; nothing without any."""
+        """Return the details of an output about refused fields, with the server's words; empty if there are none."""
         return {"refused_fields": dict(self.refused.words)} if self.refused.words else {}
 
     def hide_key(self, text: str) -> str:

@@ -118,7 +118,7 @@ class LiveConversation:
         self._notes: list[str] = []
 
     async def hold(self) -> None:
-        """Open the session, send the turns, and listen meanwhile.
+        """Open the session, send the turns, and listen at the same time.
 
         Raises:
             ServerBusy, ServerBroke, ServerRefused, SpeechFailed: see `ServerConnection.post`.
@@ -234,7 +234,7 @@ class LiveConversation:
         await self._socket.send_str(json.dumps({"type": kind, "event_id": f"{purpose}_{self._events}", **fields}))
 
     async def _receive(self) -> dict[str, Any]:
-        """Receive an event that is not an error; one that answers an aside is recorded.
+        """Receive an event that is not an error; the answer to an aside is recorded.
 
         Raises:
             ServerBroke: the connection is closed, or the message is not an event.

@@ -1,4 +1,4 @@
-"""Scripts that a server reads aloud: whole, if it is of a kind that performs dialogues, else turn by turn.
+"""Scripts that a server reads aloud: whole, if it is of a kind that performs dialogues, otherwise turn by turn.
 
 The kind of the server determines the requests and their form (`podeval.systems.servers.kinds`). Turns are requested one
 after the other, so the times are those of one listener, unless several requests are in flight
@@ -237,7 +237,7 @@ class SpeechEndpoint(ServerSystem):
         voices: Mapping[str, Voice],
         details: Mapping[str, Any],
     ) -> Speech:
-        """Return the speech, with everything that is known about it."""
+        """Return the speech, with all its known details."""
         rates = sorted({sound.rate for sound, _ in served})
         responses = [response for _, response in served]
         costs = [response.cost for response in responses if response.cost is not None]

@@ -151,7 +151,7 @@ class RequestPace:
             self._next = max(self._next, self._clock() + self._gap)
 
     def hold(self, seconds: float) -> None:
-        """Send nothing for this many seconds from now; a single sender respects pauses by itself."""
+        """Send nothing for this many seconds from now; a single sender keeps pauses itself."""
         if self.at_once > 1:
             self._next = max(self._next, self._clock() + seconds)
 

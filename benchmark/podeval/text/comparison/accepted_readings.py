@@ -1,9 +1,9 @@
-"""Accepted readings: stretches of a text that may be said in several ways, and the reading that was used.
+"""Accepted readings: stretches of a text that may be spoken in several ways, and the reading that was used.
 
 `$3.50` may be read as "three dollars fifty" or "three fifty". The reference of a text with such stretches is a lattice:
 words that are fixed, and at each stretch a choice between the forms that are accepted, including the stretch as
 written. The text in the lattice that is nearest to the transcript counts, by the fewest edits over its whole length;
-the search is exact. One form is chosen at each stretch, so saying two of them is an error, and so is saying none.
+the search is exact. One form is chosen at each stretch, so speaking two of them is an error, and so is speaking none.
 
 A line may have its own tags, which apply to all of its words (a long sentence), and each stretch has tags for its
 difficulty (a date). Errors are counted by tag from the same alignment; words without a tag are counted as `plain`.
@@ -130,7 +130,7 @@ class AcceptedReadings:
         """Read lines from data: a list of objects with `text`, `readings` (each `text`, `accepted`, `tags`) and `tags`.
 
         Raises:
-            BadInput: it is something else, or a reading does not are in its line.
+            BadInput: it is something else, or a reading is not in its line.
         """
         if isinstance(source, AcceptedReadings):
             return source

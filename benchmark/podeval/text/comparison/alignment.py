@@ -53,7 +53,7 @@ _SAID = {"en": " point ", "zh": "点"}
 
 @dataclass(frozen=True)
 class AlignedTurn:
-    """A turn of the script as it was spoken.
+    """A turn of the script in its spoken form.
 
     Attributes:
         index: position of the turn in the script, from 0.

@@ -1,4 +1,4 @@
-"""The sentences of a book that each of its recordings reads, from their words alone.
+"""The sentences of a book that each of its recordings reads, based only on their words.
 
 A recording is placed by the runs of words that the book has once: by the longest chain of them in the order of the
 book. A few runs that are far from the others are chance. Sentences between two recordings belong to the recording of

@@ -1,6 +1,6 @@
-"""Differences in content between the recording and the script: words left out, said twice, or made up.
+"""Differences in content between the recording and the script: words that are left out, repeated or made up.
 
-A recogniser mishears, and that is no error of content. Words that sound alike count as equal, and so do up to three
+A recogniser's mistakes are not errors of content. Words that sound alike count as equal, and so do up to three
 words in place of as many others. What remains of a difference is left out (words of the script without any in their
 place), repeated (words without a place in the script that occur shortly before or after in the script, or directly
 before or after in the transcript) or inserted. Words do not count as left out if a recogniser writes figures and signs
@@ -38,7 +38,7 @@ LONG = 4
 """Words of a difference that is long."""
 
 CLEAR_WORD = 4
-"""Number of letters of a word that nobody swallows."""
+"""Number of letters from which a word is never swallowed."""
 
 NEARBY = 120
 """Words of the script before and after, among which a repeated stretch is looked for."""

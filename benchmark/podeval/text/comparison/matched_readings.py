@@ -191,7 +191,7 @@ def _cut_into_pieces(text: str) -> tuple[list[Piece], list[tuple[int, int]]]:
 
 @lru_cache(maxsize=8_192)
 def _read_plain_word(word: str) -> Piece | None:
-    """Return the piece of a plain word, without the mark behind it; None for all else, and for what may be a unit."""
+    """Return the piece of a plain word, without the mark after it; None for anything else, and for a possible unit."""
     match = _PLAIN_WORD.fullmatch(f"{word} ")
     lower = match[match.lastgroup or 0].lower() if match else ""
     return Piece(lower, read_word(lower)) if match else None
@@ -318,7 +318,7 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
 
 
 def _open(figure: Sequence[Piece], states: Iterable[_State]) -> list[_State]:
-    """Return the states with all readings of the next piece where a piece has been read, and the figure's end."""
+    """Return the states with all readings of the next piece after a completed one, and the figure's end."""
     opened = [state for state in states if state[1]]
     begun = {at for at, left in states if not left}
     waiting = list(begun)

@@ -48,7 +48,7 @@ class OpenAi(ServerKind):
 
     @property
     def marks(self) -> SpeakerMarks:
-        """The marks that the model reads: tags if its name says so, else brackets."""
+        """The marks that the model reads: tags if its name indicates this, otherwise brackets."""
         return TAGS if TAGGED.search(self.checkpoint or self.model) else BRACKETS
 
     @property
