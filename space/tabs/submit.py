@@ -304,7 +304,7 @@ class SubmitTab(TabPart):
         ]
 
     def _folder_beside(self, document: dict[str, Any]) -> Path | None:
-        """The folder next to a document whose outputs were uploaded here."""
+        """The folder of the uploaded outputs of a document, if it has any."""
         return self._recordings.uploads.folder if "folder" in document["source"] else None
 
     def _judge(self, request: gr.Request, kind: str, refusals: list[dict[str, str]], **told: Any) -> list[Any]:

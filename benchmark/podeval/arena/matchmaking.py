@@ -245,7 +245,7 @@ class Matchmaker:
     def _current(self, session: Session) -> _Snapshot:
         with self._lock:
             if not self._snapshot.made_at > 0:
-                # Nobody can be served before the first, which reads counts alone.
+                # The first snapshot is taken at once, because nobody can be served without it; it only reads counts.
                 self._snapshot = _take_snapshot(session)
             # Counting takes at most a fiftieth of the time, whatever the number of votes.
             keep = max(_FRESH_SECONDS, 50 * self._snapshot.cost)

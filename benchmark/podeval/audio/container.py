@@ -323,7 +323,7 @@ def _find_matroska_end(file: BinaryIO, at: int, size: int) -> int | None:
 
 
 def _read_ebml_size(file: BinaryIO, at: int) -> tuple[int | None, int]:
-    """Read a variable-length size and the offset behind it; the size is None if unknown (all bits set) or broken."""
+    """Read a variable-length size and the offset after it; the size is None if unknown (all bits set) or broken."""
     head = read_at(file, at, 8)
     width = 9 - head[0].bit_length() if head and head[0] else 0
     if not width or len(head) < width:

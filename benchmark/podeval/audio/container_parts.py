@@ -194,7 +194,7 @@ class MpegFrame:
 
 
 def skip_id3(file: BinaryIO, start: int = 0) -> int:
-    """Return the offset of the audio behind any ID3v2 tags at `start` and their zero padding."""
+    """Return the offset of the audio after any ID3v2 tags at `start` and their zero padding."""
     at = start
     for _ in range(_MAX_TAGS):
         header = read_at(file, at, 10)
@@ -211,7 +211,7 @@ def skip_id3(file: BinaryIO, start: int = 0) -> int:
 
 
 def skip_tags(file: BinaryIO, start: int, end: int) -> int:
-    """Return the offset behind any tags at `start` (ID3v2 and 1, APE, Lyrics3), each skipped by its length."""
+    """Return the offset after any tags at `start` (ID3v2 and 1, APE, Lyrics3), each skipped by its length."""
     at, before = start, -1
     while before < at < end:
         before, at = at, skip_id3(file, at)

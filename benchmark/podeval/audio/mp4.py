@@ -32,7 +32,7 @@ _COUNTS = {
     b"iinf": (4, 4),
     b"pssh": (20, 20),
 }
-"""Positions of the number of entries in a box, by its first and by later versions, behind its kind and length."""
+"""Positions of the number of entries in a box, by its first and by later versions, after its kind and length."""
 _KINDS_OF_AUXILIARY = (b"saio", b"saiz")
 _SHORT = (b"iloc", b"iinf")
 _SAMPLES = (b"stsz", b"stz2", b"trun")

@@ -251,7 +251,7 @@ def set_against(
 
 
 def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> Paired | None:
-    """Compare one key of two systems at the same place of the board; return None if they share no item."""
+    """Compare one key of two systems in the same place on the board; return None if they share no item."""
     protocol_key = (of.metric, protocol)
     mine, theirs = a.values(protocol_key, of.key), b.values(protocol_key, of.key)
     common = sorted(mine.keys() & theirs.keys())

@@ -327,7 +327,7 @@ def begin_compiling() -> None:
 
 
 def locate_compiled() -> Path | None:
-    """Return its place on this machine; None if librosa is not installed."""
+    """Return the path of the compiled code on this machine; None if librosa is not installed."""
     try:
         key = "-".join(f"{name}{metadata.version(name)}" for name in ("librosa", "numba", "numpy"))
     except metadata.PackageNotFoundError:

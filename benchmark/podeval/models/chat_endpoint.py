@@ -206,7 +206,7 @@ class EndpointChat:
                 f"({self.provider.name})",
                 for_all=True,
             )
-        # A simpler schema does not change the finding of a filter.
+        # A simpler form of the schema does not change what a filter finds.
         kind = ChatRefused if _FILTERED.search(error.message) else _BadRequest
         return kind(reason, for_all=False)
 

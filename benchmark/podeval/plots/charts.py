@@ -38,7 +38,7 @@ MOST_DOTS = 200
 """Most values that are drawn as dots; of more, some are drawn, evenly spaced by rank."""
 MOST_BARS = 24
 FEWEST = 4
-"""Fewest values that have quartiles worth a box."""
+"""Fewest values for which quartiles are drawn."""
 _TALL, _ROW = 64, 36
 
 LEFT, RIGHT = 56, 28

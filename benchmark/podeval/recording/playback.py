@@ -349,7 +349,7 @@ def pad_flac(content: bytes, size: int) -> bytes:
 
 
 def find_sound(file: Path) -> int:
-    """Return the byte at which the sound of a FLAC file begins, behind its header and padding; 0 for another file."""
+    """Return the byte at which the sound of a FLAC file begins, after its header and padding; 0 for another file."""
     with file.open("rb") as flac:
         if flac.read(4) != b"fLaC":
             return 0

@@ -80,8 +80,7 @@ def explain_missing_isolation() -> str | None:
 
 
 def explain_missing_gpu(*, trusted: bool) -> str | None:
-    """Return the reason why no program in a box can use a GPU here, from one trial, which takes seconds; None if one
-    can.
+    """Return the reason why no program in a sandbox can use a GPU here, from one slow trial; None if one can.
 
     Args:
         trusted: whether programs run without isolation.
@@ -114,7 +113,7 @@ def require() -> None:
 
 
 def describe_memory_bound() -> str:
-    """Describe the limit on the memory of a box here, as a clause."""
+    """Describe the limit on the memory of a sandbox here, as a clause."""
     if (tree := cgroup.find_tree()) is not None:
         return f"by a memory cgroup of its own (version {tree.interface.version}, below {tree.group})"
     return "by checks ten times per second, because no memory cgroup can be made here (see docs/operating.md)"

@@ -96,14 +96,14 @@ PROGRAMS = ("bwrap", "prlimit", "setpriv")
 OWN_PROCESSES = 2
 """Number of processes of bubblewrap itself, in addition to those of the program."""
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 - inside the box, where nobody else is
-"""File systems of the box that are in memory and can be written to, each of a fixed size."""
+"""File systems of the sandbox that are in memory and writable, each of a fixed size."""
 
 _SYSTEM = ("/usr", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _GPU = ("nvidia*", "dri", "kfd")
 _GPU_FACTS = "/sys"
 """The folder from which CUDA reads the list of GPUs, without which it fails with error 304. Read-only, and in no other
-box."""
+sandbox."""
 _GPU_SETTINGS = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Variables that select the GPU of a worker; the drivers' libraries read them."""
 _SEAL = ("--remount-ro", "/dev", "--remount-ro", "/")

@@ -118,11 +118,9 @@ def _find_error(
 ) -> float:
     """Return the standard error of the least-squares slope of values whose neighbours correlate, by an unknown share.
 
-    Args:
-        blocks: number of each block; those without a value are left out.
-        offset: time of each block from their mean.
-        residuals: distances from the least-squares line.
-        memories: the possible correlations of neighbours, the first of them 0.
+    Args: blocks: number of each block; those without a value are left out. offset: time of each block relative to their
+        mean. residuals: distances from the least-squares line. memories: the possible correlations of neighbours, the
+        first of them 0.
     """
     line, free = np.stack([np.ones(len(offset)), offset], axis=1), len(offset) - 2
     covariance = memories[:, None, None] ** np.abs(np.subtract.outer(blocks, blocks))

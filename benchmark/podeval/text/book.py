@@ -5,8 +5,8 @@ readers usually leave out: front and back matter (title page, contents, copyrigh
 states the kind by `epub:type` and ARIA roles (W3C, EPUB Structural Semantics Vocabulary); everywhere else headings such
 as "Contents" and beginnings such as `[Footnote 1:` do. Marks that refer to notes are left out.
 
-A stranger's file cannot exceed the limits: an EPUB is read member by member up to a total, defusedxml parses its
-package, and a parser without entity expansion its pages.
+Limits apply to a stranger's file: an EPUB is read member by member up to a total size; defusedxml parses its package,
+and a parser without entity expansion parses its pages.
 """
 
 import json

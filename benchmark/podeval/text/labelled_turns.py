@@ -177,7 +177,7 @@ def read_labels(text: str) -> Script:
 
 def _break_lines(text: str) -> str:
     """Begin a line with each tag, and with each label that is behind a sentence."""
-    # Tags with a speaker's name, as of SSML, and those that only format.
+    # Tags with a speaker's name, such as those of SSML, and tags that only format.
     text = strip_tags(_SPEAKING_TAG.sub(_begin_turn, text))
     if _begins_with_tags(text):
         text = _TAG.sub(lambda tag: f"\n{VOICE}{_name_number(tag)}{VOICE}" if tag["number"] else "\n", text)

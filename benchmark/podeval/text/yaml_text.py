@@ -33,7 +33,7 @@ _ERRORS = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 
 class _Loader(PLAIN_LOADER):  # type: ignore[misc]
-    """Refuse every value that it cannot represent, with its place."""
+    """Reports the place of every value that it cannot construct."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
