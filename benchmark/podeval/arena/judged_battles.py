@@ -3,7 +3,7 @@
 `all`: every two systems on every dialogue that both answered. `mtalk`: as people's battles in MTalk-Bench (appendix
 C.1), separately for each dimension, one of the three pairs with the closest Elo ratings so far, up to a number of
 battles (the paper's judges held about 500 per dimension). The ratings before a round choose its pairs, which are then
-judged together. All choices follow from the seed, so that a rerun meets the answers in the records.
+judged together. All choices follow from the seed, so that a rerun finds the answers in the records.
 """
 
 from collections import defaultdict
@@ -131,7 +131,7 @@ def read_sides(
 
 
 class _Field:
-    """The battles of one dimension: which there were, and the ratings that follow from them."""
+    """The battles of one dimension, and the ratings that follow from them."""
 
     def __init__(
         self, name: str, items: dict[str, dict[str, SpokenDialogue]], variant: Variant, most: int, seed: int

@@ -1,7 +1,7 @@
-"""An operator's decisions about the board and its arena, and an operator's reading: the trail and the flags.
+"""An operator's decisions about the board and its arena, and what an operator reads: the trail and the flags.
 
 Decisions about the arena: the votes that count, the compared systems and items, and the desired number of votes.
-Nothing is deleted; ratings change at once. The services of listeners and submissions make their own decisions. Each
+Nothing is deleted; ratings change at once. The services for listeners and submissions make their own decisions. Each
 decision has a reason and a name, and is noted on the trail in the transaction that carries it out.
 """
 

@@ -335,8 +335,8 @@ def rate_dimensions(battles: Battles, dimensions: Sequence[str]) -> dict[str, St
 def rate_judges(runs: Path) -> dict[str, dict[str, Standings]]:
     """Rate the systems by the battles of each judge in a folder of runs, as `rate_dimensions` does by votes.
 
-    A judge has the name of its folder, with a number if its battles were held in several ways. Votes of no
-    cohort count for less: dialogues are no ring.
+    A judge has the name of its folder, with a number if its battles were held in several ways. Votes of a cohort do not
+    count for less here, because dialogues cannot collude.
 
     Raises:
         BadInput: a file contains something other than judged battles.

@@ -264,7 +264,7 @@ class RuleFindings:
     """The signals of the rules, and the votes they exclude."""
 
     signals: pd.DataFrame
-    """Columns `vote`, `rule`, `points`, `detail`; a row for each thing seen."""
+    """Columns `vote`, `rule`, `points`, `detail`; a row for each finding."""
     excluded: dict[str, str]
     """Vote and reason."""
     alarms: list[str]

@@ -50,7 +50,7 @@ CLICK_RATIO = 4.0
 
 CLICK_AROUND = 0.025
 CLICK_LEVEL = 2.5
-"""Second difference of a click at least, by the recording's level: lips click at up to 2, and are no fault."""
+"""Smallest second difference of a click, relative to the recording's level: lips click at up to 2, without a fault."""
 
 HELD_RUN, HELD_TIMES, HELD_SPREAD, HELD_DROP, HELD_STEPS, HELD_VALUES = 3, 4, 1e-3, 0.005, 5.0, 30
 """Held peaks: samples that have exactly the height, such peaks in a row, the largest difference between their heights

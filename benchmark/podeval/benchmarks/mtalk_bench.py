@@ -3,8 +3,9 @@
 Items are the dialogues of the dataset `mtalk_bench`, each with its turns. Differs from the paper: the user chooses the
 judge; rubrics are averaged over dialogues, not over criteria (the rubric's variant `mtalk` pools criteria); the judge
 reads the recogniser's transcript of an answer, not that of the system. A judge that takes audio hears the dialogues
-about tone of voice and surrounding sounds, and reads those about meaning (`modality=as_needed`). One that does not
-reads all (`modality=transcript`), and those about more than words are unscored. The protocol records this.
+about tone of voice and surrounding sounds, and reads those about meaning (`modality=as_needed`). A judge that does not
+take audio reads all dialogues (`modality=transcript`), and those about more than words are unscored. The protocol
+records this.
 """
 
 import re

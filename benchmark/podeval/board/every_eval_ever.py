@@ -49,7 +49,7 @@ class ExportedRecord:
 
 
 def write_records(run: RunFolder, out: Path, *, profile: str | None = None) -> list[ExportedRecord]:
-    """Write a record for each profile that a run was measured under; doing it again writes the same files.
+    """Write a record for each profile that a run was measured under; a repeated call writes the same files.
 
     Args:
         run: a measured run.

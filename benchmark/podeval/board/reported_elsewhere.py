@@ -80,7 +80,7 @@ class PrintedColumn(FactSheet):
 
 
 class PrintedTable(FactSheet):
-    """The figures of one source: a row a system, in the order of the print."""
+    """The figures of one source: one row for each system, in the printed order."""
 
     source: FigureSource
     columns: tuple[PrintedColumn, ...]

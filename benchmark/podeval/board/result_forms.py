@@ -90,7 +90,7 @@ _SOFTWARE = """@software{{podeval,
 
 
 def render_evaluation_tables(runs: Iterable[RunFolder], profile: str | None = None) -> str:
-    """Render evaluation tables as Papers with Code has them: a table for each split, a row for each run and profile.
+    """Render evaluation tables in the form of Papers with Code: a table for each split, a row for each run and profile.
 
     Raises:
         BadInput: a run was not measured.

@@ -52,7 +52,7 @@ class Run:
     def error_rates(self) -> list[tuple[float, str, str]]:
         """Mean, key and slice of its error rates over all items and in each language.
 
-        English has both rates and Chinese only the CER, so that in the CER of all items the English hides the Chinese.
+        English has both rates and Chinese only the CER, so the English would hide the Chinese in a CER over all items.
         With several settings, the rates are those of the benchmark's own setting.
         """
         protocol = self.summary.choose_protocols().get("wer")

@@ -286,7 +286,7 @@ def _pick(wish: str, choices: Sequence[str]) -> str:
 
 
 def _fitting(view: BoardView, keys: Iterable[Key], board: ProfileBoard, facts: Mapping[str, Facts]) -> list[Key]:
-    """Return the rows that pass the filters, pinned ones always."""
+    """Return the rows that pass the filters, and all pinned ones."""
     nothing, words = Facts(), view.q.casefold().split()
     filters = {name: frozenset(getattr(view, name)) for name in FACTS if getattr(view, name)}
 

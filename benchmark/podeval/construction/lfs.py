@@ -160,7 +160,7 @@ STEPS: Mapping[str, Step] = {
 
 
 def read_published_cases(folder: Path) -> list[Case]:
-    """Read the cases of a folder of the published files, the authors' or one's own.
+    """Read the cases of a folder of the published files, the authors' or your own.
 
     Raises:
         BadInput: a file is missing, or a row cannot be read.

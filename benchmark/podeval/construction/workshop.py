@@ -265,7 +265,7 @@ def write_ordered(
     place_orders: Callable[[list[OrderKind], set[str]], tuple[list[OrderKind], list[WaitingRow]]],
     write: Callable[[list[OrderKind]], Sifted[R]],
 ) -> None:
-    """Place orders for missing rows, and have those rows written that are ordered and not written yet.
+    """Place orders for missing rows, and have the ordered rows written that do not exist yet.
 
     Args:
         workshop: the folder.
@@ -335,7 +335,7 @@ def find_near_duplicates(
 ) -> dict[int, tuple[int, float]]:
     """Return the rows to remove, each with the most similar kept row and their cosine.
 
-    Rows are processed in order. A row that was taken out causes no other to be taken out.
+    Rows are processed in order. A removed row does not cause the removal of others.
 
     Args:
         embeddings: the vectors, shape (rows, dimensions), of any norm.

@@ -35,9 +35,9 @@ _LOOKUP_BYTES, _LOOKUP_VALUES = 16 << 20, 1_000_000
 FEED_BYTES = 16 << 20
 """Largest feed that is read."""
 _REPAIRED_BYTES, _REPAIRED_SIGNS = 4 << 20, 100_000
-"""Largest feed that feedparser reads, and the most of its `<` and `=`: each costs it up to two kilobytes."""
+"""Largest feed that feedparser reads, and the most of its `<` and `=`, which cost up to two kilobytes each."""
 _DEEPEST = 64
-"""Largest number of elements of a feed inside each other."""
+"""Maximum depth of the elements of a feed."""
 _MOST_NAMES, _MOST_ITEMS, _LONGEST_TAG = 1_000, 50_000, 1 << 20
 _PIECE = 1 << 16
 _FACTS = ("enclosure", "title", "guid", "pubDate")

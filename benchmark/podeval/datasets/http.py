@@ -123,7 +123,7 @@ def strip_secrets(url: str) -> str:
 class _Transport(httpx.BaseTransport):
     """A transport that sends each request to a checked address, or through the proxy that the environment names.
 
-    A proxy looks names up itself, so that with a proxy only numeric addresses can be judged.
+    A proxy resolves names itself, so with a proxy only numeric addresses can be checked.
     """
 
     def __init__(self, allow_private: bool) -> None:

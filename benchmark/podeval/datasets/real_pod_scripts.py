@@ -187,7 +187,7 @@ def make_claims_rows(folder: Path, splits: Sequence[Split]) -> Iterator[Row]:
 
 
 def read_more_sources(folder: Path) -> Mapping[Any, Mapping[str, Any]]:
-    """Return the statements of the file of sources about each script; your own folder does not need one."""
+    """Return the statements of the file of sources about each script; a folder of your own does not need one."""
     path = folder / SOURCES.file
     return {one.get("id"): one for one in read_objects(path)} if path.is_file() else {}
 

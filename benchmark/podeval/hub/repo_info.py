@@ -222,7 +222,7 @@ def _info(client: HfApi, repo: str, revision: str, kind: Kind) -> Any:
 
 
 def _list_files(client: HfApi, repo: str, revision: str, kind: Kind) -> dict[str, int]:
-    """Return the sizes of the files by path; of a repo with very many, one file more than is read."""
+    """Return the sizes of the files by path; for a repo with very many, one file more than the limit."""
     entries = client.list_repo_tree(repo, recursive=True, revision=revision, repo_type=kind)
     files = (entry for entry in entries if isinstance(entry, RepoFile))
     return {file.path: file.size for file in islice(files, _FILES_MOST + 1)}
@@ -241,7 +241,7 @@ def _is_on_main(client: HfApi, repo: str, revision: str, kind: Kind) -> bool:
 
 
 def _get(client: HfApi, url: str, **headers: str) -> Any:
-    """Return the response to a request of our own, which no method of the client makes within bounds."""
+    """Return the response to a separate request, because no method of the client makes it within bounds."""
     about = build_hf_headers(token=client.token) | headers
     response = get_session().get(url, headers=about, timeout=HF_HUB_DOWNLOAD_TIMEOUT)
     hf_raise_for_status(response)

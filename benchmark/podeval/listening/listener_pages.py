@@ -89,7 +89,7 @@ def count_marks(design: Design) -> tuple[int, Counter[str]]:
 
 
 def _make_trials(design: Design, chosen: list[tuple[int, int]], chance: random.Random) -> list[Page]:
-    """Return the ABX pages of a listener: X is each side, and A each system, equally often, in an order by lot."""
+    """Return the ABX pages of a listener: X is each side, and A each system, equally often, in a random order."""
     count = len(chosen) * design.trials
     turns = [(swap, same) for swap in (False, True) for same in (0, 1)]
     arrangements = [turn for _ in range(count // len(turns)) for turn in turns]
@@ -347,6 +347,6 @@ def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
 def choose_alternative(item: int, hearing: int, alternatives: int) -> int:
     """Choose one of several alternatives (systems, pairs of systems) for the n-th playing of an item.
 
-    The hearings of an item go through all alternatives in turn, and so do the items of one listener.
+    The plays of an item go through all alternatives in turn, and so do the items of one listener.
     """
     return (item + hearing) % alternatives

@@ -43,7 +43,8 @@ class StimulusAudio:
     def file(self, session: str, number: int, letter: str) -> Path | bytes:
         """Return the file behind a letter of a page, or behind `reference` and `prompt`, FLAC at its original loudness.
 
-        A sound of the headphone check is returned unchanged, as WAV. The three of an ABX page are of one length.
+        A sound of the headphone check is returned unchanged, as WAV. The three sounds of an ABX page have the same
+        length.
 
         Raises:
             BadInput: there is no such session, page or sound, or it cannot be played; the message has no path and no

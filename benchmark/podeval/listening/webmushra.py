@@ -6,9 +6,9 @@ part that all stimuli of a page share is the category.
 
 The questions of a questionnaire are kept: those marked by labels (`rate2`, `likert`) or stars (`rate`; eleven are 0 to
 10), with the text field after them that asks why, choices of a list (`select`), and those answered in words (`text`,
-`long_text`, `option`). Those of PodEval's own are named as podeval's nine, and screened and scored like these.
-Questions about the listener on the last page become a last page here. A file with questions of other types is refused,
-and the message names them.
+`long_text`, `option`). Questions of PodEval's own questionnaire get the names of podeval's nine, and are screened and
+scored like these. Questions about the listener on the last page become a last page here. A file with questions of other
+types is refused, and the message names them.
 """
 
 import html

@@ -1,6 +1,6 @@
 """Every metric of podeval as a module of the `evaluate` library.
 
-A thin face: only strings pass through the library: paths, scripts as JSON, and an empty one for a missing value.
+A thin layer: only strings pass through the library: paths, scripts as JSON, and an empty one for a missing value.
 Values that are not strings are written to a float WAV file before that, so samples beyond ±1 arrive unchanged.
 Each of several processes writes to its own folder, which all can read, and process 0 deletes these folders. A
 module's file on the Hub is two lines:

@@ -221,7 +221,7 @@ def convert_to_text(item: Any, name: str = "script") -> str:
 
 
 def _convert_scalar(value: Any) -> Any:
-    """Return a scalar of numpy, or a missing value of pandas, as JSON has it."""
+    """Return a scalar of numpy, or a missing value of pandas, in its JSON form."""
     if is_missing(value):
         return None
     if hasattr(value, "tolist"):

@@ -209,7 +209,7 @@ class TimelinePlot:
     """Pictures of values over time; a notebook shows them.
 
     Attributes:
-        pictures: SVG, one a value, by `metric.key`.
+        pictures: SVG, one for each value, by `metric.key`.
     """
 
     pictures: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Protocols: how a score were made, as a hash. Numbers are ranked only against numbers of the same protocol.
+"""Protocols: how a score was made, as a hash. Numbers are ranked only against numbers of the same protocol.
 
 The hash includes metric and version, parameters, the presence of optional inputs, the identity of every model that the
 metric needs (id, revision, SHA-256 of the weights, decoding options), the dataset revision, and for generated items the

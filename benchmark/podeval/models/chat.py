@@ -94,7 +94,7 @@ class ChatBusy(PodevalError):
 
 
 class ChatRefused(PodevalError):
-    """This call will never be answered; `for_all`: nor will any other (no key, no such model)."""
+    """This call will never be answered; with `for_all`, no other call will be either (no key, no such model)."""
 
     def __init__(self, reason: str, *, for_all: bool) -> None:
         super().__init__(reason)

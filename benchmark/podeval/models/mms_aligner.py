@@ -44,7 +44,7 @@ _BLANK = 0
 
 
 def align_tokens(log_probabilities: NDArray[Any], tokens: Sequence[int]) -> list[tuple[int, int]]:
-    """Return of each token its first frame and the frame after its last.
+    """Return the first frame of each token and the frame after its last.
 
     Args:
         log_probabilities: log probability of every label on every frame, shape (frames, labels).

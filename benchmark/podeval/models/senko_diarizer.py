@@ -205,7 +205,7 @@ def _numba_cache_kept() -> Iterator[None]:
 
 
 def _pad_together(pictures: list[NDArray[np.float32]]) -> Iterator[list[NDArray[np.float32]]]:
-    """Yield batches of features, each (frames, bands), that zeros make as long as the longest of their 64."""
+    """Yield batches of features, each (frames, bands), padded with zeros to the longest of their 64."""
     for first in range(0, len(pictures), _PADDED):
         group = pictures[first : first + _PADDED]
         longest = max(1, *(len(picture) for picture in group))

@@ -290,7 +290,7 @@ def _name(path: Path, runs: Path) -> str:
 
 
 def _name_sounds(paths: Iterable[str], runs: Path | None) -> dict[str, str]:
-    """Name the recordings that are outside the runs as no earlier restore did."""
+    """Give the recordings that are outside the runs names that no earlier restore used."""
     outside = [path for path in sorted(paths) if runs is None or not (runs / path).resolve().is_relative_to(runs)]
     return {path: f"{RUNS}/{SOUNDS}/{secrets.token_hex(8)}{Path(path).suffix}" for path in outside}
 

@@ -167,7 +167,7 @@ _SIZE, _STEP, _CEPSTRUM = 512, 128, 30
 
 
 def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
-    """Move the formants up by this part of their frequencies, and leave the pitch: a voice that no throat has."""
+    """Move the formants up by this part of their frequencies, but not the pitch: a voice that no throat has."""
 
     def move(envelope: Spectrum) -> Spectrum:
         bins = np.arange(len(envelope))
@@ -177,7 +177,7 @@ def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
 
 
 def mumble(samples: Samples, speech: Sequence[Span], seconds: float) -> Samples:
-    """Average the formants over this many seconds, and leave pitch and level: sounds run into each other."""
+    """Average the formants over this many seconds, but keep pitch and level: sounds run into each other."""
     frames = max(1, round(seconds * RATE / _STEP))
     return _change_envelope(samples, lambda envelope: uniform_filter1d(envelope, frames, axis=1))
 

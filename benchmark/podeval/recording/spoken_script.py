@@ -106,7 +106,7 @@ itself."""
 SWALLOWED = frozenset(
     ("and", "but", "the", "for", "are", "was", "had", "has", "her", "him", "his", "its", "can", "you", "our", "who")
 )
-"""Single English words of three letters that people hardly sound, and that recognisers skip by themselves."""
+"""English words of three letters that people hardly pronounce, and that recognisers skip."""
 
 SKIPPED = 3
 """Number of words that the recogniser may have skipped if there is enough voice; it would recognise a longer

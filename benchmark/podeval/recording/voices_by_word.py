@@ -25,7 +25,7 @@ STRETCH = 2.0
 """Seconds of speech after which a stretch ends at the next word."""
 
 LISTENED = 1.6
-"""Seconds in the middle of a stretch that are analysed: more seconds add hardly any information and cost as much
+"""Seconds in the middle of a stretch that are analysed: more add hardly any information, but cost proportionally
 more."""
 
 PAUSE = 0.35

@@ -191,7 +191,7 @@ def _prepare_worker(threads: int) -> None:
 
 
 def _leave_with_parent() -> None:
-    """End with the main process: a worker would wait for work for ever after its death, its models in memory."""
+    """End with the main process: otherwise a worker would wait for work indefinitely, with its models in memory."""
     parent = multiprocessing.parent_process()
     if parent:
         parent.join()

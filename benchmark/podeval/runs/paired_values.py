@@ -70,7 +70,7 @@ def _is_fault(result: Result | None) -> bool:
 
 @dataclass(frozen=True)
 class WorseItem:
-    """An item whose seeds by themselves are worse than chance has them."""
+    """An item whose seeds alone are worse than chance would produce."""
 
     item: str
     before: float
@@ -101,7 +101,7 @@ def _mean_of_cluster(values: Sequence[float]) -> float:
 
 
 def find_worse_items(paired: PairedValues, worse: float, margin: float, share: float) -> tuple[WorseItem, ...]:
-    """Find items whose seeds by themselves are worse, corrected for the number of items (Holm)."""
+    """Find items whose seeds alone are worse, corrected for the number of items (Holm)."""
     items: dict[str, list[Pair]] = defaultdict(list)
     for pair in paired.clusters:
         items[pair[0]].append(pair)

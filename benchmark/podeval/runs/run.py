@@ -133,7 +133,7 @@ class RunRequest:
     name: str = ""
     """Name of the run's folder, if it is not the system's own name."""
     repeats: bool = False
-    """Whether the run is of one more seed of a system that has a run; it then is in that one's folder."""
+    """Whether the run is an additional seed of a system that has a run; it is then in that run's folder."""
     only: tuple[str, ...] = ()
     """Ids of the items to run; all if there are none."""
     retry: bool = False
@@ -271,7 +271,7 @@ def choose_items(request: RunRequest, items: tuple[Item, ...]) -> tuple[Item, ..
 
 
 def find_failed(folder: RunFolder, profile: str) -> set[str]:
-    """Find the items without output, or with more metrics unscored through the system's fault than scored, as with
+    """Find the items without output, or with more unscored than scored metrics through the system's fault, as with
     silence.
     """
     results = folder.results(profile)

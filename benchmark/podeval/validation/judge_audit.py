@@ -191,7 +191,7 @@ def explain_unfit(orders: Orders | None, *, trial: bool, answered: bool) -> tupl
 
 @dataclass
 class _Pair:
-    """One comparison in its orders: the preference (1 the first, -1 the second, 0 a tie) by the first text."""
+    """One comparison in its orders: the preference (1 the first, -1 the second, 0 a tie) by the text that is first."""
 
     preferences: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, float] = field(default_factory=dict)

@@ -3,10 +3,10 @@
 Sound: log mel spectrogram, HTS-AT (a Swin transformer over it) and a projection. Text: GPT-2 at its last token and a
 projection. Both towers are transformers' own, loaded with the published checkpoint, whose weights have other names.
 
-Two things follow the original code, not its configuration (microsoft/CLAP, issue 38). The mel
-filters are those in the checkpoint; if it has none, those that the code makes, 50 to 14,000 Hz on a scale of
-32 kHz, which on its input of 44.1 kHz are 69 to 19,294 Hz, not 50 to 8000. And the text's vector is taken at
-the count of tokens that are not `!` (the padding), wherever these are.
+Two things follow the original code, not its configuration (microsoft/CLAP, issue 38). The mel filters are those in the
+checkpoint; if it has none, those that the code makes, 50 to 14,000 Hz on a scale of 32 kHz, which on its input of 44.1
+kHz are 69 to 19,294 Hz, not 50 to 8000. Secondly, the text's vector is taken at the count of tokens that are not `!`
+(the padding), wherever these are.
 """
 
 import math
