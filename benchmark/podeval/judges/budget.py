@@ -41,7 +41,7 @@ class Account:
     audio_tokens: int = 0
     """Tokens of requests that are audio."""
     thinking_tokens: int = 0
-    """Tokens of answers that are thoughts."""
+    """Tokens of answers that are reasoning."""
 
     @property
     def tokens(self) -> int:

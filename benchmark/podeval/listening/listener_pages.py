@@ -62,7 +62,7 @@ def name_letters(count: int) -> list[str]:
 
 
 def make_pages(design: Design, slot: int, seed: int) -> list[Page]:
-    """Make the pages of the listener at a place of the balanced assignment.
+    """Make the pages for the listener with this place in the balanced assignment.
 
     Items, systems and their order follow from the place; sides of a pair, letters of a MUSHRA page and what X is are
     drawn with the seed. A headphone check comes first, and questions about the listener last.

@@ -176,8 +176,8 @@ def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def clean_name(name: object) -> str:
-    """Return the name of a system or a person in the form for comparisons: NFC, without surrounding spaces or invisible
-    letters.
+    """Return the name of a system or a person in the form that is compared: NFC, without surrounding spaces or
+    invisible letters.
     """
     return clean_text(str(name)).strip()
 

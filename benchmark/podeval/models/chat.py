@@ -135,7 +135,7 @@ class Form:
 
 
 _THOUGHTS = ("reasoning", "thinking", "reasoning_text", "redacted_thinking")
-"""Types of the parts of a content that are thoughts."""
+"""Types of the parts of a content that are reasoning."""
 LONGEST_BODY, VALUES_MOST = 20_000_000, 2_000_000
 """Highest number of bytes of a response, and of values of its JSON; 100,000 pieces of a stream have this many."""
 
@@ -262,7 +262,7 @@ def read_choice(data: Any, form: str) -> ChatAnswer:
 
 
 def _count_tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int, int]:
-    """Return the tokens of the request and of the answer, and the audio and thought tokens among them."""
+    """Return the tokens of the request and of the answer, and the audio and reasoning tokens among them."""
     request, answer = _to_count(usage.get("prompt_tokens")), _to_count(usage.get("completion_tokens"))
     audio = _to_count(_to_mapping(usage.get("prompt_tokens_details")).get("audio_tokens")) or 0
     thoughts = _to_count(_to_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
@@ -281,7 +281,7 @@ def has_audio(messages: Sequence[Message]) -> bool:
 
 
 def read_text(content: Any) -> str | None:
-    """Return the text of a content that is a string or a list of parts, without thoughts."""
+    """Return the text of a content that is a string or a list of parts, without reasoning."""
     if isinstance(content, list):
         parts = [part if isinstance(part, dict) else {"text": part} for part in content]
         texts = [part.get("text") for part in parts if not (part.get("thought") or part.get("type") in _THOUGHTS)]

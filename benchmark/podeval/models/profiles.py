@@ -51,7 +51,7 @@ CHOICES = " or ".join(MEASURING)
 
 
 def require_profiles(what: str, names: tuple[str, ...]) -> None:
-    """Refuse names in a declaration that are no profile with models.
+    """Refuse names in a declaration that are not profiles with models.
 
     Raises:
         ValueError: one of them is unknown; the message begins with `what`.

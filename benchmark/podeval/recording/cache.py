@@ -148,7 +148,7 @@ def _make_prefix(content: str) -> str:
 
 
 def dump_array(array: NDArray[Any]) -> bytes:
-    """Write an array in the form for `Cache.put`."""
+    """Write an array in the form that `Cache.put` expects."""
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
     return buffer.getvalue()

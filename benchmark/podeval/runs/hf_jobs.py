@@ -214,7 +214,7 @@ def parse_minutes(text: str) -> int:
     """Read a time limit in the forms `90m`, `2h`, or minutes.
 
     Raises:
-        BadInput: it is no time.
+        BadInput: it is not a time.
     """
     match = _TIME.fullmatch(text.strip())
     if match is None:

@@ -23,7 +23,7 @@ GIVEN: Mapping[str, tuple[str, ...]] = {
 
 
 def ask_of(track: str, item: Item) -> Ask:
-    """Request an item in the form for systems in our own processes: recordings by their paths on this machine."""
+    """Request an item in the form that systems in our own processes take: recordings by their paths on this machine."""
     match track:
         case "voice" if item.script is not None:
             voices = {

@@ -205,7 +205,7 @@ def build_filter(machine: str | None = None, *, namespaces: bool = True) -> byte
 
 @contextlib.contextmanager
 def open_filter(*, namespaces: bool = True) -> Iterator[int]:
-    """Open a file that contains the filter, in the form for bubblewrap."""
+    """Open a file that contains the filter, in the form that bubblewrap takes."""
     reading, writing = os.pipe()
     try:
         with open(writing, "wb") as pipe:

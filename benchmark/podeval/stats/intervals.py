@@ -29,7 +29,7 @@ _LONG_TAIL = 3.0
 """The number of values that a long tail is assumed to be worth; `long_tail_reach` explains the choice."""
 
 _LONGEST_TAIL = 3.0
-"""Log of the largest ratio of a long tail's limit to the mean: one outlier is no proof of a longer tail."""
+"""Log of the largest ratio of a long tail's limit to the mean: one outlier does not prove a longer tail."""
 
 _FINEST_STEP = 1e-3
 """Step that a continuous value is never assumed to be finer than: the last decimal that a board prints."""
@@ -362,7 +362,7 @@ def paired_difference(
     if error <= draws.NEAR_ZERO * abs(mean):
         if mean != 0 and draws.bound_alike(count) > 1 - level:
             return Interval(mean, None, None, len(items), count)
-        # A difference is no coarser than itself, so that the interval excludes zero exactly if one beats the other.
+        # A difference is never coarser than itself, so that the interval excludes zero exactly if one beats the other.
         half = alike_reach(membership @ w[:, 0], len(items), min(find_step(y), abs(mean) or 1.0), level)
         return Interval(mean, mean - half, mean + half, len(items), count)
     tail, half = draws.expand_tail(count, level), draws.find_student_quantile(count - 1, level) * error

@@ -51,7 +51,7 @@ def draft_document(
         api: client of the Hub.
 
     Raises:
-        BadInput: this is no repo's name, the repo is not there, or there is no such benchmark.
+        BadInput: this is not the name of a repo, the repo is not there, or there is no such benchmark.
         HubUnavailable: the Hub does not answer.
     """
     repo = read_repo_name(repo)

@@ -178,7 +178,7 @@ def _screening() -> Iterator[PaperFigure]:
 
 
 def _category_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Recompute the mean rows of PodEval's tables by category; those of Table 8 are in part in Table 2."""
+    """Recompute the mean rows of PodEval's tables by category; Table 2 contains some of those of Table 8."""
     for row, parts in _split(rows, "category", {"Table 8": "Tables 2 and 8"}):
         if len(parts) == PAGES or row["table"] == "Tables 2 and 8":
             yield _build(row, f"{row['printed']}, mean of {len(parts)} categories", fmean(parts.values()))

@@ -34,7 +34,7 @@ from podeval.recording.predicted_windows import choose_tracks, choose_windows, c
 
 WINDOW_SECONDS = 9.01
 SHORTEST = 0.5
-"""Seconds below which looping the clip to fill a window makes no sense."""
+"""Minimum seconds of a clip that may be looped to fill a window."""
 
 LEVEL = -26.0
 """Level of active speech in dBov for `level="fixed"`."""

@@ -360,7 +360,7 @@ class LiveConversation:
             raise SpeechFailed(f"the server answered turn {name} without sound: {response.words[:80]!r}")
 
     def _leave(self, moment: float) -> float:
-        """Return the time at which the sound of a moment left."""
+        """Return the time at which the sound of this moment was sent."""
         return self._left[min(len(self._left) - 1, int(moment / FRAME))]
 
     def finish(self, tries: int) -> SpokenAnswers:

@@ -366,7 +366,7 @@ def encode_wav(path: Path, *, mono: bool = False) -> tuple[bytes, float]:
 
 @dataclass(frozen=True)
 class ReferenceClip:
-    """A reference voice in the form for a server.
+    """A reference voice in the form that a server takes.
 
     Attributes:
         audio: a WAV of 16 bits and one channel.
