@@ -1,7 +1,7 @@
-"""Sound for own pages: a copy behind an opaque name, by range requests, and its peaks, so browsers do not decode the
-whole file.
+"""Sound for the site's own pages: a copy behind an opaque name, by range requests, and its peaks, so browsers do not
+decode the whole file.
 
-What is sent is a copy that podeval made (`podeval.recording.playback`): only the sound in its bytes can reveal the
+The site sends a copy that podeval made (`podeval.recording.playback`): only the sound in its bytes can reveal the
 system.
 """
 
@@ -60,7 +60,7 @@ class _Counted(Response):
         self._answer, self._begins, self._count, self._keep = answer, begins, count, keep
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it, or the ranges that are wanted."""
+        """Send the sound, or its requested ranges."""
         request, size = Request(scope, receive), int(self._answer.headers["content-length"])
         at = unkept = 0
 
@@ -93,7 +93,7 @@ def _find_start(headers: Headers, size: int) -> int:
 
 
 def answer_sound(copy: Path) -> _Sound:
-    """A copy as a page plays it, whole or by ranges; looks at the file, so not for the thread of the server."""
+    """A copy in the form that a page plays, whole or by ranges; it reads the file, so not in the server's thread."""
     kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
     # The time of creation would reveal which of two was heard first; the name always stands for one sound.
     stat = os.stat_result((*copy.stat()[:7], 0, 0, 0))

@@ -49,7 +49,7 @@ class Person:
 
 
 LOCAL = Person("local", "you", admin=True)
-"""The one person at a board on a loopback address."""
+"""The only person at a board on a loopback address."""
 
 
 class CannotSignIn(Exception):

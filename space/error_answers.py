@@ -78,7 +78,7 @@ async def answer_refused_sign_in(request: Request, error: SignInRefused) -> Resp
 
 
 async def answer_too_many(request: Request, error: TooMany) -> Response:
-    """Say when to try again."""
+    """State when to try again."""
     return _answer(request, 429, "too many", error.sentence, **{"Retry-After": str(error.seconds)})
 
 

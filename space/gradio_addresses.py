@@ -45,7 +45,7 @@ LEAST_FREE = 2**30
 MOST_HELD = 2 * 2**30
 """Bytes of uploads that are stored here; they are deleted within the hour."""
 OF_VISITORS = 0.75
-"""The part of it for visitors; the rest is reserved for people who submit."""
+"""The part for visitors; the rest is reserved for people who submit."""
 MOST_EACH, MOST_FILES = 100 * 2**20, 20
 """Bytes of one visitor's uploads, and their number."""
 KEEP_SECONDS, UNUSED_SECONDS = 3600, 600
@@ -155,14 +155,14 @@ class IssuedFiles:
             return any(upload is not None and upload.ends > self._clock() for upload in entries)
 
     def keep(self, path: str, seconds: float = KEEP_SECONDS) -> None:
-        """Let a file be named for so long from now on: for an hour while it waits to be measured."""
+        """Extend the time in which a file may be named: by an hour while it waits to be measured."""
         with self._lock:
             for (_, each), upload in self._issued.items():
                 if each == path:
                     upload.ends = self._clock() + min(seconds, self._seconds)
 
     def release(self, path: str) -> None:
-        """Delete a file that was measured, unless others sent the same."""
+        """Delete a measured file, unless others sent the same one."""
         with self._lock:
             keys = [key for key in self._issued if key[1] == path]
             if len({self._issued[key].sender for key in keys}) == 1:
@@ -198,7 +198,7 @@ class IssuedFiles:
 
     @contextlib.contextmanager
     def expect(self, sender: str, coming: int, is_whole: Callable[[], bool]) -> Iterator[None]:
-        """Count a sender's upload while it lasts; and as long as its remains are stored here, if it breaks off.
+        """Count a sender's upload while it lasts and, if it breaks off, as long as its remains are stored here.
 
         Args:
             sender: the person or address.

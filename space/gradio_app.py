@@ -1,4 +1,4 @@
-"""The Gradio app of the Space: one `gr.Blocks` a language, mounted at the root, with a tab for everything one can do.
+"""The Gradio app of the Space: one `gr.Blocks` for each language, mounted at the root, with a tab for each activity.
 
 The mounted app is behind a gate (`gradio_routes`), below the header of all pages. Measuring for
 visitors costs the machine that also serves the board and takes votes, so it is limited: one measurement at a time,
@@ -38,7 +38,7 @@ _ONE_FOR_BOTH = (
     *("color_accent", "block_radius"),
     *("button_large_radius", "button_large_text_size", "button_large_text_weight"),
 )
-"""Settings of a theme that have no second value for dark."""
+"""Settings of a theme that have no separate value for the dark mode."""
 
 
 def build(site: Site, language: str = "en") -> gr.Blocks:
@@ -152,7 +152,7 @@ def mount(app: FastAPI, site: Site) -> FastAPI:
 
 
 def warm_up(app: FastAPI) -> None:
-    """Have the front page of each language put together before the site listens, so that no reader waits for that.
+    """Render the front page of each language before the site listens, so that no reader waits for it.
 
     Gradio's components, its templates and ours, and the board's first view are cached from then on. An error here does
     not prevent the site from starting: the first reader gets the same error as a sentence.

@@ -73,7 +73,7 @@ def parse_event(body: bytes) -> Any:
 
     Raises:
         Refused: it has more values than any page sends.
-        ValueError: it is no JSON.
+        ValueError: it is not JSON.
     """
     text = body.decode(json.detect_encoding(body), "surrogatepass")
     structure = _STRING.sub("", text)
@@ -222,7 +222,7 @@ class VisitorPlaces:
             yield
 
     def check_event(self, blocks: gr.Blocks, part: str, event: EventSent, address: str) -> None:
-        """Look an event over before Gradio makes a session for it.
+        """Check an event before Gradio makes a session for it.
 
         Args:
             blocks: its app.
@@ -322,7 +322,7 @@ def describe_invalid(error: ValidationError) -> str:
 
 
 STREAMS = re.compile(rf"heartbeat/(?P<name>{NAME})|queue/data|upload_progress|call/{NAME}/(?P<event>{NAME})")
-"""Addresses that are answered without end."""
+"""Addresses with endless responses."""
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:

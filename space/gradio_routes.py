@@ -79,7 +79,7 @@ _READS = re.compile(
 )
 """Addresses that may be read."""
 _TAKES = re.compile(rf"{API}/(upload|queue/join|cancel|reset/?|(run|call)/{NAME}/?)")
-"""Addresses that something may be sent to."""
+"""Addresses that accept data."""
 _FILE = f"{API}/file="
 _PAGES = {"/": TABS[0], **{f"/{name}": name for name in TABS}, "/queue": "submit"}
 """Addresses of tabs."""
@@ -94,7 +94,7 @@ _ROOT = "<script>gradio_config.root = new URL(gradio_config.root, location.origi
 
 
 class GradioGate:
-    """Is in front of the Gradio apps, so nothing reaches one in another way.
+    """The gate in front of the Gradio apps; nothing reaches them in another way.
 
     Args:
         apps: Gradio's own, such as `LanguageApps` of `gradio_app`.
@@ -127,7 +127,7 @@ class GradioGate:
             await refuse(refused.status_code, refused.detail)(scope, receive, send)
 
     async def _answer(self, language: str, part: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on the list on, as far as its files belong to its sender."""
+        """Pass on a request that is on the list, if its files belong to its sender."""
         app = await self.apps.start(language)
         scope, send = place(scope, PREFIXES[language], read_public_address()), _without_cors(send)
         cookie = _cookie(scope)
@@ -194,7 +194,7 @@ class GradioGate:
     ) -> None:
         """Hand on an event whose files were issued to its sender.
 
-        Gradio gets rewritten JSON, so it cannot read anything else in it than was checked.
+        Gradio gets rewritten JSON, so it cannot read anything that was not checked.
         """
         if Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             # A form of another site can send anything but this without asking first.
@@ -263,7 +263,7 @@ def place(scope: Scope, prefix: str, address: str) -> Scope:
 
 
 def _without_cors(send: Send) -> Send:
-    """Passes on Gradio's answer, without its permission for pages of other hosts to read it."""
+    """Passes on Gradio's answer, but not its permission for pages of other hosts to read it."""
 
     async def send_on(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -309,7 +309,7 @@ def dress(site: Site, request: Request, page: str, tab: str) -> Response:
 
     Raises:
         StoreUnusable: the database does not report what is frozen.
-        RuntimeError: this release of Gradio writes its page in another way.
+        RuntimeError: this release of Gradio writes its page differently.
     """
     site.limit(request, PAGE_RATE, "tabs")
     head, header, footer = site.frame(request)

@@ -2,8 +2,8 @@
 
 The first reads the file and writes a copy of our own making; the second scores that copy. Both run in a sandbox if
 there is one, as submissions do, and both are stopped if they exceed their limits; the sentence names the party at
-fault. A script is measured likewise. Anyone who measures takes a `MeasuringTurn`: one recording and one script at a
-time.
+fault. A script is measured in the same way. Anyone who measures takes a `MeasuringTurn`: one recording and one script
+at a time.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ more than a GB with its copy is refused."""
 SCORING = sandbox.SandboxLimits(
     wall_seconds=900.0, memory_bytes=10 * 2**30, processes=256, output_bytes=2 * 2**30, output_files=5_000
 )
-"""Limits of the process that scores; its memory is counted in addresses, of which models take more than they use."""
+"""Limits of the process that scores; its memory is counted in addresses, of which models reserve more than they use."""
 GPU_SECONDS = 120
 """Seconds of a shared GPU for one recording."""
 SCRIPTS = replace(SCORING, wall_seconds=120.0)
@@ -82,7 +82,7 @@ class MeasuringTurn:
             self._changed.notify_all()
 
     def wait(self, seconds: float | None = HEARTBEAT) -> int:
-        """Wait for the first place, or until the seconds are over; return how many are before this one."""
+        """Wait for the first place, at most for these seconds; return the number of places before this one."""
         with self._changed:
             self._seen = time.monotonic()
             self._changed.wait_for(lambda: self._line[0] is self, seconds)

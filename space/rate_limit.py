@@ -22,7 +22,7 @@ Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 _SWEEP = 60.0
-"""Seconds between two looks for those who are gone."""
+"""Seconds between two removals of names without requests."""
 MOST_NAMES = 20_000
 """Number of names whose requests are remembered; the names of all networks of an attacker would not fit into memory."""
 
@@ -67,7 +67,7 @@ class RateLimit:
 
 
 class ThreadPool:
-    """Few threads for what is asked often and answered soon; more work than that waits.
+    """A few threads for frequent, quick requests; further work waits.
 
     Threads of Python take turns. With forty of them, the default for pages, the thread that receives requests and sends
     answers waits its turn as often as each of the others, so a busy second becomes a minute of late answers. Slow pages
@@ -81,7 +81,7 @@ class ThreadPool:
         self._limiter = CapacityLimiter(threads)
 
     def __call__(self, work: Callable[Given, Answer]) -> Callable[Given, Awaitable[Answer]]:
-        """The same work, done in one of the threads."""
+        """The same work in one of the threads."""
 
         @functools.wraps(work)
         async def run_in_thread(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
@@ -91,7 +91,7 @@ class ThreadPool:
 
 
 class Full(Exception):
-    """More is waiting than can be done soon."""
+    """More requests are waiting than can be handled soon."""
 
 
 class WaitingRoom:

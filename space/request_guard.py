@@ -103,7 +103,7 @@ class RequestCounts:
             self.within[bound] += seconds <= bound
 
     def watch(self, send: Send) -> Send:
-        """Send as before, and count the answer that begins."""
+        """Send a message, and count the response that it begins."""
         began = time.perf_counter()
 
         async def send_counted(message: Message) -> None:
@@ -165,7 +165,7 @@ class Guard:
         self._archives = WaitingRoom(most=2, most_each=1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or hand it on with a bounded body."""
+        """Refuse a request, or pass it on with a bounded body."""
         if scope["type"] != "http":
             if scope["type"] == "websocket":
                 # Nothing on this site uses it.
@@ -209,7 +209,7 @@ class Guard:
                 raise
 
     def _refusal(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """The reason why a request is refused; None if it is not. The first check that refuses answers."""
+        """The reason why a request is refused; None if it is not. The first check that fails gives the answer."""
         if self._local and (why := self._not_local(scope, headers)):
             return refuse(421, why)
         public, host = urlsplit(os.environ.get("PODEVAL_URL", "")).hostname, _host(headers.get("host", ""))

@@ -76,7 +76,7 @@ NOT_TAKEN = "nothing can be recorded at present: the database takes no writes, i
 class WriteProbe:
     """Whether the database accepts writes: a full disk still answers every question.
 
-    Writes one small row now and then, and only where somebody asks; used by any number of threads.
+    Writes one small row occasionally, and only on request; used by any number of threads.
 
     Args:
         database: the database to check.
@@ -120,7 +120,7 @@ class WriteProbe:
 SWEEP = "PODEVAL_SWEEP"
 """The setting for the number of hours between applications of the rules of integrity; 0 for never."""
 LOOK_SECONDS = 600.0
-"""Seconds between two looks whether they must be."""
+"""Seconds between two checks of whether they are due."""
 
 NOWHERE = CodedSentence(
     "visitors cannot be identified: this board is reachable from other machines and has no sign-in. Its operator sets "
@@ -144,7 +144,8 @@ ONLY_VOTES = CodedSentence(
 
 
 class FetchKeeper:
-    """Saves the counts of battles' sounds, in one thread for all; one more request waits for it, for the rest.
+    """Saves the counts of battles' sounds, in one thread for all requests; one further request waits for it, on behalf
+    of the rest.
 
     Args:
         tokens: the battles' sounds.
@@ -156,7 +157,7 @@ class FetchKeeper:
         self._in_turn = ThreadPool(1)(self._write)
 
     async def keep(self) -> None:
-        """Save the counts; if the database refuses, with the next sound."""
+        """Save the counts; if the database refuses, they are saved with the next sound."""
         if not self._waiting:
             self._waiting = True
             try:

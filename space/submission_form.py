@@ -10,7 +10,7 @@ from typing import Any
 from podeval.systems.submission import PARAGRAPH, PATTERNS_IN_WORDS, build_json_schema
 
 FOLDED = ("organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
-"""Fields of a system that most leave empty."""
+"""Fields of a system that most people leave empty."""
 _NOT_HERE = ("kind", "folder")
 """The filled-in part of the form decides the kind; a folder next to the document does not exist here."""
 

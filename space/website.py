@@ -1,7 +1,7 @@
 """The services of every page of the site: one look, one sign-in, one language, one pace.
 
-Own pages are templates with scripts of their own files; nothing on them comes from another host and no code is in
-the page. Whatever changes something is a POST of JSON with the header `X-Podeval`, which no other site can send.
+The site's own pages are templates whose scripts are separate files; they load nothing from other hosts and contain no
+code. Whatever changes something is a POST of JSON with the header `X-Podeval`, which no other site can send.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SECTIONS = dict.fromkeys(_OF_BOARD, "board") | dict.fromkeys(("submissions", "q
 """The entry of a page, by the beginning of its address; all others belong to the documents."""
 
 LONGEST_SENTENCE = 300
-"""Number of letters of strange input from strangers that are returned or logged."""
+"""Number of letters of invalid input from strangers that are returned or logged."""
 MEASURING_RATE = "20/hour"
 HOURS_FROM = 1.5
 """Number of hours up to which minutes are shown."""
@@ -59,7 +59,7 @@ _BEFORE_UNIT = re.compile(
     r" (?<=\d )(?=(?:%|pp|s|ms|min|h|[kMG]B|k?Hz|dB(?:TP)?|LUF?S?|USD|(?:vote|second|minute|hour|day)s?"
     r"|[秒票天]|分钟|小时)(?![A-Za-z])[^<>{}]*<)"
 )
-"""The space between a number and its unit in a text between tags, at which no line may end; `page.js` has it too."""
+"""The space between a number and its unit in texts between tags, at which no line may end; `page.js` has it too."""
 UNRECORDED = CodedSentence(
     "Nothing can be recorded here at present, and nothing was; try again in a minute.", code="nothing-recorded"
 )
@@ -76,7 +76,7 @@ class FromPage(BaseModel):
 
 
 class TooMany(PodevalError):
-    """More requests than one person makes."""
+    """There were more requests than one person makes."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(
@@ -146,7 +146,7 @@ class Site:
         return person
 
     def language(self, request: Request) -> str:
-        """The language of the page: as asked for, as chosen before, as the browser prefers."""
+        """The language of the page: the requested one, the one chosen before, or the browser's preferred one."""
         wish = request.query_params.get("lang") or request.cookies.get("lang")
         if wish in LANGUAGES:
             return str(wish)
@@ -195,7 +195,7 @@ class Site:
         return str(texts["sign_in_at"].format(self.how.host) if self.how.host else texts["sign_in"])
 
     def render_shell(self, template: str, language: str) -> str:
-        """A component's content from its template, the same for all who read the language."""
+        """A component's content from its template, the same for all readers of the language."""
         return self._render(template, {"t": self.texts[language]})
 
     def _render(self, template: str, values: dict[str, Any]) -> str:
@@ -248,7 +248,7 @@ class Site:
         return translate(sentence, self.texts[self.language(request)]["refused"], reason)[0]
 
     def limit(self, request: Request, rate: str, what: str = "") -> None:
-        """Let through so many requests of one person or address, such as `20/minute`.
+        """Let through a number of requests from one person or address, such as `20/minute`.
 
         Args:
             request: the request of the person.
@@ -266,7 +266,7 @@ class Site:
             raise TooMany(math.ceil(wait))
 
     def limit_measuring(self, request: Request) -> None:
-        """Let through as many measurements as one address may have; the one person of a local board has no limit.
+        """Let through the measurements that one address may have; the only person of a local board has no limit.
 
         Raises:
             TooMany: there were more.
@@ -285,7 +285,7 @@ CurrentSite = Annotated[Site, Depends(get_site)]
 
 
 def limit(rate: str, what: str = "") -> Any:
-    """The condition of a route that so many requests of one person or address are let through; see `Site.limit`."""
+    """The condition of a route that lets through a number of requests from one person or address; see `Site.limit`."""
 
     async def check(request: Request, site: CurrentSite) -> None:
         site.limit(request, rate, what)
@@ -297,8 +297,8 @@ async def require_operator(request: Request, site: CurrentSite) -> Person:
     """The operator who sent a request.
 
     Raises:
-        NotSignedIn: nobody knows who sent it.
-        ArenaRefused: the sender of the request is no operator.
+        NotSignedIn: its sender is unknown.
+        ArenaRefused: the sender of the request is not an operator.
         TooMany: there were more requests than one person makes.
     """
     site.limit(request, "60/minute")
@@ -319,13 +319,13 @@ Operator = Annotated[Person, Depends(require_operator)]
 
 
 def to_script_data(value: Any) -> str:
-    """JSON that stands safely in a page's `<script type="application/json">`."""
+    """JSON that is safe in a page's `<script type="application/json">`."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026")
 
 
 @cache
 def build_parts_style() -> str:
-    """The rules of the frame, and those of documents as they hold within parts of tabs, and there alone."""
+    """The rules of the frame, and those of documents in the form in which they apply only inside the parts of tabs."""
     frame, _, rules = (HERE / "static" / "podeval.css").read_text(encoding="utf-8").partition("/* Content */")
     rules += "\n".join((HERE / "static" / name).read_text(encoding="utf-8") for name in PARTS_STYLES)
     # Gradio's own rules name a class and an attribute; these are more specific.
@@ -383,7 +383,7 @@ def write_moment(moment: datetime | str, language: str) -> str:
 
 
 def write_span(seconds: float, language: str) -> str:
-    """About so much time, a minute at least, in minutes, hours or days, in the form that the number takes.
+    """An approximate duration of at least a minute, in minutes, hours or days, in the form that the number takes.
 
     Args:
         seconds: length of the span.

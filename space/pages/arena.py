@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 AT_ONCE = 6
-"""Threads of all who vote. They mostly wait for the database, so more of them would not finish sooner."""
+"""Threads for all voters. They mostly wait for the database, so more of them would not finish sooner."""
 in_turn = ThreadPool(AT_ONCE)
 routes = APIRouter(tags=["arena"])
 routes.include_router(audio_routes.routes)
@@ -69,7 +69,7 @@ def _voter(request: Request, site: CurrentSite) -> str:
 @routes.get("/arena/offer", include_in_schema=False, dependencies=[limit("120/minute")])
 @in_turn
 def offer(request: Request, site: CurrentSite) -> JSONResponse:
-    """The tab's content for this person: the dimensions that can be judged, or the reason why there are none, and its
+    """The tab's content for this visitor: the dimensions that can be judged, or the reason why there are none, and its
     texts.
     """
     texts, closed = _texts(request, site), site.services.closed

@@ -110,7 +110,7 @@ def page(
 
 
 def in_turn(work: Callable[..., Response]) -> Callable[..., Awaitable[Response]]:
-    """The same work in one of our threads, for a limited number of waiting requests per address."""
+    """The same work in one of our own threads, for a limited number of waiting requests per address."""
     in_thread = _POOL(work)
 
     @wraps(work)
@@ -136,7 +136,7 @@ class SoundWish:
     beside: str = ""
 
     def read(self, site: Site, fact: Callable[..., Any]) -> Any:
-        """A fact of the recording's copy.
+        """A fact about the recording's copy.
 
         Args:
             site: the site of the recordings.

@@ -1,6 +1,8 @@
-"""Listening tests for listeners: invitation, consent, pages on the disk before they are acknowledged, completion code.
+"""Listening tests for listeners: invitation, consent, pages that are stored before they are acknowledged, completion
+code.
 
-A listener is who the invitation names (`PROLIFIC_PID`, or `pid` for other panels), else who signed in.
+A listener is the person whom the invitation names (`PROLIFIC_PID`, or `pid` for other panels), or else the signed-in
+person.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ EXAMPLES = ("reader", "readers", "faults")
 _VOICES = "real_pod_voices.json"
 _PAUSE = 0.35
 _GAIN, _HOLE = 3.0, (0.30, 0.33)
-"""Factor of the example with faults before it is cut at full scale, and the part that is missing in it."""
+"""Gain of the example with faults before it is clipped at full scale, and the part that is missing in it."""
 
 
 @cache

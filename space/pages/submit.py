@@ -223,7 +223,7 @@ def may(person: Person, row: SubmissionRow) -> bool:
 
 
 def _spoken(desk: SubmissionService, benchmark: str, split: str) -> tuple[RunEntry, tuple[Item, ...]]:
-    """The run of scripts that are read aloud.
+    """The run whose scripts are read aloud.
 
     Raises:
         ArenaRefused: there is no upload of this name here.

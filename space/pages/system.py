@@ -1,4 +1,4 @@
-"""A system's page: its description, its standing among the others, and every item to play and read."""
+"""A system's page: its description, its standing among others, and every item, for playing and reading."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ AROUND = 1.0
 """Seconds before and after a defect that are played with it."""
 
 LONGEST = 15.0
-"""Seconds of a snippet at most."""
+"""Maximum seconds of a snippet."""
 
 _SEVERITIES = ("high", "medium", "low")
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
@@ -116,7 +116,7 @@ def _link_item(query: dict[str, Any], item: str) -> str:
 
 
 def _first(chapter: Chapter) -> Any:
-    """The first item that there is an output of, else the first."""
+    """The first item with an output, or else the first."""
     return next((line for line in chapter.items if line.item.output), next(iter(chapter.items), None))
 
 

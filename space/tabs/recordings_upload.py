@@ -26,7 +26,7 @@ from podeval.texts import write_sentence
 EVENT: dict[str, Any] = {"api_visibility": "private", "preprocess": False, "show_progress": "minimal"}
 RATE, SHOW_RATE = "20/hour", "60/minute"
 MOST_NAMED = 12
-"""Number of missing or needless recordings that are named; the others are counted."""
+"""Number of missing or superfluous recordings that are named; the others are counted."""
 
 
 class RecordingsUpload(TabPart):
@@ -53,7 +53,7 @@ class RecordingsUpload(TabPart):
         return "\n".join([self._texts["kits"], "", *(f"- {kit}" for kit in kits)])
 
     def build(self) -> None:
-        """Put the components where they are called for."""
+        """Place the components."""
         gr.Markdown(self._texts["upload_about"].format(LARGEST_ARCHIVE // 2**20))
         self._file = gr.File(label=self._texts["upload"], file_types=[".zip"], elem_id="submit-zip", height=150)
         self._answer = answer_part("submit-recordings")

@@ -144,7 +144,7 @@ class RecordingPart(ScorePart):
     """The part of the tab for recordings."""
 
     def build(self) -> None:
-        """Put the components where they are called for."""
+        """Place the components."""
         texts = self._texts
         gr.Markdown(texts["about"].format(SECONDS // 60, gradio_addresses.LARGEST_UPLOAD // 2**20))
         choices = [(texts["own"], OWN), *((texts["examples"][name], name) for name in EXAMPLES)]
@@ -272,7 +272,7 @@ class ScriptPart(ScorePart):
     """The part of the tab for scripts."""
 
     def build(self) -> None:
-        """Put the components where they are called for."""
+        """Place the components."""
         texts = self._texts
         gr.Markdown(texts["script_about"])
         text = gr.Textbox(EXAMPLE, lines=10, max_length=200_000, label=texts["script"])

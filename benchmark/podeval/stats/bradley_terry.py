@@ -266,7 +266,7 @@ def _find_islands(a: NDArray[np.intp], b: NDArray[np.intp], size: int) -> NDArra
 
 
 def _name_islands(member: NDArray[np.intp], names: list[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the islands as names of their systems, the largest first."""
+    """Return the islands, each as the names of its systems, the largest first."""
     groups = [tuple(names[i] for i in np.flatnonzero(member == number)) for number in range(int(member.max()) + 1)]
     return tuple(sorted(groups, key=len, reverse=True))
 

@@ -2,7 +2,7 @@
 
 They are changed in the transaction that adds, excludes or removes a battle or vote, so dealing a battle, revealing one
 or finding a page of the public list does not require counting all votes. At any time they equal the result of `recount`
-over all battles and votes. A vote is rated if it counts, is no skip, and its battle repeats no other.
+over all battles and votes. A vote is rated if it counts, is not a skip, and its battle repeats no other.
 """
 
 from collections import Counter, defaultdict
@@ -185,7 +185,7 @@ def _make_upsert(table: Table, dialect: str) -> tuple[Any, list[str], list[str]]
 
 
 def recount(session: Session) -> None:
-    """Make all counts again from the battles and votes, however many there are."""
+    """Recompute all counts from the battles and votes."""
     for table in COUNTS:
         session.execute(delete(table))
     rated_battle, *rated_vote = RATED

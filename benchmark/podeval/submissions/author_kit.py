@@ -117,7 +117,7 @@ _MOMENT = (1980, 1, 1, 0, 0, 0)
 
 
 def list_spoken(data: Path | None = None) -> list[tuple[RunEntry, tuple[Item, ...]]]:
-    """List the runs whose scripts can be had here, with their items: on tracks of reading aloud, entered by default."""
+    """List the runs whose scripts are available here, with their items: those read aloud, entered by default."""
     spoken = []
     for name in benchmarks.list_benchmarks():
         for split in benchmarks.get(name).splits:
@@ -160,7 +160,7 @@ def write_scripts(entry: RunEntry, items: Sequence[Item]) -> bytes:
 
 
 def write_notebook(entry: RunEntry, address: str) -> str:
-    """Write a notebook that speaks the scripts of a run, a zip at an address, by a function of its reader's."""
+    """Write a notebook that speaks the scripts of a run, a zip at an address, by a function of the user's own."""
     cells = [
         ("markdown", _INTRO.format(folder=entry.folder)),
         ("code", "%pip install --quiet huggingface_hub numpy soundfile"),

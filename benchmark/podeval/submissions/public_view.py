@@ -29,7 +29,7 @@ from podeval.submissions.states import LEASED, OPEN, QueuePosition, is_waiting_f
 from podeval.text.redaction import redact
 
 MOST_LINES, LONGEST = 5_000, 500
-"""Number of lines that are kept of a submission, and of characters of a line."""
+"""Number of stored lines of a submission, and of characters of a line."""
 
 _WORKER = re.compile(r"[^\s:]+:\d+")
 

@@ -62,7 +62,7 @@ _FRAMES = 2**18
 _SHOWN = ("text", "prompt", "criteria", "instructions", "aspect", "consent")
 """Fields of a design with visible text; ids, which answers refer to, stay."""
 _KEPT = ("run.json", "items.json", "submission.json", "*/protocols.json", "*/summary.json")
-"""Files that stay of a run: its plan, and the values and protocols of each profile."""
+"""Files of a run that are kept: its plan, and the values and protocols of each profile."""
 _RECORD = re.compile(r"\b([0-9a-f]{16})-\d+-\d+\b")
 _LOG = logging.getLogger("podeval.submissions")
 

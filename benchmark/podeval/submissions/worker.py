@@ -48,7 +48,7 @@ REST_SECONDS = 600.0
 once."""
 
 SWEEP_SECONDS, CHORE_SECONDS = 30.0, 60.0
-"""Seconds between two looks for lapsed claims, and between two of every other chore."""
+"""Seconds between two checks for lapsed claims, and between two runs of every other chore."""
 
 EVERYTHING = "everything"
 """Key in `rests` for all submissions, when the machine can run none at the moment."""
@@ -128,7 +128,7 @@ class Worker(Workplace):
         }
 
     def note_life(self) -> None:
-        """Record now and then that a worker is alive; its claim shows this while it works."""
+        """Record occasionally that a worker is alive; while it works, its claim shows this."""
         if time.monotonic() - self.noted >= LIFE_SECONDS:
             self.noted = time.monotonic()
             note_life(self.queue.database, datetime.now(UTC))

@@ -162,7 +162,8 @@ def parse_json(form: type[Any], content: bytes, where: str) -> Any:
 
 
 class Log:
-    """The log in one output folder: a line an item in `generated.jsonl`, whole and synced, next to the item's files.
+    """The log in one output folder: a line for each item in `generated.jsonl`, whole and synced, next to the item's
+    files.
 
     Several processes write to one log. `begun.jsonl` shows the item on which a process died: an item that was begun
     repeatedly without finishing is finally given up.

@@ -36,7 +36,7 @@ class Csm(SpeechModel):
     prompt_seconds = 30.0
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Say a line after another of the same voice, shape (frames,)."""
+        """Speak a line after another of the same voice, shape (frames,)."""
         return self._generate([(voice, prompt)] if prompt else [], voice, text, seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
@@ -112,7 +112,7 @@ class Dia(SpeechModel):
             )
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Say a line after another of the same voice, shape (frames,)."""
+        """Speak a line after another of the same voice, shape (frames,)."""
         return self._generate(f"[S1] {text}", [self._tag(prompt, 1)] if prompt else [], seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
@@ -188,7 +188,7 @@ class VibeVoice(SpeechModel):
         """Perform a dialogue, shape (frames,).
 
         Raises:
-            SpeechFailed: the model stopped immediately, or its frames are no sound.
+            SpeechFailed: the model stopped immediately, or its frames are not sound.
             BadInput: it does not fit into the model's window, or needs several pieces without voices to keep.
         """
         present = [speaker for speaker in speakers if any(turn.speaker == speaker for turn in piece.turns)]

@@ -56,7 +56,7 @@ R = TypeVar("R")
 
 
 class TookTooLong(PodevalError):
-    """An item was not done when its time was up."""
+    """An item was not finished in time."""
 
 
 class OutOfMemory(PodevalError):
@@ -241,7 +241,7 @@ def _make(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Sequence
 
 
 def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: float) -> Sequence[Product]:
-    """Make something of a batch within its time.
+    """Process a batch within its time.
 
     Raises:
         SpeechFailed: the model failed, whatever the error of its library.
@@ -258,7 +258,7 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
 
 
 def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> Generated:
-    """Build the line of an item, its files written before."""
+    """Build the line of an item whose files have been written."""
     if isinstance(result, Exception):
         # A lack of memory or of a library is our fault; everything else is the system's.
         cause: Cause = "ours" if isinstance(result, OutOfMemory | ModelMissing) else "system"

@@ -237,7 +237,7 @@ class HiggsAudio(SpeechModel):
         return int(self._processor.audio_tokenizer.config.sample_rate)
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Say a line after another of the same voice, shape (frames,).
+        """Speak a line after another of the same voice, shape (frames,).
 
         Raises:
             SpeechFailed: the result cannot be decoded.
@@ -304,7 +304,7 @@ class PocketTts(SpeechModel):
     prompt_seconds = 20.0
 
     def open_processor(self, job: Job, device: str) -> Any:
-        """Put the processor together by hand: its own loader follows a repo name that its config holds."""
+        """Build the processor by hand, because its own loader follows a repo name in its config."""
         from transformers import PocketTTSProcessor
 
         folder, codec = job.model_folder, loading.open_codec(job, self.title, "pocket_tts_audio_tokenizer")
