@@ -2,8 +2,8 @@
 
 A checklist is derived from the request alone, explicit wishes and what they imply, and the script is audited against
 it, each item 0, 0.5 or 1 with passages from the script as evidence. As the list does not depend on the script, every
-system is audited against the same one. Facts that can be counted (language, speakers, length) are counted, given to the
-judge, and left out of the list.
+system is audited against the same one. What can be counted (language, speakers, length) is counted, told to the judge
+as a fact, and left out of the list.
 
 Differs from the paper, whose judge derives the list again with each script before its eyes and estimates length itself
 (`acceptance`, the variant `podbench`). A list without knowledge of podcasts, from the paper's table 4, is `generic`.
@@ -66,7 +66,7 @@ class Checklist(JudgeAnswer):
 
 
 class Audited(JudgeAnswer):
-    """The result for one item of the checklist."""
+    """What became of one item of the checklist."""
 
     number: int = Field(description="number of the item")
     quotes: list[str] = Field(description="passages copied word for word from the script; none only where none exist")

@@ -6,8 +6,8 @@ or hears dialogues. A system's own transcript of its answers is read as its clai
 (`transcripts`).
 
 Differs from the paper, whose judge sees one random order (`variant="mtalk"`: drawn from the seed, the dialogue and the
-two systems, so it can be reproduced) and must always name a winner. Its code silently skips missing answers; here they
-end the battle.
+two systems, so it can be reproduced) and must always name a winner. Its code passes over missing answers silently; here
+they end the battle.
 """
 
 import hashlib

@@ -5,7 +5,7 @@ off at each earlier turn (MTalk-Bench, section 5.2.1 and appendix D.2); checklis
 them is YAML: every entry has a `decision`, `open` until somebody sets it to `accept` or `reject`. Wording may be
 changed and entries added. Nothing is used while anything in its file is open.
 
-Unlike in MTalk-Bench, the judge sees no system's answers, so that the same criteria fit every system.
+Differs from MTalk-Bench in showing the judge no system's answers, so that the same criteria fit every system.
 """
 
 from collections.abc import Iterator, Sequence
