@@ -186,7 +186,7 @@ class VisitorPlaces:
         """Check the request rate of a reading address; files of Gradio's page, which has a hundred, do not count.
 
         Raises:
-            Refused: the address has had its share.
+            Refused: the address has used up its share.
         """
         is_file = part.startswith(("/assets/", "/static/", "/svelte/"))
         if not is_file and not self._local and self._pace.wait(parse(READ_RATE), "reads", address):
@@ -197,7 +197,7 @@ class VisitorPlaces:
         """A place for a request that sends data, counted from its head on.
 
         Raises:
-            Refused: the address has had its share, or there is no place.
+            Refused: the address has used up its share, or there is no place.
         """
         if not self._local and self._pace.wait(parse(EVENT_RATE), address):
             raise Refused(429, "that was too fast; try again in a minute")
@@ -268,7 +268,7 @@ class VisitorPlaces:
             session: the session whose events it reports.
 
         Raises:
-            Refused: the address has its streams, or there are too many.
+            Refused: the address already has its maximum of streams, or there are too many in total.
         """
         end = asyncio.get_running_loop().time() + STREAM_SECONDS
         queue, state = app.get_blocks()._queue, {"begun": False, "ended": False}

@@ -192,7 +192,7 @@ class GradioGate:
     async def _call(
         self, app: Any, part: str, scope: Scope, receive: Receive, send: Send, holders: tuple[str, ...]
     ) -> None:
-        """Hand on an event whose files were issued to its sender.
+        """Pass on an event whose files were issued to its sender.
 
         Gradio gets rewritten JSON, so it cannot read anything that was not checked.
         """

@@ -313,7 +313,7 @@ def find_origin(request: HTTPConnection) -> str:
 
 
 def find_address_block(address: str) -> str:
-    """One sender: an address, or the 64 bits of an IPv6 address that one customer has to himself."""
+    """One sender: an address, or the 64 bits of an IPv6 address that belong to one customer."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -389,7 +389,7 @@ def _is_address(name: str) -> bool:
 
 
 def _from_a_page_elsewhere(headers: Headers) -> bool:
-    """Whether one of our pages has another name than this machine: a silent proxy is in between.
+    """Whether one of our pages has a different name from this machine: a silent proxy is in between.
 
     A link on another site also leads here; a browser reports that case, because this machine's pages count as safe.
     """

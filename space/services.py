@@ -276,7 +276,7 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
 
     Raises:
         BadInput: the address cannot be understood, the service's secret is not set, or the arena's settings are wrong.
-        SecretLost: the people in the database belong to another secret.
+        SecretLost: the people in the database are identified by another secret.
         StoreUnusable: the database cannot be opened, or is damaged.
     """
     settings = ArenaSettings.read(os.environ)

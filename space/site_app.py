@@ -67,7 +67,7 @@ def build_site(site: Site) -> FastAPI:
 
 
 def _list_pages() -> list[APIRouter]:
-    """The routes of all own pages: every module in `pages/`. The arena's come first, because they are used most."""
+    """The routes of the site's pages: every module in `pages/`. The arena's come first, because they are used most."""
     import importlib
     import pkgutil
 

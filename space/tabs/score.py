@@ -70,7 +70,7 @@ def choose_metrics(part: str, label: str, language: str) -> gr.CheckboxGroup:
 
 
 def check_names(names: Sequence[str], part: str) -> list[str]:
-    """The metrics that somebody names, each once, as far as a part of the tab offers them.
+    """The named metrics that a part of the tab offers, each once.
 
     Raises:
         BadInput: one of them is not measured here, or there are more names than metrics.
@@ -105,7 +105,7 @@ NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "refe
 
 
 class ScorePart(TabPart):
-    """A part of the tab, which measures."""
+    """One part of the tab, which measures something."""
 
     TEXTS = "score"
 

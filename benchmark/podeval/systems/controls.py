@@ -153,7 +153,7 @@ class DrawnGaps(ReaderControl):
     facts: ClassVar[dict[str, Any]] = {"people": _DRAWN_FROM, "offsets": list(_DRAWN_OFFSETS)}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read the script, and lay its turns out again with gaps and overlaps that the seed draws."""
+        """Read the script, and rearrange its turns with gaps and overlaps that the seed draws."""
         speech = self._reader.speak(script, seed=seed)
         begin = time.perf_counter()
         offsets = _draw_offsets(len(speech.turns) - 1, seed)
@@ -238,7 +238,7 @@ class SignalFaults(ReaderControl):
 
 
 def _draw_offsets(changes: int, seed: int) -> list[float]:
-    """Draw an offset for each change of turn, as often as each kind of change is counted of people."""
+    """Draw an offset for each change of turn, with the frequencies of each kind among people."""
     counts = count_people(_DRAWN_FROM)[: len(OFFSETS) + 1]
     kinds = np.random.default_rng(seed).choice(len(counts), size=changes, p=counts / counts.sum())
     return [_DRAWN_OFFSETS[kind] for kind in kinds]

@@ -1,7 +1,7 @@
 """Kokoro, a neural voice of 82 million parameters, quantised to 8 bits: the better voice that still runs on a laptop.
 
-Only its five Japanese voices come in packages, so it reads English with their accent. Words become sounds by
-the espeak-ng that Piper brings. Nothing is drawn: equal words give equal samples, whatever the seed.
+Only its five Japanese voices come in packages, so it reads English with their accent. The espeak-ng in Piper's package
+turns words into sounds. Nothing is drawn: equal words give equal samples, whatever the seed.
 """
 
 import json
@@ -79,7 +79,7 @@ class _Network:
         return [self._numbers[sound] for sound in sounds if sound in self._numbers]
 
     def speak(self, sounds: Sequence[int], voice: str, speed: float) -> Samples:
-        """Say sounds in a voice, shape (frames,); a voice has a style for each number of sounds."""
+        """Speak sounds in a voice, shape (frames,); a voice has a style for each number of sounds."""
         style = self._voices[voice][len(sounds)].reshape(1, -1)
         tokens = np.array([[0, *sounds, 0]], np.int64)
         inputs = {"tokens": tokens, "style": style, "speed": np.full(1, speed, np.float32)}

@@ -162,7 +162,7 @@ class SpokenAnswer:
 class SpokenAnswers:
     """A system's speech in a conversation; `wall_seconds` covers all answers together.
 
-    A live one has a recording of both channels, the person's first.
+    A live conversation has a recording of both channels, the person's first.
     """
 
     answers: tuple[SpokenAnswer, ...]

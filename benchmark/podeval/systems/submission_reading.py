@@ -316,7 +316,7 @@ def _render_value(value: object) -> str:
 
 
 def _write_path(path: Location) -> str:
-    """Write a path as a reader counts: `system.links.code`, `benchmarks[2].name`."""
+    """Write a path in the way that a reader counts: `system.links.code`, `benchmarks[2].name`."""
     text = ""
     for part in path:
         # An invalid name could disturb the terminal that shows it.

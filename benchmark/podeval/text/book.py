@@ -1,4 +1,4 @@
-"""Books as their makers keep them: EPUB, plain text, Markdown, subtitles and JSON, as passages in reading order.
+"""Books in the forms that publishers use: EPUB, plain text, Markdown, subtitles and JSON, as passages in reading order.
 
 A passage is a heading or a paragraph, and has a kind: text that a reader reads aloud (`body`, `heading`), or text that
 readers usually leave out: front and back matter (title page, contents, copyright, index, a licence) and notes. An EPUB
@@ -40,7 +40,7 @@ LONGEST_BOOK = 6_000_000
 UNPACKED_BYTES = 64 * 2**20
 """Maximum bytes of the pages of an EPUB, unpacked."""
 MOST_MEMBERS, DEEPEST = 20_000, 256
-"""Maximum number of files in an EPUB, and of elements inside each other in its pages."""
+"""Maximum number of files in an EPUB, and maximum depth of the elements in its pages."""
 
 _MATTER_NAMES = (
     r"(?:table of )?contents|list of (?:illustrations|figures|plates|tables|maps)|illustrations|copyright.*|dedication"
@@ -164,7 +164,7 @@ def _tell_matter(titles: list[str], passages: list[Passage]) -> tuple[Passage, .
 
 
 def _read_plain(path: Path) -> Iterator[Piece]:
-    """Read plain text as Project Gutenberg has it (hard-wrapped lines, empty lines between), Markdown, or subtitles."""
+    """Read plain text like Project Gutenberg's (hard-wrapped lines, empty lines between), Markdown, or subtitles."""
     text, _ = strip_surroundings(read_text(path))
     if cues := read_cues(text):
         yield "text", " ".join(re.sub(f"{VOICE}[^{VOICE}]*{VOICE}", "", cue) for cue in cues)
@@ -224,7 +224,7 @@ def _read_spine(archive: zipfile.ZipFile) -> Iterator[Piece]:
     left = UNPACKED_BYTES
 
     def read(name: str) -> bytes:
-        """Read a member, as long as all that are read fit."""
+        """Read a member, unless the total of all members exceeds the limit."""
         nonlocal left
         with archive.open(name) as member:
             content = member.read(left + 1)
@@ -258,7 +258,7 @@ def _decode_page(content: bytes) -> str:
     """Decode a page: UTF-16 by its mark, else the usual encoding that it states, else UTF-8.
 
     Raises:
-        LookupError: it states an unknown one.
+        LookupError: it states an unknown encoding.
         UnicodeDecodeError: it is in another.
     """
     stated = _ENCODING.search(content[:1024])

@@ -113,11 +113,11 @@ def clean_text(text: str) -> str:
 
 
 def fold_letters(text: str) -> str:
-    """Write letters and digits in one way wherever there are several that are read alike; in lower case.
+    """Write letters and digits in lower case and in one form, if there are several that are read alike.
 
     This covers character width and other compatibility forms (NFKC), apostrophes, digits of other writing, the vowel
     signs that Arabic and Hebrew may leave out, tatweel, stress marks of Cyrillic, the dots of ё, and letters of
-    Persian, Urdu and Romanian that are typed in two ways. All other marks stay: they make other words.
+    Persian, Urdu and Romanian that are typed in two ways. All other marks stay, because they distinguish words.
     """
     text = clean_text(text).replace("\u2019", "'")
     if text.isascii():

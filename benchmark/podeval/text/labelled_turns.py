@@ -1,9 +1,9 @@
 """Turns in plain text: the lines, or tags within them, that name speakers.
 
-Read are numbered labels (`Host 1:`, `Speaker A:`, `嘉宾1：`), tags (`[S1]`, `<Person1>…</Person1>`, `<|speaker:0|>`),
-roles and names (`Narrator:`, `**Ann:**`), each also behind a time or a list's number and with a direction
-(`Speaker 1 (warmly):`), and subtitles. Speakers of `Host 1`, `Speaker 1`, `Person 1` or `S1` are called `1`, others as
-written.
+The labels that are read are numbered ones (`Host 1:`, `Speaker A:`, `嘉宾1：`), tags (`[S1]`, `<Person1>…</Person1>`,
+`<|speaker:0|>`), roles and names (`Narrator:`, `**Ann:**`), each also behind a time or a list's number and with a
+direction (`Speaker 1 (warmly):`), and subtitles. Speakers of `Host 1`, `Speaker 1`, `Person 1` or `S1` are called `1`,
+others as written.
 
 Names are believed only if many lines begin with one and some name comes again, because prose has colons too (`Note:`,
 `10:30`, `Genesis 1:1`). Every omitted word, or word under another label, causes a note for people.

@@ -63,7 +63,7 @@ _UNSPACED_LETTERS = 5
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _LATIN = re.compile("[A-Za-z]+")
 _MUCH = 4
-"""Ratio of other words to Chinese or Japanese ones from which the latter are merely names in the sentence."""
+"""Ratio of other words to Chinese or Japanese ones above which the latter are merely names in the sentence."""
 _NO_LANGUAGE = "zxx"
 _DIALECTS = {"ary": "ar", "arz": "ar", "nn": "no", "wuu": "zh", "yue": "zh", "uzs": "uz"}
 
@@ -148,7 +148,7 @@ def identify_language(text: str) -> IdentifiedLanguage:
 
 
 def read_as(text: str) -> Language | Literal["other"] | None:
-    """Return as which language a text is tokenised: `en` or `zh`, or `other`; None if unknown.
+    """Return the language whose rules tokenise a text: `en` or `zh`, or `other`; None if unknown.
 
     A mixture of English and Chinese is tokenised as the one with more words.
     """
@@ -255,7 +255,7 @@ def _identify_by_model(text: str, sure: float) -> str | None:
 
 
 def _identify_whole_text(text: str) -> str | None:
-    """Identify the language of a text's different words taken together, for sentences too short on their own."""
+    """Identify the language of all different words of a text, for sentences that are too short on their own."""
     words = dict.fromkeys(_CJK.sub(" ", text[:_READ_AT_ONCE]).split())
     return _identify_by_model(" ".join(words), _SURE if len(words) >= _FEW_WORDS else _SURE_OF_FEW)
 

@@ -1,4 +1,4 @@
-"""Separate a model's thoughts from its answer, in one pass over texts of any length."""
+"""Separate a model's reasoning from its answer, in one pass over texts of any length."""
 
 import re
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ def strip_reasoning(answer: str) -> str:
     """Strip a model's reasoning from its answer: keep the content of `<answer>`, else the text after the reasoning,
     else everything.
 
-    Thoughts that never end are kept, because the beginning of the answer is unknown.
+    Reasoning that never ends is kept, because the beginning of the answer is unknown.
     """
     rest = _strip_ended_thoughts(answer)
     for text in (rest, answer):

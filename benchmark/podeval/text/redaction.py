@@ -19,9 +19,7 @@ _MOST = 4_000
 
 
 def redact(text: str) -> str:
-    """Remove from a text anything that only its writer or this machine should know, and everything beyond 4000
-    characters.
-    """
+    """Remove private details of the writer or this machine from a text, and everything beyond 4000 characters."""
     text = text[: 2 * _MOST]
     for pattern, instead in _HIDDEN:
         text = pattern.sub(instead, text)

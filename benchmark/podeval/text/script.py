@@ -97,7 +97,7 @@ class Script:
 
     @property
     def lines(self) -> str:
-        """One line per turn, `speaker: text`, with line breaks inside a turn removed so that they cannot begin another.
+        """One line per turn, `speaker: text`, without line breaks inside a turn, which could begin another.
 
         A single turn is returned without its speaker and with its own line breaks, unless a line would look like a
         turn.

@@ -18,7 +18,7 @@ _WORD = regex.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’.,\-][^\W_{HAN}]+)*")
 
 
 def read_any_script(source: Any) -> Script:
-    """Read a script in any form that podeval accepts, or as models and programs write it in plain text.
+    """Read a script in any form that podeval accepts, or in the plain text that models and programs write.
 
     The text may follow a model's reasoning; its turns may have labels, tags or the times of subtitles
     (`podeval.text.labelled_turns`). The script's notes list the parts that were not read literally.

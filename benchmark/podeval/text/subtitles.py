@@ -61,7 +61,8 @@ _OTHER_FORMS = {
 
 
 def read_cues(text: str) -> list[str] | None:
-    """Return the lines of subtitles, a voice before its words as `VOICE` + name + `VOICE`; None for any other text.
+    """Return the lines of subtitles, with a voice before its words as `VOICE` + name + `VOICE`; None for any other
+    text.
 
     Raises:
         BadInput: the text is in another format with markup that is not read.

@@ -17,7 +17,7 @@ _OBEYED = re.compile(
 )
 
 _MOVES = re.compile(r"(?:[\r\n]|\x1b\[A)+")
-"""Control characters with which a progress bar overwrites itself; only in writes without words."""
+"""Control characters with which a progress bar overwrites itself; they are passed only in writes without words."""
 
 
 def make_printable(text: str) -> str:
@@ -48,7 +48,7 @@ class Printable(io.TextIOBase):
         return len(text)
 
     def writable(self) -> bool:
-        """Return True: the stream is for writing only."""
+        """Return True, because the stream is only for writing."""
         return True
 
     def flush(self) -> None:

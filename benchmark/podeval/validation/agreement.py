@@ -40,7 +40,7 @@ ENOUGH_SYSTEMS = 12
 FEWEST_CLUSTERS = 3
 """Systems, and items, below which there is no interval."""
 MOST_OUTPUTS = 300
-"""Outputs beyond which the variance over single ones is not subtracted."""
+"""Number of outputs beyond which the variance over single ones is not subtracted."""
 ALL_ORDERS, DRAWS = 6, 500
 """Highest number of systems all of whose orders are counted, and the number of random orders for more, from which the
 result of chance follows."""
@@ -209,7 +209,7 @@ def compare_systems(
 
 
 def correlate_without_each(ours: Mapping[str, float], theirs: Mapping[str, float]) -> dict[str, float | None]:
-    """Return the SRCC of two means by system without each of the systems in turn."""
+    """Return the SRCC of two means by system, leaving out each of the systems in turn."""
     rests = {system: [name for name in ours if name != system] for system in ours}
     return {
         system: srcc([ours[name] for name in rest], [theirs[name] for name in rest]).value

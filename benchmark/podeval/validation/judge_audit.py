@@ -266,7 +266,7 @@ Side = list[tuple[str, float]]
 
 
 def _sides(answer: JudgeReply) -> tuple[Side, Side, str]:
-    """Return the first, the second, and the material that was shown once for both."""
+    """Return the first text, the second, and the material that was shown once for both."""
     first: Side = []
     second: Side = []
     rest = []
@@ -319,7 +319,7 @@ def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
 
 
 def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
-    """Return the agreement of each two judges on their common questions, by prompt and measure.
+    """Return the agreement of every two judges on their common questions, by prompt and measure.
 
     Two versions of one judge are compared by giving the answers of both: `difference` is then the drift.
     """

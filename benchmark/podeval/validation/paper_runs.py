@@ -1,8 +1,8 @@
-"""Set one's own runs next to the figures that papers print of the same systems: print, ours, difference and verdict.
+"""Compare your own runs with the figures that papers print for the same systems: print, ours, difference and verdict.
 
 A figure is compared only if a run has the paper's material, the paper's protocol (its preset) and no known deviation,
-on nearly every item; the preset lists the deviations. Any other figure has a reason and no number. A run is of a
-paper's system if it has its name in `submissions/`.
+on nearly every item; the preset lists the deviations. All other figures have a reason instead of a number. A run is of
+a paper's system if it has its name in `submissions/`.
 """
 
 from collections import defaultdict
@@ -40,7 +40,7 @@ ITEMS_OF_VARIANT: Mapping[str, tuple[str, str]] = {
     "two_speakers": ("speakers", "2"),
     "three_and_four_speakers": ("speakers", "3 and more"),
 }
-"""The items that a table is over, by a breakdown and its group, if it is not over all."""
+"""The items of a table, by a breakdown and its group, if it does not cover all items."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _is_of_preset(content: Mapping[str, Any], metric: Metric, benchmark: Benchma
 # the papers print of metrics and judges, each with its n if the paper states one; `judges.csv` has their audits.
 
 ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
-"""PodEval's systems as its listeners order them by the naturalness of their dialogue, the best first."""
+"""PodEval's systems in the order of its listeners by the naturalness of their dialogue, the best first."""
 MEASURE = "PodEval, dialogue naturalness, printed order"
 THIN = (
     "The evidence is thin: six systems in the order of 17 listeners of one paper, without marks by item. With six "

@@ -31,7 +31,7 @@ UNPUBLISHED = "depends on single items or votes, which the paper does not publis
 EXAMPLE = "podeval_arts_19.json"
 """The published script of MoonCast on Arts_19."""
 PAGES = 17
-"""Pages of PodEval's MUSHRA test, one a category."""
+"""Pages of PodEval's MUSHRA test, one for each category."""
 DROPPED = {"7", "18", "20"}
 """The judges that PodEval excluded by the rule of its Table 3."""
 CLIPS = {
@@ -129,7 +129,7 @@ def recompute() -> list[PaperFigure]:
 
 
 def _build(row: Row, name: str, value: float | None = None, slack: float = 0.0, why_not: str = "") -> PaperFigure:
-    """Return the figure of a system's row; its inputs are assumed to be rounded to the same number of digits.
+    """Return the figure of a system's row, assuming that its inputs are rounded to the same number of digits.
 
     Args:
         row: the row as printed.

@@ -1,5 +1,4 @@
-"""Analyses of people and judges as raters: agreement of two raters, agreement of one with itself, dependence of
-ratings.
+"""Analyses of people and judges as raters: agreement between raters, self-agreement of a rater, dependence of ratings.
 
 Based on MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, arena against rubric by the same rater,
 exclusion of rubric items, Elo against win rate, separability against gap, groups of raters; and each rater against the

@@ -140,7 +140,7 @@ def _read_file(path: Path) -> RatingFile:
 
 
 def _read_records(path: Path) -> Records:
-    """Read the lines of a file; of columns with sound in Parquet only the paths, and VoiceMOS's lists have no names."""
+    """Read the lines of a file; Parquet columns of sound give only their paths, and VoiceMOS's lists have no names."""
     if path.suffix == ".parquet":
         import pyarrow.parquet
         from pyarrow.types import is_binary, is_struct
@@ -392,4 +392,4 @@ _LIST = (
     ),
 )
 LAYOUTS: Mapping[str, Layout] = {layout.name: layout for layout in _LIST}
-"""The layouts by name, in the order of the attempts; a new one is one entry. Files in no such layout are votes."""
+"""The layouts by name, in the order of trying them; a new one is one entry. Files in no such layout are votes."""

@@ -330,9 +330,7 @@ def _files_of(entry: ManifestLine) -> list[str]:
 
 
 def _spell(name: str) -> str:
-    """Return a name in the form for comparisons: without case, with one underscore for spaces, hyphens and
-    underscores.
-    """
+    """Return a name in a comparable form: without case, with one underscore for spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]+", "_", name.strip()).casefold()
 
 

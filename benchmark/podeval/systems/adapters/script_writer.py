@@ -58,7 +58,7 @@ class LanguageModel:
 
         Raises:
             BadInput: a chat does not fit into the window.
-            SpeechFailed: the result is empty or contains only thoughts.
+            SpeechFailed: the result is empty or contains only reasoning.
         """
         import torch
 
@@ -111,7 +111,7 @@ class LanguageModel:
         request.
 
         Raises:
-            SpeechFailed: the result is empty or contains only thoughts.
+            SpeechFailed: the result is empty or contains only reasoning.
         """
         ends = self.config.eos_token_id
         ends = set(ends) if isinstance(ends, list) else {ends}
@@ -126,7 +126,7 @@ class LanguageModel:
         return {"text": text, "tokens": len(answer), "prompt_tokens": prompt, "whole": stop is not None}
 
     def _clean(self, raw: str, tokens: list[int]) -> str:
-        """Remove special tokens, but keep the marks of thoughts, which some tokenizers count among them."""
+        """Remove special tokens, but keep the marks of reasoning, which some tokenizers count among them."""
         head, mark, tail = raw.rpartition(_THOUGHT)
         if not mark:
             return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
@@ -174,7 +174,7 @@ def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
 
 
 class _GumbelByRow:
-    """Adds noise to each row's log-probabilities from the row's own generator; on the processor, as any device's."""
+    """Adds noise from each row's own generator to its log-probabilities; on the processor, for any device."""
 
     def __init__(self, seeds: Sequence[int]) -> None:
         import torch

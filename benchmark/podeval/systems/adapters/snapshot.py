@@ -251,7 +251,7 @@ def check_safetensors(path: Path) -> None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """List everything below a folder but the notes of `huggingface_hub` on its download."""
+    """List everything below a folder except the notes of `huggingface_hub` on its download."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
         if inside[:2] == (".cache", "huggingface") or (path.is_dir() and not path.is_symlink()):

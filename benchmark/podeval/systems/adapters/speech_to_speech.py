@@ -29,7 +29,7 @@ HEARS_AT, SPEAKS_AT = 16_000, 24_000
 """Hz; the second is that of its code2wav, which no config states."""
 
 LONGEST = 4_096
-"""Codes of the longest answer; at 12.5 a second five and a half minutes, as transformers has it."""
+"""Codes of the longest answer; at 12.5 per second, five and a half minutes, as in transformers."""
 
 
 class QwenOmni:

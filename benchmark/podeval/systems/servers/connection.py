@@ -1,4 +1,5 @@
-"""Requests to a server that is measured: patient with its troubles, timed chunk by chunk, never with a secret shown.
+"""Requests to a measured server: they are repeated while it is in trouble, timed chunk by chunk, and never show a
+secret.
 
 tenacity repeats requests that may succeed later (429 and 5xx, a broken connection, a body that ends early); a pause
 requested with `Retry-After` is respected up to a minute. The key comes only from the environment.
@@ -52,7 +53,7 @@ LONGEST_PAUSE = 60.0
 MOST_BYTES = 512 * 2**20
 """Most bytes of one response."""
 JSON_VALUES_MOST = 1_000_000
-"""Maximum number of values of JSON in a response or an event; sound is a single one."""
+"""Maximum number of JSON values in a response or an event; sound is a single value."""
 MOST_PIECES = 1_000_000
 """Highest number of pieces of one response; each is kept with its time."""
 FACT_BYTES = 2**20
@@ -357,7 +358,7 @@ def require_no_error(response: ServerResponse) -> Any:
     """Return the data of a response in JSON; None if it is not JSON.
 
     Raises:
-        ServerError: it states an error, although the status of the response is a good one.
+        ServerError: it states an error, although the status of the response is good.
     """
     data = None
     with contextlib.suppress(ValueError):

@@ -54,7 +54,7 @@ LONGEST_ANSWER = 300.0
 MOST_BYTES, MOST_IN_ALL, MOST_MESSAGES, MOST_RESPONSES = 16 * 2**20, 512 * 2**20, 1_000_000, 1_000
 """Most bytes of a message and of all messages of a conversation, and most messages and responses of one."""
 MOST_LATE = 2.0
-"""Seconds by which sound may leave too late; beyond that, this machine or the server is too slow."""
+"""Seconds by which sound may be sent too late; beyond that, this machine or the server is too slow."""
 _TICK, _ASIDE = 0.005, "aside"
 
 Recordings = Mapping[str, tuple[Samples, int]]
@@ -339,7 +339,7 @@ class LiveConversation:
             await self._send("conversation.item.truncate", _ASIDE, **about)
 
     async def _take_end(self, event: Mapping[str, Any], now: float) -> None:
-        """End a response; raises its error if it failed."""
+        """End a response, and raise its error if it failed."""
         status, reason = find_in(event, "response", "status"), find_in(event, "response", "status_details", "reason")
         if status == "failed":
             error = read_event_error(find_in(event, "response", "status_details", "error"), reason)

@@ -47,7 +47,7 @@ _FILE = re.compile(rb"(RIFF|RF64)....WAVE|fLaC|OggS|ID3|FORM....AIF|....ftyp|\x1
 _SOUND_FILES = ("application/ogg", "application/x-flac", "video/mp4", "video/webm")
 _UNLABELLED = ("", "application/octet-stream", "binary/octet-stream")
 _KINDS = {"<i2": 2**15, ">i2": 2**15, "<f4": 1}
-"""Kinds of samples under the labels below, with their full scale; the first one matches the label."""
+"""Kinds of samples under the labels below, with their full scale; the first matches the label."""
 _PCM = ("pcm", "l16", "raw", "s16")
 _OTHER_SAMPLES = re.compile(
     r"pcm[au]\b|law|float|f(32|64)|[su]?(8|24|32)[lb]e|[su](8|24|32)\b|bits=(?!16)", re.IGNORECASE

@@ -1,8 +1,8 @@
 """How sound that arrives in chunks would have played: its beginning, its steadiness, and its interruptions.
 
 A listener begins to play with the first audio that arrives. Each chunk must arrive before the end of the previous
-sound; otherwise playback stalls until it arrives, and continues from there. Figures are of this client's clock and of
-decoded audio; a server's own statements are not used.
+sound; otherwise playback stalls until it arrives, and continues from there. Figures come from this client's clock and
+from decoded audio; a server's own statements are not used.
 """
 
 import time
@@ -28,7 +28,7 @@ class StreamedChunk:
 
 @dataclass(frozen=True)
 class StreamedPlayback:
-    """The playback of one response for a listener.
+    """The playback of one response, as a listener hears it.
 
     Attributes:
         time_to_first_audio: seconds from the request to the first audio.

@@ -243,7 +243,7 @@ def _units(text: str, language: str, normaliser: str) -> tuple[str, ...]:
 
 
 def _align(forms: Sequence[Sequence[Sequence[str]]], said: Sequence[str]) -> tuple[list[int], list[AlignedEdit]]:
-    """Find the path through the lattice with the fewest edits; of equal ones, the forms that are named first.
+    """Find the path through the lattice with the fewest edits; among equal ones, the forms that are named first.
 
     Returns:
         The chosen form of each segment, and the edits in order.

@@ -92,7 +92,7 @@ class Alignment:
 
 @dataclass(frozen=True)
 class HeardWord:
-    """A word in the form for comparison, with its times in seconds."""
+    """A word in comparable form, with its times in seconds."""
 
     text: str
     start: float
@@ -101,7 +101,7 @@ class HeardWord:
 
 @dataclass(frozen=True)
 class WrittenWord:
-    """A word of the script in the form for comparison, and its turn, from 0."""
+    """A word of the script in comparable form, and its turn, from 0."""
 
     text: str
     turn: int

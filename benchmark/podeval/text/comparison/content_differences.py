@@ -229,7 +229,7 @@ def _is_written_as_figure(difference: ContentDifference, alignment: ScriptAlignm
 
 
 def _bridge(differences: Sequence[Difference]) -> list[Difference]:
-    """Join long differences that only a few equal words part."""
+    """Join long differences that only a few equal words separate."""
     joined: list[Difference] = []
     for each in differences:
         before = joined[-1] if joined else None

@@ -29,7 +29,7 @@ _AROUND = 2
 """Equal words before and after a difference that may belong to a figure: "5 km" and "5 kilometres"."""
 
 _WORDS_PER_ERROR = 10
-"""Number of words of a text for one that differs, which hints at the start of the alignment search."""
+"""Number of words of a text for each one that differs, which hints at the start of the alignment search."""
 
 _STEPS = sorted(range(-8, 9), key=abs)
 """Number of pieces from a figure's place in the other text at which its reading may begin."""
@@ -73,7 +73,7 @@ _State = tuple[int, str]
 
 
 def _any(words: Iterable[str]) -> str:
-    """Return a pattern of any of the words, of two with the same beginning the longer; searched letter by letter."""
+    """Return a pattern of any of the words, the longer of two with the same beginning; searched letter by letter."""
     endings: dict[str, list[str]] = {}
     for word in sorted(words, key=len, reverse=True):
         endings.setdefault(word[0], []).append(re.escape(word[1:]))
@@ -127,7 +127,7 @@ _MARKS = frozenset(",.;:!?")
 
 
 def write_as_in_script(script: str, transcript: str) -> str:
-    """Return the transcript with each stretch written as in the script that may be read as the script's.
+    """Return the transcript in which each stretch that may be read as the script's is written as in the script.
 
     Args:
         script: the text that should be spoken, in English.
@@ -290,7 +290,7 @@ def _find_figures(
 def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> int | None:
     """Return the piece of the other text at the end of the longest reading of a figure that begins at a place, if any.
 
-    Both are lattices: a path through the one and a path through the other must be the same words. The other text is
+    Both are lattices: a path through one and a path through the other must have the same words. The other text is
     read word by word, with all places in the figure's readings that these words lead to. If there are more open places
     than any speech has, as in a text that repeats a figure endlessly, no reading is found.
     """

@@ -4,8 +4,8 @@
   and decomposed letters, full and half width, curly and straight apostrophes, digits of other writing, the vowel signs
   that Arabic and Hebrew may leave out (`podeval.text.characters.fold_letters`). Case and punctuation are removed; an
   apostrophe stays inside a word, and a currency or percent sign stays after its number. Thousands are joined (1.000 and
-  1 000), and so are initials (z. B.). No accent, vowel or tone mark is removed that makes another word. Whisper's own
-  basic normaliser treats marks as spaces, and loses these words.
+  1 000), and so are initials (z. B.). Accents, vowel marks and tone marks that distinguish words are kept. Whisper's
+  own basic normaliser treats marks as spaces, and loses these words.
 - `whisper`, English: OpenAI's normaliser (numbers to digits, contractions and spelling unified, fillers dropped,
   accents removed), except that it also reads `&`, keeps the unit of "one" (`$1`, `1%`), reads signs of currencies,
   degrees, fractions, powers, comparison and minus that it would drop, keeps `1.10.1`, joins initials (`U.S.`) and times

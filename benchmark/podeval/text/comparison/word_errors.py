@@ -116,7 +116,7 @@ def count_word_errors(
 
 
 def _write_compounds_as_in(expected: str, transcript: str) -> str:
-    """Write words of a transcript together or apart as the reference has them: `healthcare` for `health care`.
+    """Write words of a transcript together or apart, as in the reference: `healthcare` for `health care`.
 
     Where the texts differ, that is done up to the first other word, or figure.
     """
@@ -162,7 +162,7 @@ class SpeakerErrors:
 
 
 def count_cp_errors(reference: Mapping[str, Sequence[str]], heard: Mapping[str, Sequence[str]]) -> SpeakerErrors:
-    """Count the word errors of a dialogue whose speakers count: cpWER, equal to meeteval's.
+    """Count the word errors of a dialogue in which the speakers matter: cpWER, equal to meeteval's.
 
     The words of each speaker are joined, each speaker gets the voice that minimises the total errors, and the
     errors are divided by the words of the reference. Words said by a voice without a speaker are insertions, those of a

@@ -77,7 +77,7 @@ class ElevenLabs(ServerKind):
         return voice
 
     def _read_voices(self) -> dict[str, str]:
-        """Return the ids of the account's voices by name; of voices without a name, by id."""
+        """Return the ids of the account's voices by name, or by id for voices without a name."""
         answer = self.connection.get("voices")
         voices = answer.get("voices") if isinstance(answer, dict) else None
         listing = [

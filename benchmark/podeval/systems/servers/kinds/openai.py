@@ -35,7 +35,7 @@ BRACKETED = re.compile(r"ttsd|soulx.?podcast|firered.?tts.?2|zipvoice.?dialog|(^
 MOST_TAGS = 16
 """Highest number of speakers with tags; tokenizers have tags from 0 to 15."""
 MOST_BRACKETS = 5
-"""Most speakers of the brackets, as MOSS-TTSD states."""
+"""Largest number of speakers in brackets, as MOSS-TTSD states."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class OpenAi(ServerKind):
         return SpeechRequest("audio/speech", body)
 
     def name_voices(self, voices: Sequence[Voice]) -> dict[str, Any]:
-        """Return the fields of a request that name its voices, an API for one voice uses the first."""
+        """Return the fields of a request that name its voices; an API for one voice uses the first."""
         return {"voice": voices[0]} if voices and voices[0] else {}
 
 
