@@ -46,7 +46,8 @@ class BattleAudio:
             opus: return Ogg Opus instead if the sound is `LONG` or longer, because its size follows from its length.
 
         Raises:
-            ArenaRefused: the name is not of this arena, its battle is long over, or the recording no longer exists.
+            ArenaRefused: the name does not belong to this arena, its battle ended long ago, or the recording no longer
+            exists.
         """
         audio = self._arena.sounds.find(name)
         if opus and (audio.seconds or 0.0) >= LONG:

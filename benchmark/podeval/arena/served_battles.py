@@ -97,7 +97,7 @@ class AudioTokens:
         """Return the sound after a name.
 
         Raises:
-            ArenaRefused: the name is not of this arena, or its battle is long over.
+            ArenaRefused: the name does not belong to this arena, or its battle ended long ago.
         """
         parts = self._secret.verify("audio", name)
         if parts is None or len(parts) != 3:

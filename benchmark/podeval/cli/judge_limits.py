@@ -82,7 +82,7 @@ def make_bench(
 
 
 class _Watch:
-    """Says now and then what was used so far."""
+    """Reports the usage so far from time to time."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()

@@ -49,7 +49,7 @@ def emit(content: Any, *, allow_nan: bool = True) -> None:
 
 
 def say(sentence: str) -> None:
-    """Print a sentence for anyone who watches, next to the results."""
+    """Print a sentence for the user, separately from the results."""
     print(sentence, file=sys.stderr, flush=True)
 
 

@@ -138,7 +138,7 @@ def worker(
 
 
 def _watch(worker: "Worker", pause: float, dispatch: bool) -> None:
-    """Work until stopped by a signal; where procrastinate wakes the worker, a clock does its chores."""
+    """Work until a signal stops it; if procrastinate wakes the worker, a clock does its chores."""
     from podeval.operations.retention import schedule_housekeeping
     from podeval.submissions.scheduler import Dispatch, run_periodically
 

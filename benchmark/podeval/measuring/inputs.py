@@ -1,6 +1,6 @@
 """A request for a recording, and the inputs of metrics, in the forms that people and programs use.
 
-The command line, `evaluate`, the pages that try a metric, the Space, runs and Python all hand in a `MetricInputs` an
+The command line, `evaluate`, the pages that try a metric, the Space, runs and Python all pass a `MetricInputs` for each
 item. The reader of an input is imported when such an input is read, so a metric of audio needs neither judges nor
 questionnaires. A recording may be a path, bytes, samples with their rate, or a row of `datasets`.
 """

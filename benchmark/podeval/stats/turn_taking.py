@@ -32,7 +32,7 @@ OVERLAPPING = OFFSETS.index(0.0) + 1
 """Number of the kinds of transfers that overlap."""
 
 KINDS = (*(f"up to {bound:g} s" for bound in OFFSETS), f"over {OFFSETS[-1]:g} s", "backchannel", "talking over")
-"""Kinds of events when another person than the holder of the floor speaks, in the order of counts."""
+"""Kinds of events in which someone other than the holder of the floor speaks, in the order of counts."""
 
 Spoken = tuple[str, float, float]
 """A person, and the start and end of speech."""

@@ -157,7 +157,7 @@ def dnsmos(
 
 
 def _rate_windows(track: Recording, windows: str, gain: float) -> tuple[NDArray[np.float64], int]:
-    """Return the quality of the windows that count, as `rate_samples` does, and how many do not."""
+    """Return the quality of the windows that count, as `rate_samples` does, and the number of the others."""
     if windows == "upstream":
         return rate_samples(track, windows, gain), 0
     part = cut_to_speech(track)

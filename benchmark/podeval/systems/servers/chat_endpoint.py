@@ -35,7 +35,7 @@ from podeval.text.reasoning import strip_reasoning, strip_thoughts
 
 @dataclass
 class ChatEndpoint(ServerSystem):
-    """A system that makes scripts and of spoken answers.
+    """A system that writes scripts and gives spoken answers.
 
     Attributes:
         voice: the voice of answers.

@@ -57,7 +57,7 @@ class OpenAi(ServerKind):
         return bool(BRACKETED.search(self.checkpoint or self.model))
 
     def count_speakers(self, clone: bool) -> int:
-        """See `ServerKind`; without a reference voice for each, as many as there are marks."""
+        """See `ServerKind`; without a reference voice for each speaker, the limit is the number of marks."""
         return 1 if clone else (MOST_TAGS if self.marks is TAGS else MOST_BRACKETS)
 
     def longest(self, whole: bool) -> int | None:
