@@ -58,7 +58,7 @@ class _Counted(Response):
         self._answer, self._begins, self._count, self._keep = answer, begins, count, keep
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it, or the ranges that are wanted."""
+        """Send the sound, or its requested ranges."""
         request, size = Request(scope, receive), int(self._answer.headers["content-length"])
         at = unkept = 0
 
@@ -69,7 +69,7 @@ class _Counted(Response):
             body = len(message.get("body", b""))
             sent = max(0, at + body - max(at, self._begins))
             at += body
-            # What is sent to nobody any more is passed over by the server without a word.
+            # The server silently drops data that nobody receives any more.
             arrives = sent and not await request.is_disconnected()
             await send(message)
             if arrives:
@@ -91,9 +91,9 @@ def _find_start(headers: Headers, size: int) -> int:
 
 
 def answer_sound(copy: Path) -> _Sound:
-    """A copy as a page plays it, whole or by ranges; looks at the file, so not for the thread of the server."""
+    """A copy in the form that a page plays, whole or by ranges; it reads the file, so not in the server's thread."""
     kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
-    # When it was made would tell which of two was heard before; its name stands for one sound for good.
+    # The time of creation would reveal which of two was heard first; the name always stands for one sound.
     stat = os.stat_result((*copy.stat()[:7], 0, 0, 0))
     return _Sound(copy, stat_result=stat, media_type=kind, headers=_KEEP)
 

@@ -49,7 +49,7 @@ class Person:
 
 
 LOCAL = Person("local", "you", admin=True)
-"""The one person at a board on a loopback address."""
+"""The only person at a board on a loopback address."""
 
 
 class CannotSignIn(Exception):
@@ -69,7 +69,7 @@ class NotSignedIn(PodevalError):
 
 @dataclass(frozen=True)
 class SignIn:
-    """How people sign in here.
+    """The way in which people sign in here.
 
     Attributes:
         mode: `local` (one person, loopback only), `oidc`, or `none` (people can only read).
@@ -91,7 +91,7 @@ class SignIn:
         if account is None:
             return None
         name, identity, orgs = account
-        # Elsewhere people choose their names: one who took an operator's would be one.
+        # On other providers people choose their names, so anyone could take an operator's.
         by_name = self.issuer == HUB_ISSUER and identity.startswith(f"{HUB_ISSUER}:") and name in self.admins
         return Person(identity, name, by_name or identity in self.admins, orgs)
 
@@ -205,13 +205,13 @@ def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRoute
         if how.mode != "oidc":
             return RedirectResponse(_own_path(next), status_code=303)
         request.session["next"] = _own_path(next)
-        # Behind a proxy a request neither knows the site's name nor that it came by https.
+        # Behind a proxy, a request does not know the site's name or that it came over https.
         address = read_public_address()
         back = f"{address}{request.url_for('finish').path}" if address else str(request.url_for("finish"))
         try:
             answer: Response = await how.client.authorize_redirect(request, back)
         except Exception as error:
-            # Which errors there are depends on what authlib asks with.
+            # The possible errors depend on the library that authlib sends requests with.
             raise CannotSignIn from error
         return answer
 
@@ -233,12 +233,13 @@ def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRoute
         except Exception as error:
             raise CannotSignIn from error
         userinfo = token.get("userinfo") or {}
-        # A new session: what was in the cookie before signing in is worth nothing afterwards.
+        # A new session: the cookie from before signing in is worthless afterwards.
         request.session.clear()
         if userinfo.get("sub"):
             request.session[SESSION] = {
                 "identity": f"{how.issuer}:{userinfo['sub']}",
-                # A displayed name can be anybody's: only the account's own name, which a provider gives out once.
+                # Anybody can have a given display name, so only the account's own name counts, which a provider issues
+                # once.
                 "name": str(userinfo.get("preferred_username") or f"user-{userinfo['sub']}")[:80],
                 "orgs": [
                     str(org["preferred_username"]) for org in userinfo.get("orgs") or [] if "preferred_username" in org
@@ -255,6 +256,6 @@ def build_router(how: SignIn, limit: Callable[[Request, str], None]) -> APIRoute
 
 
 def _own_path(address: str) -> str:
-    """A path of this site; anything else is the front page, so nobody is sent elsewhere after signing in."""
+    """A path of this site; anything else becomes the front page, so nobody is sent elsewhere after signing in."""
     safe = address.startswith("/") and not address.startswith(("//", "/\\", "/sign-")) and address.isprintable()
     return address if safe else "/"

@@ -46,13 +46,13 @@ def _answer(request: Request, status: int, reason: str, sentence: str, **headers
     code = sentence.code if isinstance(sentence, CodedSentence) else ""
     content = {"error": sentence, "reason": reason, "code": code}
     if (translation := site.translate(request, sentence, reason)) != sentence:
-        # The same in the language of the page whose script asked.
+        # The same message in the language of the page whose script asked.
         content["sentence"] = translation
     return JSONResponse(content, status, headers)
 
 
 async def answer_not_signed_in(request: Request, error: NotSignedIn) -> Response:
-    """Ask a person to sign in, where anybody can."""
+    """Ask a person to sign in, if anybody can."""
     if request.app.state.site.how.mode == "none":
         sentence = CodedSentence(f"Nothing is taken here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
         return _answer(request, 403, "closed", sentence)
@@ -78,7 +78,7 @@ async def answer_refused_sign_in(request: Request, error: SignInRefused) -> Resp
 
 
 async def answer_too_many(request: Request, error: TooMany) -> Response:
-    """Say when to try again."""
+    """State when to try again."""
     return _answer(request, 429, "too many", error.sentence, **{"Retry-After": str(error.seconds)})
 
 
@@ -88,29 +88,29 @@ async def answer_refused(request: Request, error: ArenaRefused) -> Response:
 
 
 async def answer_bad_input(request: Request, error: BadInput) -> Response:
-    """Report what is wrong with a request."""
-    # Where the results lie is for the operator.
+    """Report the error in a request."""
+    # The place of the results is for the operator only.
     text = str(error).replace(str(request.app.state.site.services.runs.resolve()), "the folder of runs")
     return _answer(request, 422, "invalid", CodedSentence(text, code=error.code, **error.parameters))
 
 
 async def answer_unusable_store(request: Request, error: PodevalError) -> Response:
     """Report that nothing can be shown or recorded at present."""
-    # What is wrong names places on this machine: it is for the operator.
+    # The error names places on this machine, so it is for the operator only.
     _LOG.error("the database cannot be used: %s", error)
     sentence = UNREADABLE if request.method in ("GET", "HEAD") else UNRECORDED
     return _answer(request, 503, refusal.CLOSED, sentence, **{"Retry-After": "60"})
 
 
 async def answer_invalid_request(request: Request, error: RequestValidationError) -> Response:
-    """Name the field that is not as it must be."""
+    """Name the invalid field."""
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"][1:]) or "the request"
     return _answer(request, 422, "invalid", f"{field}: {first['msg']}")
 
 
 async def answer_not_found(request: Request, error: HTTPException) -> Response:
-    """Show a person a page; a program gets what frameworks say."""
+    """Show a person a page; a program gets the framework's own message."""
     if _is_of_person(request):
         return _answer(request, 404, "unknown", NOTHING_HERE)
     return JSONResponse({"detail": error.detail}, 404)

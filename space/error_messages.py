@@ -14,7 +14,7 @@ _OF_STATES = ("state", "before", "after")
 
 
 def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[str, bool]:
-    """Translate a refusal; return its text for a page, and whether it is complete.
+    """Return the translation of a refusal for a page, and whether it is complete.
 
     Args:
         sentence: sentence of the engine; one with a code is found by the code, whatever its wording; one without, by
@@ -35,7 +35,7 @@ def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[s
 
 
 def translate_reason(reason: str, texts: dict[str, Any]) -> str:
-    """A stored reason of a submission, in the form for a page: one sentence, or one line per broken rule.
+    """A stored reason of a submission, in the form that a page shows: one sentence, or one line per broken rule.
 
     Args:
         reason: the stored reason.
@@ -59,5 +59,5 @@ def _translate_value(name: str, value: Any, texts: dict[str, Any]) -> Any:
         return value
     if name in _OF_STATES:
         return (texts.get("states") or {}).get(value, value)
-    # Strangers' words may stand here, nested as deep as they are long.
+    # Strangers' words may be here, nested to any depth.
     return translate_reason(value, texts) if len(value) <= _LONGEST_NESTED else value

@@ -45,7 +45,7 @@ LEAST_FREE = 2**30
 MOST_HELD = 2 * 2**30
 """Bytes of uploads that are stored here; they are deleted within the hour."""
 OF_VISITORS = 0.75
-"""The part of it for visitors; the rest is reserved for people who submit."""
+"""The part for visitors; the rest is reserved for people who submit."""
 MOST_EACH, MOST_FILES = 100 * 2**20, 20
 """Bytes of one visitor's uploads, and their number."""
 KEEP_SECONDS, UNUSED_SECONDS = 3600, 600
@@ -59,7 +59,7 @@ EVENTS = tuple(f"{prefix}{API}/" for prefix in PREFIXES.values())
 
 
 def may_measure(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether visitors may measure: by PODEVAL_TRY, or else if the operator is the only visitor."""
+    """Whether visitors may measure: by PODEVAL_TRY, or otherwise if the operator is the only visitor."""
     setting = environment.get("PODEVAL_TRY", "")
     return local if setting == "" else setting == "1"
 
@@ -155,14 +155,14 @@ class IssuedFiles:
             return any(upload is not None and upload.ends > self._clock() for upload in entries)
 
     def keep(self, path: str, seconds: float = KEEP_SECONDS) -> None:
-        """Let a file be named for so long from now on: for an hour while it waits to be measured."""
+        """Extend the time in which a file may be named: by an hour while it waits to be measured."""
         with self._lock:
             for (_, each), upload in self._issued.items():
                 if each == path:
                     upload.ends = self._clock() + min(seconds, self._seconds)
 
     def release(self, path: str) -> None:
-        """Delete a file that was measured, unless others sent the same."""
+        """Delete a measured file, unless others sent the same one."""
         with self._lock:
             keys = [key for key in self._issued if key[1] == path]
             if len({self._issued[key].sender for key in keys}) == 1:
@@ -198,7 +198,7 @@ class IssuedFiles:
 
     @contextlib.contextmanager
     def expect(self, sender: str, coming: int, is_whole: Callable[[], bool]) -> Iterator[None]:
-        """Count a sender's upload while it lasts; and as long as its remains are stored here, if it breaks off.
+        """Count a sender's upload while it lasts and, if it breaks off, as long as its remains are stored here.
 
         Args:
             sender: the person or address.
@@ -236,7 +236,7 @@ def make_holder() -> str:
 def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
     """A request's data in the form for Gradio: each file in it was issued, and no address is passed on.
 
-    Whatever has a path counts as a file, also without the mark that Gradio looks for.
+    Anything that has a path counts as a file, even without the mark that Gradio looks for.
 
     Args:
         value: parsed JSON; it is changed in place.
@@ -253,7 +253,7 @@ def check_files(value: Any, may_name: Callable[[str], bool]) -> Any:
                 path = part["path"]
                 if path is not None and not (isinstance(path, str) and may_name(path)):
                     raise Refused(403, "this names a file that was not uploaded here by you")
-                # Gradio reads the file at the path. Nothing here has a use for an address, so that none is fetched.
+                # Gradio reads the file at the path. No event here uses an address, so none is fetched.
                 if "url" in part:
                     part["url"] = None
             left.extend(part.values())

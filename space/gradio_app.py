@@ -1,4 +1,4 @@
-"""The Gradio app of the Space: one `gr.Blocks` a language, mounted at the root, with a tab for everything one can do.
+"""The Gradio app of the Space: one `gr.Blocks` for each language, mounted at the root, with a tab for each activity.
 
 The mounted app is behind a gate (`gradio_routes`), below the header of all pages. Measuring for visitors costs
 the machine that also serves the board and takes votes, so it is limited: one measurement at a time, few waiting, short
@@ -38,7 +38,7 @@ _ONE_FOR_BOTH = (
     *("color_accent", "block_radius"),
     *("button_large_radius", "button_large_text_size", "button_large_text_weight"),
 )
-"""Settings of a theme that have no second value for dark."""
+"""Settings of a theme that have no separate value for the dark mode."""
 
 
 def build(site: Site, language: str = "en") -> gr.Blocks:
@@ -128,7 +128,7 @@ class LanguageApps:
             run_history=False,
             ssr_mode=False,
             footer_links=[],
-            # What goes wrong here is for the log; a refusal's sentence is shown in any case.
+            # The error here is for the log; the sentence of a refusal is shown in any case.
             show_error=False,
             max_file_size=LARGEST_ARCHIVE,
             theme=make_theme(),
@@ -150,7 +150,7 @@ def mount(app: FastAPI, site: Site) -> FastAPI:
 
 
 def warm_up(app: FastAPI) -> None:
-    """Have the front page of each language put together before the site listens, so that no reader waits for that.
+    """Render the front page of each language before the site listens, so that no reader waits for it.
 
     Gradio's components, its templates and ours, and the board's first view are cached from then on. An error here does
     not prevent the site from starting: the first reader gets the same error as a sentence.
@@ -161,7 +161,7 @@ def warm_up(app: FastAPI) -> None:
 
     @asynccontextmanager
     async def live(_: FastAPI) -> AsyncIterator[None]:
-        # A reader whom nobody sees.
+        # A reader who is not observed.
         where = read_public_address() or "http://localhost"
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=where) as client:
             for language in PREFIXES:
@@ -169,7 +169,7 @@ def warm_up(app: FastAPI) -> None:
                     await client.get("/", headers={"accept-language": language})
                 except Exception:
                     _LOG.exception("the front page could not be put together at the start")
-            # What takes seconds once and is on no front page: nobody waits for it before the site is there.
+            # This takes seconds once and is not on the front page, so the site does not wait for it.
             threading.Thread(target=compute_published, name="published agreement", daemon=True).start()
             yield
 

@@ -1,7 +1,7 @@
 """Limits on the events and streams of visitors before Gradio sees them: their form, their rate, their number.
 
 Gradio creates a session before it checks an event, keeps it for thousands of names for any time, and keeps streams open
-forever. So all of that is looked at before Gradio, and what Gradio keeps is bounded here.
+forever. All of this is therefore checked before Gradio, and the data that Gradio keeps is bounded here.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def parse_event(body: bytes) -> Any:
 
     Raises:
         Refused: it has more values than any page sends.
-        ValueError: it is no JSON.
+        ValueError: it is not JSON.
     """
     text = body.decode(json.detect_encoding(body), "surrogatepass")
     structure = _STRING.sub("", text)
@@ -115,7 +115,7 @@ def is_waiting(queue: Any, session: str) -> bool:
 
 
 def has_left() -> bool:
-    """Whether nobody waits any more for the event of this thread; False outside of Gradio's queue."""
+    """Whether nobody waits for the event of this thread any more; False outside of Gradio's queue."""
     blocks, name = LocalContext.blocks.get(None), LocalContext.event_id.get(None)
     if blocks is None or name is None:
         return False
@@ -127,13 +127,14 @@ def has_left() -> bool:
 
 
 def bound(blocks: gr.Blocks) -> None:
-    """Limit what an app of Gradio keeps, and refuse data that does not fit its components in one short sentence.
+    """Limit the data that an app of Gradio keeps, and refuse data that does not fit its components in one short
+    sentence.
 
     Args:
         blocks: the app, before it is mounted.
     """
     blocks.state_session_capacity = MOST_SESSIONS
-    # Nothing that waits its turn there can be called past it.
+    # Calls past the queue are refused for events that wait in it.
     blocks.queue(api_open=False, max_size=MOST_WAITING)
     blocks._queue.pending_messages_per_session = SessionMessages(blocks._queue, MOST_MESSAGES)
     preprocess = blocks.preprocess_data
@@ -182,7 +183,7 @@ class VisitorPlaces:
         """Check the request rate of a reading address; files of Gradio's page, which has a hundred, do not count.
 
         Raises:
-            Refused: the address has had its share.
+            Refused: the address has used up its share.
         """
         is_file = part.startswith(("/assets/", "/static/", "/svelte/"))
         if not is_file and not self._local and self._pace.wait(parse(READ_RATE), "reads", address):
@@ -190,10 +191,10 @@ class VisitorPlaces:
 
     @contextmanager
     def enter(self, address: str) -> Iterator[None]:
-        """A place for a request that sends something, from its head on.
+        """A place for a request that sends data, counted from its head on.
 
         Raises:
-            Refused: the address has had its share, or there is no place.
+            Refused: the address has used up its share, or there is no place.
         """
         if not self._local and self._pace.wait(parse(EVENT_RATE), address):
             raise Refused(429, "that was too fast; try again in a minute")
@@ -218,7 +219,7 @@ class VisitorPlaces:
             yield
 
     def check_event(self, blocks: gr.Blocks, part: str, event: EventSent, address: str) -> None:
-        """Look an event over before Gradio makes a session for it.
+        """Check an event before Gradio makes a session for it.
 
         Args:
             blocks: its app.
@@ -264,7 +265,7 @@ class VisitorPlaces:
             session: the session whose events it reports.
 
         Raises:
-            Refused: the address has its streams, or there are too many.
+            Refused: the address already has its maximum of streams, or there are too many in total.
         """
         end = asyncio.get_running_loop().time() + STREAM_SECONDS
         queue, state = app.get_blocks()._queue, {"begun": False, "ended": False}
@@ -318,7 +319,7 @@ def describe_invalid(error: ValidationError) -> str:
 
 
 STREAMS = re.compile(rf"heartbeat/(?P<name>{NAME})|queue/data|upload_progress|call/{NAME}/(?P<event>{NAME})")
-"""Addresses that are answered without end."""
+"""Addresses with endless responses."""
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
@@ -348,7 +349,7 @@ async def answer_call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) 
             start = message
             return
         if start:
-            # A fault of ours has no sentence for visitors.
+            # An error of ours has no sentence for visitors.
             await send({**start, "status": 500 if b'"error":null' in message.get("body", b"") else 400})
             start = {}
         await send(message)

@@ -78,7 +78,7 @@ _READS = re.compile(
 )
 """Addresses that may be read."""
 _TAKES = re.compile(rf"{API}/(upload|queue/join|cancel|reset/?|(run|call)/{NAME}/?)")
-"""Addresses that something may be sent to."""
+"""Addresses that accept data."""
 _FILE = f"{API}/file="
 _PAGES = {"/": TABS[0], **{f"/{name}": name for name in TABS}, "/queue": "submit"}
 """Addresses of tabs."""
@@ -93,7 +93,7 @@ _ROOT = "<script>gradio_config.root = new URL(gradio_config.root, location.origi
 
 
 class GradioGate:
-    """Is in front of the Gradio apps, so nothing reaches one in another way.
+    """The gate in front of the Gradio apps; nothing reaches them in another way.
 
     Args:
         apps: Gradio's own, such as `LanguageApps` of `gradio_app`.
@@ -137,7 +137,7 @@ class GradioGate:
         names = [query.get(key, [""])[-1] for key in ("session_hash", "upload_id")]
         check_names(*names)
         if part.startswith(_FILE):
-            # Who has no cookie may have it measured, but nobody else of the address reads it.
+            # A visitor without a cookie may have it measured, but nobody else at the address can read it.
             if not self._issued.may_name((cookie,), part.removeprefix(_FILE)):
                 raise Refused(403, "this file is not for readers")
             await app(scope, receive, SecurityHeaders(send, GRADIO_FILE))
@@ -149,7 +149,7 @@ class GradioGate:
             def issue(path: str) -> None:
                 for holder in (cookie,) if cookie else (cookie_set, *holders):
                     self._issued.issue(holder, path, sender, seconds)
-                # What nothing is done with goes, also if nobody comes any more.
+                # Files that nobody uses are removed, even without another visit.
                 asyncio.get_running_loop().call_later(seconds + 1, self._issued.sweep)
 
             cookie_set = make_holder()
@@ -164,7 +164,8 @@ class GradioGate:
         else:
             self._places.check_reading(part, address)
             if part.startswith(f"{API}/info"):
-                # Of the page alone; else Gradio keeps the address that the first request names, and tells it to all.
+                # Only for the page: otherwise Gradio keeps the address that the first request names, and gives it to
+                # everybody.
                 scope["query_string"] += b"&page="
             await app(scope, receive, send)
 
@@ -174,13 +175,13 @@ class GradioGate:
         language = self._site.language(request)
         prefix, app = PREFIXES[language], await self.apps.start(language)
         transport, where = httpx.ASGITransport(app, root_path=prefix), read_public_address() or _NOWHERE
-        # Nothing of what is asked for is Gradio's: of `?page=` it would show a page of its own, or fail.
+        # None of the parameters is Gradio's: for `?page=` it would show a page of its own, or fail.
         async with httpx.AsyncClient(transport=transport, base_url=where, trust_env=False) as client:
             front = await client.get(f"{prefix}/")
         if front.status_code != 200:
             await refuse(503, "the page cannot be shown at present; try again in a minute")(scope, receive, send)
             return
-        # Without an address of our own the page says where it stands by its path alone, not by who asked for it.
+        # Without a configured address, the page gives its place by its path alone, not by the host of the request.
         page = front.text.replace(_NOWHERE, "")
         answer = await run_in_threadpool(dress, self._site, request, page, tab)
         if not _cookie(scope):
@@ -190,9 +191,9 @@ class GradioGate:
     async def _call(
         self, app: Any, part: str, scope: Scope, receive: Receive, send: Send, holders: tuple[str, ...]
     ) -> None:
-        """Hand on an event whose files were issued to its sender.
+        """Pass on an event whose files were issued to its sender.
 
-        Gradio gets rewritten JSON, so it cannot read anything else in it than was checked.
+        Gradio gets rewritten JSON, so it cannot read anything that was not checked.
         """
         if Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             # A form of another site can send anything but this without asking first.
@@ -207,7 +208,7 @@ class GradioGate:
             body = parse_event(await Request(scope, receive).body())
             body = check_files(body, may_name)
             event = EventSent.model_validate(body)
-            # No page sends half a letter or a number that is none, at which a database may fall over.
+            # No page sends an unpaired surrogate or a number that is not finite, which may break a database.
             sent = event.model_dump(exclude_unset=True)
             written = json.dumps(sent, ensure_ascii=False, allow_nan=False).encode()
         except ValidationError as error:
@@ -220,13 +221,13 @@ class GradioGate:
         with self._places.work(address):
             if part.startswith(("run/", "call/", "queue/")):
                 self._places.check_event(app.get_blocks(), part, event, address)
-                # What waits to be measured is kept until then.
+                # Files that wait to be measured are kept until then.
                 for path in [] if part.startswith("run/") else paths[:MOST_NAMED]:
                     self._issued.keep(path)
             await answer_call(app, {**scope, "headers": headers}, replay_body(written, receive), send)
 
     def _add_cookie(self, send: Send, holder: str = "") -> Send:
-        # Within a page of the Hub a browser keeps only cookies that say where they belong.
+        # Within a page of the Hub, a browser keeps only cookies that state where they belong.
         where = "; SameSite=None; Secure; Partitioned" if self._secure else "; SameSite=Lax"
 
         async def send_with_cookie(message: Message) -> None:
@@ -261,7 +262,7 @@ def place(scope: Scope, prefix: str, address: str) -> Scope:
 
 
 def _without_cors(send: Send) -> Send:
-    """Passes on Gradio's answer, without its permission for pages of other hosts to read it."""
+    """Passes on Gradio's answer, but not its permission for pages of other hosts to read it."""
 
     async def send_on(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -307,7 +308,7 @@ def dress(site: Site, request: Request, page: str, tab: str) -> Response:
 
     Raises:
         StoreUnusable: the database does not report what is frozen.
-        RuntimeError: this release of Gradio writes its page in another way.
+        RuntimeError: this release of Gradio writes its page differently.
     """
     site.limit(request, PAGE_RATE, "tabs")
     head, header, footer = site.frame(request)
@@ -324,7 +325,7 @@ def dress(site: Site, request: Request, page: str, tab: str) -> Response:
     early = _render_early(site, request) if tab == TABS[0] else ""
     answer = HTMLResponse(f"{page[:start]}{header}{early}{page[start:]}")
     answer.headers["Content-Security-Policy"] = write_header_value(GRADIO_PAGE)
-    # The Score tab records, where its reader lets it.
+    # The Score tab records if the visitor allows it.
     answer.headers["Permissions-Policy"] = "camera=(), microphone=(self), geolocation=()"
     answer.headers["Vary"] = "accept-encoding, accept-language, cookie"
     site.keep_language(request, answer)
@@ -351,7 +352,7 @@ def _select(page: str, tab: str, metric: str, settings: dict[str, Any]) -> str:
         if metric in [name for _, name in offered["choices"]]:
             offered["value"] = [metric]
             components[PARTS_ID]["selected"] = part
-    # As Gradio writes it: nothing in it ends the script.
+    # This is Gradio's own form: nothing in it ends the script.
     written = json.dumps(config).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     end += len(_CONFIG_END)
     return page[:start] + written + _CONFIG_END + _ROOT + page[end:]

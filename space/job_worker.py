@@ -37,15 +37,15 @@ EXECUTOR, HERE, ELSEWHERE = "PODEVAL_EXECUTOR", "hf-jobs", "elsewhere"
 """The setting that names the worker of submissions, and its possible values."""
 MIRROR_SECONDS = 300.0
 PAUSE = 10.0
-"""Seconds between two looks at the queue."""
+"""Seconds between two checks of the queue."""
 JOB_PAUSE = 15.0
-"""Seconds between two looks at a job."""
+"""Seconds between two checks of a job."""
 JOBS = {"IMAGE": "", "FLAVOR": "a10g-large", "NAMESPACE": "", "TIMEOUT": "2h", "BUDGET": "0"}
 """Settings `PODEVAL_JOBS_…` of the machines of the Hub, with their defaults."""
 
 
 class Evaluation:
-    """The worker of a site's submissions; its own, if the settings ask for one.
+    """The worker of a site's submissions, which the site runs itself if the settings request it.
 
     Args:
         desk: the desk that accepts submissions, with their queue.
@@ -61,16 +61,16 @@ class Evaluation:
         self.worker: Worker | None = None
         self.problem = ""
         if self._setting == HERE and not desk.closed:
-            # Where models run, by the same settings as `podeval worker --executor hf-jobs`.
+            # The place where models run, by the same settings as `podeval worker --executor hf-jobs`.
             jobs = {name: environment.get(f"PODEVAL_JOBS_{name}") or default for name, default in JOBS.items()}
             try:
                 ledger = Ledger(desk.queue.database, float(jobs["BUDGET"]))
                 machines = HfJobs(jobs["IMAGE"], jobs["FLAVOR"], jobs["NAMESPACE"], parse_minutes(jobs["TIMEOUT"]))
                 self.hub = OnTheHub(machines, ledger, pause=JOB_PAUSE, log=_LOG.info)
-                # Where changes of state and results are mirrored, if repos are named.
+                # The place where changes of state and results are mirrored, if repos are named.
                 repos = [environment.get(f"PODEVAL_MIRROR_{name}", "") for name in ("REQUESTS", "RESULTS")]
                 self._record = HubRecord(desk.queue, *map(AppendOnly, repos)) if all(repos) else None
-                # Models run in their containers; what is decoded here is read by podeval's own code.
+                # Models run in their containers; podeval's own code reads the data that is decoded here.
                 making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
                 self.worker = Worker(
                     desk.queue,
@@ -110,7 +110,7 @@ class Evaluation:
                 stopping.set()
 
     def sentence(self, texts: Mapping[str, Any], operator: bool = False) -> str:
-        """Describe it in one sentence; if nobody works, tell the operator the missing part.
+        """Describe the worker in one sentence; if there is none, tell the operator the missing part.
 
         Args:
             texts: the texts of submissions, in the reader's language.

@@ -2,8 +2,8 @@
 
 The first reads the file and writes a copy of our own making; the second scores that copy. Both run in a sandbox if
 there is one, as submissions do, and both are stopped if they exceed their limits; the sentence names the party at
-fault. A script is measured likewise. Anyone who measures takes a `MeasuringTurn`: one recording and one script at a
-time.
+fault. A script is measured in the same way. Anyone who measures takes a `MeasuringTurn`: one recording and one script
+at a time.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ more than a GB with its copy is refused."""
 SCORING = sandbox.SandboxLimits(
     wall_seconds=900.0, memory_bytes=10 * 2**30, processes=256, output_bytes=2 * 2**30, output_files=5_000
 )
-"""Limits of the process that scores; its memory is counted in addresses, of which models take more than they use."""
+"""Limits of the process that scores; its memory is counted in addresses, of which models reserve more than they use."""
 GPU_SECONDS = 120
 """Seconds of a shared GPU for one recording."""
 SCRIPTS = replace(SCORING, wall_seconds=120.0)
@@ -55,14 +55,14 @@ _UNHEARD = "nobody waits for it any more"
 
 
 class MeasuringTurn:
-    """A place in the line of people who measure a recording or a script: the machine measures one of each at a time.
+    """A place in the queue of visitors who measure a recording or a script: the machine measures one of each at a time.
 
     Args:
         kind: `recording` or `script`.
     """
 
     _lines: Mapping[str, list[MeasuringTurn]] = {"recording": [], "script": []}
-    _changed = threading.Condition()  # Bound to no thread, because Gradio's change.
+    _changed = threading.Condition()  # Not bound to a thread, because Gradio's threads change.
     _most = SCORING.wall_seconds + 2 * DECODING.wall_seconds
     """Seconds after which the first in a line no longer delays others."""
 
@@ -82,13 +82,13 @@ class MeasuringTurn:
             self._changed.notify_all()
 
     def wait(self, seconds: float | None = HEARTBEAT) -> int:
-        """Wait for the first place, or until the seconds are over; return how many are before this one."""
+        """Wait for the first place, at most for these seconds; return the number of places before this one."""
         with self._changed:
             self._seen = time.monotonic()
             self._changed.wait_for(lambda: self._line[0] is self, seconds)
             first, self._seen = self._line[0], time.monotonic()
             if self._seen - first._seen > self._most:
-                self._line.remove(first)  # Nothing ends it, as where a server was stopped in the middle.
+                self._line.remove(first)  # Nothing else ends it, for example if a server was stopped in the middle.
             return self._line.index(self)
 
     def wait_to_the_end(self) -> None:
@@ -111,14 +111,14 @@ def open_decoded(path: Path) -> Iterator[Path]:
             copy = _decode(path, Path(folder))
             yield copy
         except PodevalError as error:
-            # Where the upload lies is nobody's business, nor where its copy does.
+            # The places of the upload and its copy are private.
             raise BadInput(str(error).replace(str(copy), path.name).replace(str(path), path.name)) from None
 
 
 def _decode(path: Path, folder: Path) -> Path:
     """Write a copy of a stranger's file, in FLAC of our own making, into an empty folder.
 
-    Nothing of it is read here. It is decoded in a separate process, with limits on memory, time and bytes; in a
+    Nothing in it is read here. It is decoded in a separate process, with limits on memory, time and bytes; in a
     sandbox if there is one, as submissions are.
 
     Raises:

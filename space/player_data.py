@@ -1,6 +1,6 @@
 """Collect the data of the player of recordings: addresses of sounds and peaks, turns in time, missing parts.
 
-Also the systems that a page shows by default.
+This includes the systems that a page shows by default.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 _SWEEP = 60.0
-"""Seconds between two looks for those who are gone."""
+"""Seconds between two removals of names without requests."""
 MOST_NAMES = 20_000
 """Number of names whose requests are remembered; the names of all networks of an attacker would not fit into memory."""
 
@@ -66,7 +66,7 @@ class RateLimit:
 
 
 class ThreadPool:
-    """Few threads for what is asked often and answered soon; more work than that waits.
+    """A few threads for frequent, quick requests; further work waits.
 
     Threads of Python take turns. With forty of them, the default for pages, the thread that receives requests and sends
     answers waits its turn as often as each of the others, so a busy second becomes a minute of late answers. Slow pages
@@ -80,7 +80,7 @@ class ThreadPool:
         self._limiter = CapacityLimiter(threads)
 
     def __call__(self, work: Callable[Given, Answer]) -> Callable[Given, Awaitable[Answer]]:
-        """The same work, done in one of the threads."""
+        """The same work in one of the threads."""
 
         @functools.wraps(work)
         async def run_in_thread(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
@@ -90,7 +90,7 @@ class ThreadPool:
 
 
 class Full(Exception):
-    """More is waiting than can be done soon."""
+    """More requests are waiting than can be handled soon."""
 
 
 class WaitingRoom:
@@ -108,7 +108,7 @@ class WaitingRoom:
 
     @contextmanager
     def enter(self, who: str) -> Iterator[None]:
-        """A place in it while this lasts.
+        """Hold a place in it for the duration.
 
         Raises:
             Full: there is no place for this sender.
@@ -124,5 +124,5 @@ class WaitingRoom:
                 del self._inside[who]
 
     def count(self, who: str) -> int:
-        """How many places a sender has."""
+        """Return the number of places of a sender."""
         return self._inside[who]

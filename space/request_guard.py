@@ -1,7 +1,7 @@
 """Check every request before a page sees it, and give every answer its security headers.
 
 Every change is a POST of JSON, to a page that accepts input, with the header `X-Podeval`, which no page of another site
-can send: it would need a preflight, which is refused. Why and against whom: docs/security.md.
+can send: it would need a preflight, which is refused. For the reasons and the threats, see docs/security.md.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class SecurityHeaders:
             for name, value in (EVERYWHERE | {"Content-Security-Policy": write_header_value(self._policy)}).items():
                 headers.setdefault(name, value)
             if headers.get("content-type", "").startswith("text/html"):
-                # A page is for one session, whatever is between.
+                # A page is for one session, whatever is in between.
                 headers.setdefault("Cache-Control", "private, no-cache")
         await self._send(message)
 
@@ -103,7 +103,7 @@ class RequestCounts:
             self.within[bound] += seconds <= bound
 
     def watch(self, send: Send) -> Send:
-        """Send as before, and count the answer that begins."""
+        """Send a message, and count the response that it begins."""
         began = time.perf_counter()
 
         async def send_counted(message: Message) -> None:
@@ -165,16 +165,16 @@ class Guard:
         self._archives = WaitingRoom(most=2, most_each=1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or hand it on with a bounded body."""
+        """Refuse a request, or pass it on with a bounded body."""
         if scope["type"] != "http":
             if scope["type"] == "websocket":
-                # Nothing of this site speaks it.
+                # Nothing on this site uses it.
                 await send({"type": "websocket.close", "code": 1000})
                 return
             await self._app(scope, receive, send)
             return
         path, headers = scope["path"], Headers(scope=scope)
-        # Each request is answered in a context of its own, so that this ends with it.
+        # Each request is answered in a separate context, so this ends with it.
         REQUEST.set(f"{scope['method']} {path}"[:LONGEST_PATH])
         uploads = scope["method"] == "POST" and path.startswith(gradio_addresses.UPLOADS)
         sender = self._senders(HTTPConnection(scope)) if uploads else ""
@@ -204,12 +204,12 @@ class Guard:
             try:
                 await self._app(scope, body, dressed)
             except Exception:
-                # What answers then is in front of this.
+                # The component that answers is in front of this one.
                 self._counts.add(500, 0.0)
                 raise
 
     def _refusal(self, scope: Scope, path: str, headers: Headers, most: int, sender: str) -> Response | None:
-        """The reason why a request is refused; None if it is not. The first check that refuses answers."""
+        """The reason why a request is refused; None if it is not. The first check that fails gives the answer."""
         if self._local and (why := self._not_local(scope, headers)):
             return refuse(421, why)
         public, host = urlsplit(os.environ.get("PODEVAL_URL", "")).hostname, _host(headers.get("host", ""))
@@ -247,17 +247,17 @@ class Guard:
         return refuse(503, why) if why else None
 
     def _not_local(self, scope: Scope, headers: Headers) -> str:
-        """Why a request is not of this machine's person: another site's name that leads here, or a proxy before us."""
+        """Explain why a request is not from this machine's user: a foreign name that leads here, or a proxy."""
         host = _host(headers.get("host", ""))
         if host in self._hosts:
             return ""
         forwarded = any(name in _FORWARDED or name.startswith(_FORWARDED_BEGIN) for name in headers)
-        # Programs say where they come from too, and are told more fitly that no page of elsewhere reads here.
+        # Programs state their origin too; the refusal that names pages from elsewhere would not fit them.
         page = not _is_program(scope["path"])
         if forwarded or (page and _from_a_page_elsewhere(headers)):
             return f"this board is behind a proxy and would treat everybody as its operator; {_SIGN_IN}"
         client = scope.get("client")
-        # A page of elsewhere whose name was turned to this machine still says its own name.
+        # A page from elsewhere whose name was pointed at this machine still sends its own name.
         if client and _is_address(client[0]) and not is_loopback(host):
             return f"this board is not known as {host[:80]!r}; open it as localhost, or {_SIGN_IN}"
         return ""
@@ -301,7 +301,7 @@ def read_own_hosts() -> frozenset[str]:
 
 
 def read_trusted_proxies() -> str:
-    """How many proxies of ours are before the site; empty if its visitors come by themselves."""
+    """The number of our proxies in front of the site; empty if visitors reach it directly."""
     return os.environ.get("PODEVAL_TRUSTED_PROXY") or os.environ.get("SPACE_ID") or ""
 
 
@@ -313,7 +313,7 @@ def find_origin(request: HTTPConnection) -> str:
 
 
 def find_address_block(address: str) -> str:
-    """One sender: an address, or the 64 bits of an IPv6 address that one customer has to himself."""
+    """One sender: an address, or the 64 bits of an IPv6 address that belong to one customer."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -389,7 +389,7 @@ def _is_address(name: str) -> bool:
 
 
 def _from_a_page_elsewhere(headers: Headers) -> bool:
-    """Whether one of our pages has another name than this machine: a silent proxy is in between.
+    """Whether one of our pages has a different name from this machine: a silent proxy is in between.
 
     A link on another site also leads here; a browser reports that case, because this machine's pages count as safe.
     """

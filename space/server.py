@@ -1,4 +1,4 @@
-"""The server: uvicorn, which waits for the head of a request as long as a sender likes, with an end to that."""
+"""The server: uvicorn, which would wait for the head of a request indefinitely, with a time limit."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ImpatientProtocol(H11Protocol):
         self._most = most
 
     def data_received(self, data: bytes) -> None:
-        """More of the incoming data."""
+        """Receive more of the incoming data."""
         if self._waiting is None and self.conn.their_state is h11.IDLE:
             self._wait()
         super().data_received(data)
@@ -87,8 +87,8 @@ class ImpatientProtocol(H11Protocol):
 class SiteServer(uvicorn.Server):
     """A server that reports when it is ready.
 
-    Objects in memory by then stay there, so Python does not search them for garbage, which would delay all answers by
-    0.3 s.
+    Objects that exist by then stay in memory, so Python does not search them for garbage, which would delay all answers
+    by 0.3 s.
 
     Args:
         config: see `build_configuration`.
@@ -135,7 +135,7 @@ def run(app: Any, host: str, port: int, announce: str = "") -> None:
         port: likewise.
         announce: text that is printed once the site answers.
     """
-    # A thousand connections need more files than many systems allow a program at first.
+    # A thousand connections need more files than many systems allow a program by default.
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 

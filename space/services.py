@@ -76,7 +76,7 @@ NOT_TAKEN = "nothing can be recorded at present: the database takes no writes, i
 class WriteProbe:
     """Whether the database accepts writes: a full disk still answers every question.
 
-    Writes one small row now and then, and only where somebody asks; used by any number of threads.
+    Writes one small row occasionally, and only on request; used by any number of threads.
 
     Args:
         database: the database to check.
@@ -100,7 +100,7 @@ class WriteProbe:
         return NOT_TAKEN if self._failed else None
 
     def _ask(self) -> None:
-        # One write at a time, in a thread of its own: one that waits holds nobody who asks for longer.
+        # One write at a time, in a separate thread, so that a slow write does not delay the visitor for longer.
         if self._writing is None or not self._writing.is_alive():
             self._writing = threading.Thread(target=self._write, daemon=True)
             self._writing.start()
@@ -120,7 +120,7 @@ class WriteProbe:
 SWEEP = "PODEVAL_SWEEP"
 """The setting for the number of hours between applications of the rules of integrity; 0 for never."""
 LOOK_SECONDS = 600.0
-"""Seconds between two looks whether they must be."""
+"""Seconds between two checks of whether they are due."""
 
 NOWHERE = CodedSentence(
     "visitors cannot be identified: this board is reachable from other machines and has no sign-in. Its operator sets "
@@ -144,7 +144,8 @@ ONLY_VOTES = CodedSentence(
 
 
 class FetchKeeper:
-    """Saves the counts of battles' sounds, in one thread for all; one more request waits for it, for the rest.
+    """Saves the counts of battles' sounds, in one thread for all requests; one further request waits for it, on behalf
+    of the rest.
 
     Args:
         tokens: the battles' sounds.
@@ -156,18 +157,18 @@ class FetchKeeper:
         self._in_turn = ThreadPool(1)(self._write)
 
     async def keep(self) -> None:
-        """Save the counts; if the database refuses, with the next sound."""
+        """Save the counts; if the database refuses, they are saved with the next sound."""
         if not self._waiting:
             self._waiting = True
             try:
-                # Anyone who has the last byte may hang up, which would end this too.
+                # Anyone who has the last byte may hang up, which would also end this.
                 with CancelScope(shield=True):
                     await self._in_turn()
             finally:
                 self._waiting = False
 
     def _write(self) -> None:
-        # What is counted from now on is the next one's.
+        # Counts from now on belong to the next write.
         self._waiting = False
         try:
             self._tokens.keep_fetched()
@@ -273,14 +274,14 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
 
     Raises:
         BadInput: the address cannot be understood, the service's secret is not set, or the arena's settings are wrong.
-        SecretLost: the people in the database belong to another secret.
+        SecretLost: the people in the database are identified by another secret.
         StoreUnusable: the database cannot be opened, or is damaged.
     """
     settings = ArenaSettings.read(os.environ)
     runs.mkdir(parents=True, exist_ok=True)
     address = database or os.environ.get("DATABASE_URL") or runs / "podeval.db"
     try:
-        # Most proxies wait for a minute, and a visitor for less: a request is refused with a sentence before that.
+        # Most proxies wait for a minute, and most visitors for less: a request is refused with a sentence before that.
         opened = Database(address, patience=BUSY_SECONDS)
     except StoreReadOnly as error:
         _LOG.error("%s; until then the board can be read, and nothing is taken", error)
@@ -293,7 +294,7 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
         )
     objects = None if closed is FULL else open_bucket(opened)
     try:
-        # Before anybody is served: with another secret all of them would be new voters.
+        # The check comes before anybody is served: with another secret all of them would be new voters.
         Secret.of(opened)
     except BadInput:
         opened.close()

@@ -51,7 +51,7 @@ def build_site(site: Site) -> FastAPI:
     )
     app.mount("/own", StaticFiles(directory=HERE / "static"), name="own")
 
-    # Browsers look here on pages that are not our own templates: Gradio's, files, the list of the API.
+    # Browsers look here on pages that do not come from our templates: Gradio's pages, files, and the list of the API.
     @app.get("/favicon.ico", include_in_schema=False)
     def icon() -> Response:
         return FileResponse(HERE / "static" / "icon.svg")
@@ -67,7 +67,7 @@ def build_site(site: Site) -> FastAPI:
 
 
 def _list_pages() -> list[APIRouter]:
-    """The routes of all own pages: every module in `pages/`. The arena's come first, because they are used most."""
+    """The routes of the site's pages: every module in `pages/`. The arena's come first, because they are used most."""
     import importlib
     import pkgutil
 

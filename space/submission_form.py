@@ -10,7 +10,7 @@ from typing import Any
 from podeval.systems.submission import PARAGRAPH, PATTERNS_IN_WORDS, build_json_schema
 
 FOLDED = ("organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
-"""Fields of a system that most leave empty."""
+"""Fields of a system that most people leave empty."""
 _NOT_HERE = ("kind", "folder")
 """The filled-in part of the form decides the kind; a folder next to the document does not exist here."""
 
@@ -58,7 +58,7 @@ def list_fields(block: str, path: str, texts: dict[str, Any], group: str) -> lis
     for name, declared in schema["properties"].items():
         if name in _NOT_HERE:
             continue
-        # What a field holds where it is filled in.
+        # The content of a field where it is filled in.
         kinds = [each for each in declared.get("anyOf", ()) if each.get("type") != "null"]
         field_path, about = f"{path}.{name}", kinds[0] if len(kinds) == 1 else declared
         if "$ref" in about:
@@ -104,7 +104,7 @@ def build_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField
     for field, read in values:
         *blocks, last = field.path.split(".")
         if field.looks == "choice" and len(blocks) > 1 and ".".join(blocks) not in typed:
-            # A choice always has a value: a block of which nothing else is filled in is left out.
+            # A choice always has a value, so a block without any other content is left out.
             continue
         section = document
         for block in blocks:

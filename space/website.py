@@ -1,7 +1,7 @@
-"""What every page of the site is given: one look, one sign-in, one language, one pace.
+"""The services of every page of the site: one look, one sign-in, one language, one pace.
 
-Own pages are templates with scripts of their own files; nothing on them comes from another host and no code is in
-the page. Whatever changes something is a POST of JSON with the header `X-Podeval`, which no other site can send.
+The site's own pages are templates whose scripts are separate files; they load nothing from other hosts and contain no
+code. Whatever changes something is a POST of JSON with the header `X-Podeval`, which no other site can send.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SECTIONS = dict.fromkeys(_OF_BOARD, "board") | dict.fromkeys(("submissions", "q
 """The entry of a page, by the beginning of its address; all others belong to the documents."""
 
 LONGEST_SENTENCE = 300
-"""Number of letters of strange input from strangers that are returned or logged."""
+"""Number of letters of invalid input from strangers that are returned or logged."""
 MEASURING_RATE = "20/hour"
 HOURS_FROM = 1.5
 """Number of hours up to which minutes are shown."""
@@ -59,7 +59,7 @@ _BEFORE_UNIT = re.compile(
     r" (?<=\d )(?=(?:%|pp|s|ms|min|h|[kMG]B|k?Hz|dB(?:TP)?|LUF?S?|USD|(?:vote|second|minute|hour|day)s?"
     r"|[秒票天]|分钟|小时)(?![A-Za-z])[^<>{}]*<)"
 )
-"""The space between a number and its unit in a text between tags, at which no line may end; `page.js` has it too."""
+"""The space between a number and its unit in texts between tags, at which no line may end; `page.js` has it too."""
 UNRECORDED = CodedSentence(
     "Nothing can be recorded here at present, and nothing was; try again in a minute.", code="nothing-recorded"
 )
@@ -70,13 +70,13 @@ UNREADABLE = CodedSentence(
 
 
 class FromPage(BaseModel):
-    """What a page or program sends: nothing but what is declared, and of that type: `true` is not a number."""
+    """The content of a request, with only declared fields of their declared types: `true` is not a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class TooMany(PodevalError):
-    """More requests than one person makes."""
+    """There were more requests than one person makes."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(
@@ -89,7 +89,7 @@ class _Templates(Environment):
     """Templates in which a name of a dictionary stands for what is under it: `s.items` is the word, not the method."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """What `obj.attribute` is in a template."""
+        """The result of `obj.attribute` in a template."""
         if isinstance(obj, dict) and attribute in obj:
             return obj[attribute]
         return super().getattr(obj, attribute)
@@ -146,7 +146,7 @@ class Site:
         return person
 
     def language(self, request: Request) -> str:
-        """The language of the page: as asked for, as chosen before, as the browser prefers."""
+        """The language of the page: the requested one, the one chosen before, or the browser's preferred one."""
         wish = request.query_params.get("lang") or request.cookies.get("lang")
         if wish in LANGUAGES:
             return str(wish)
@@ -195,7 +195,7 @@ class Site:
         return str(texts["sign_in_at"].format(self.how.host) if self.how.host else texts["sign_in"])
 
     def render_shell(self, template: str, language: str) -> str:
-        """A component's content from its template, the same for all who read the language."""
+        """A component's content from its template, the same for all readers of the language."""
         return self._render(template, {"t": self.texts[language]})
 
     def _render(self, template: str, values: dict[str, Any]) -> str:
@@ -208,7 +208,7 @@ class Site:
         return f"{texts[section]} · {texts['name']}"
 
     def frame(self, request: Request) -> tuple[str, str, str]:
-        """What the page of the tabs has in its head, above them and below them.
+        """The head of the tabs' page, and the content above and below the tabs.
 
         Raises:
             StoreUnusable: the database does not say what is frozen.
@@ -230,7 +230,7 @@ class Site:
     def refused(self, request: Request, reason: str, sentence: str) -> HTMLResponse:
         """The page of a refusal, in the reader's language as far as it is known there.
 
-        It asks the database nothing: that the database is away may be what it has to say.
+        It does not use the database, because it may have to report that the database is unavailable.
         """
         text, whole = translate(sentence, self.texts[self.language(request)]["refused"], reason)
         text = text if text.endswith((".", "。", "!", "?")) else f"{text}."
@@ -248,7 +248,7 @@ class Site:
         return translate(sentence, self.texts[self.language(request)]["refused"], reason)[0]
 
     def limit(self, request: Request, rate: str, what: str = "") -> None:
-        """Let through so many requests of one person or address, such as `20/minute`.
+        """Let through a number of requests from one person or address, such as `20/minute`.
 
         Args:
             request: the request of the person.
@@ -260,13 +260,13 @@ class Site:
         """
         person = self.person(request)
         who = person.identity if person and person.identity != "local" else find_origin(request)
-        # By the route, not the address: who asks for another thing each time asks as often.
+        # Limits are by route, not by address: a client that asks for something new each time asks just as often.
         route = what or getattr(request.scope.get("route"), "path", request.url.path)
         if wait := self._pace.wait(parse(rate), route, who):
             raise TooMany(math.ceil(wait))
 
     def limit_measuring(self, request: Request) -> None:
-        """Let through as many measurements as one address may have; the one person of a local board has no limit.
+        """Let through the measurements that one address may have; the only person of a local board has no limit.
 
         Raises:
             TooMany: there were more.
@@ -285,7 +285,7 @@ CurrentSite = Annotated[Site, Depends(get_site)]
 
 
 def limit(rate: str, what: str = "") -> Any:
-    """The condition of a route that so many requests of one person or address are let through; see `Site.limit`."""
+    """The condition of a route that lets through a number of requests from one person or address; see `Site.limit`."""
 
     async def check(request: Request, site: CurrentSite) -> None:
         site.limit(request, rate, what)
@@ -297,8 +297,8 @@ async def require_operator(request: Request, site: CurrentSite) -> Person:
     """The operator who sent a request.
 
     Raises:
-        NotSignedIn: nobody knows who sent it.
-        ArenaRefused: the sender of the request is no operator.
+        NotSignedIn: its sender is unknown.
+        ArenaRefused: the sender of the request is not an operator.
         TooMany: there were more requests than one person makes.
     """
     site.limit(request, "60/minute")
@@ -319,16 +319,16 @@ Operator = Annotated[Person, Depends(require_operator)]
 
 
 def to_script_data(value: Any) -> str:
-    """JSON that stands safely in a page's `<script type="application/json">`."""
+    """JSON that is safe in a page's `<script type="application/json">`."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026")
 
 
 @cache
 def build_parts_style() -> str:
-    """The rules of the frame, and those of documents as they hold within parts of tabs, and there alone."""
+    """The rules of the frame, and those of documents in the form in which they apply only inside the parts of tabs."""
     frame, _, rules = (HERE / "static" / "podeval.css").read_text(encoding="utf-8").partition("/* Content */")
     rules += "\n".join((HERE / "static" / name).read_text(encoding="utf-8") for name in PARTS_STYLES)
-    # Gradio's own rules name a class and an attribute: these weigh more.
+    # Gradio's own rules name a class and an attribute; these are more specific.
     return f"{frame}.podeval-part.podeval-part.podeval-part {{\n{rules}\n}}\n"
 
 
@@ -383,7 +383,7 @@ def write_moment(moment: datetime | str, language: str) -> str:
 
 
 def write_span(seconds: float, language: str) -> str:
-    """About so much time, a minute at least, in minutes, hours or days, in the form that the number takes.
+    """An approximate duration of at least a minute, in minutes, hours or days, in the form that the number takes.
 
     Args:
         seconds: length of the span.

@@ -152,8 +152,8 @@ _WRITTEN = frozenset((
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is missing: None, NaN in any form, pandas' NA and NaT, or a text that is empty or whose
-    lines all say so, such as JSON lines of `null`.
+    """Return whether a value is missing: None, NaN in any form, pandas' NA and NaT, or a text that is empty or consists
+    only of such lines, for example JSON lines of `null`.
 
     Collections are never missing, whatever they contain.
     """

@@ -77,7 +77,7 @@ def resolve_inside(folder: Path, name: str) -> Path:
 
 
 def shorten_names(names: Sequence[str]) -> list[str]:
-    """Return paths without the folders that all of them share; as they are where two would become one."""
+    """Return paths without the folders that all of them share; unchanged if two would become the same."""
     if len(names) < 2:
         return [Path(name).name or name for name in names]
     try:
@@ -119,7 +119,7 @@ def append_lines(path: Path, rows: Iterable[Any]) -> None:
     text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode()
     with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Unbuffered, so that data that did not fit is not written when the file is closed.
+        # The file is unbuffered, so data that did not fit is not written when it is closed.
         with path.open("a+b", buffering=0) as file:
             end = append_synced(file, text)
         if not end:
@@ -147,7 +147,7 @@ def append_synced(file: io.FileIO, lines: bytes) -> int:
 
 @contextlib.contextmanager
 def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
-    """Yield the storage of an address and the path in it; convert the errors of each kind of storage into one."""
+    """Yield the storage of an address and the path in it; convert the errors of each kind of storage to one type."""
     import fsspec
 
     try:
@@ -259,7 +259,8 @@ def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    # Another thread may release it. A soft lock, the only kind on some mounts, would outlive its process: refused.
+    # Another thread may release it. A soft lock, the only kind on some mounts, would outlive its process, so it is not
+    # used.
     lock = FileLock(folder / ".lock", thread_local=False, fallback_to_soft=False)
     with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)

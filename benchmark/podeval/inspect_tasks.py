@@ -1,4 +1,4 @@
-"""PodBench as a task of Inspect (`inspect-ai`), so people who evaluate language models with Inspect need nothing else.
+"""PodBench as a task of Inspect (`inspect-ai`), for people who evaluate language models with Inspect.
 
     inspect eval podeval/podbench --model hf/OWNER/NAME -T judge=MODEL@https://host/v1
 
@@ -107,7 +107,7 @@ def _plan(split: str, dataset: str) -> RunPlan:
 
 
 async def _score(name: str, bench: JudgeConfig, plan: RunPlan, state: TaskState, target: Target) -> Score:
-    """One value for each key of the metric; none of them counts without a score of podeval."""
+    """One value for each key of the metric; without a score of podeval, none of them counts."""
     import anyio.to_thread
 
     item = Item.model_validate(state.metadata["item"])

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 Listener = Callable[[str, float, float], None]
-"""Called with the name of the task, how much of it is finished, and the total, both in the same unit."""
+"""Called with the name of the task, the finished amount, and the total, both in the same unit."""
 
 PREPARING = "preparing a model, once"
 """The task of making a model ready that was never used on this machine."""

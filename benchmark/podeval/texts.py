@@ -396,7 +396,7 @@ def parse_sentence(text: str) -> CodedSentence | None:
 
 
 def translate_reason(reason: str, words: Mapping[str, Any]) -> str:
-    """Say a reason as the words have it; one that they do not know stays as it is.
+    """Write a reason in these words; an unknown one stays unchanged.
 
     Args:
         reason: the reason in the engine's English.

@@ -132,7 +132,7 @@ def health(site: CurrentSite) -> Response:
         with services.database.reading() as session:
             health = read_health(session, datetime.now(UTC))
     except Exception as error:
-        # Where it is, is for the operator.
+        # The place is for the operator only.
         _LOG.error("the database %s does not answer: %s", services.database.name, type(error).__name__)
         return JSONResponse({"status": "down", "error": "the database does not answer"}, 503)
     closed = services.closed or site.services.probe.why_not()
@@ -143,7 +143,8 @@ def health(site: CurrentSite) -> Response:
             "version": __version__,
             "database": "sqlite" if services.database.is_sqlite else "postgresql",
             "taking": closed is None,
-            # Why nothing is taken, as where its disk is full; and why operators take no votes or submissions.
+            # The reason for accepting nothing, such as a full disk, and operators' reason for stopping votes or
+            # submissions.
             "closed": closed,
             "frozen": frozen,
             "queue": queue,
@@ -154,7 +155,7 @@ def health(site: CurrentSite) -> Response:
 @routes.get("/api/docs", include_in_schema=False, dependencies=[limit(RATE)])
 def documentation(request: Request, site: CurrentSite) -> HTMLResponse:
     """Show every path of the OpenAPI document, with its answer and its parameters."""
-    # What is made for programs is before what pages ask too.
+    # Paths for programs come before those for pages.
     operations = sorted(list_operations(request.app.openapi()), key=lambda one: not one["path"].startswith("/api/"))
     read, sent = ([one for one in operations if one["method"] == method] for method in METHODS)
     return site.render(request, "interface.html", groups=(("read", read), ("taken", sent)))
@@ -189,7 +190,7 @@ def _count_stored(site: Site) -> Families:
         "disk_free_bytes": ("gauge", {"": shutil.disk_usage(services.runs).free}),
     }
     for name, at in done.items():
-        # Never is the beginning of all time, so that a rule on its age needs no case of its own.
+        # Never is represented by the earliest time, so that a rule on its age needs no special case.
         families[f"last_{name}_timestamp_seconds"] = ("gauge", {"": at.timestamp() if at else 0})
     if hub is not None:
         families["jobs_budget_left_dollars"] = ("gauge", {"": hub.ledger.budget - hub.ledger.committed()})
@@ -260,7 +261,7 @@ def to_records(rows: pd.DataFrame) -> list[dict[str, Any]]:
 def _json_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows with parsed JSON columns."""
     records = to_records(rows)
-    # Rows share protocols: each is read once.
+    # Rows share protocols, so each is read once.
     read = lru_cache(maxsize=None)(json.loads)
     for row in records:
         for name, key in (("reasons", "reasons"), ("protocol_json", "protocol_content")):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 AT_ONCE = 6
-"""Threads of all who vote. They wait for the database most of the time, so that more would not be sooner done."""
+"""Threads for all voters. They mostly wait for the database, so more of them would not finish sooner."""
 in_turn = ThreadPool(AT_ONCE)
 routes = APIRouter(tags=["arena"])
 routes.include_router(audio_routes.routes)
@@ -234,7 +234,7 @@ def _describe_standing(battle: RevealedBattle, texts: dict[str, Any]) -> str:
 
 
 def _describe_own(mine: Personal, texts: dict[str, Any], reveals: bool) -> str:
-    """How much a voter judged, how often others agree, and how many votes their own board is away."""
+    """The voter's number of battles, the agreement with others, and the votes missing for a personal board."""
     share = f"{100 * mine.agreed / mine.compared:.0f}" if mine.compared else ""
     sentences = [
         texts["judged"].format(count=mine.judged),

@@ -87,7 +87,7 @@ def badge(
 @routes.get("/reported-elsewhere.csv", response_class=Response, dependencies=[limit(RATE)])
 def elsewhere(request: Request) -> Response:
     """Values that others report for systems on other benchmarks, one per row, with source and protocol."""
-    # All of it is shipped and no stranger's, so that a minus at the front may stand as printed.
+    # All of it is shipped and none comes from strangers, so a leading minus may stay as printed.
     return stream_csv(request, pd.DataFrame(reported_elsewhere.list_rows()), "podeval-reported-elsewhere.csv")
 
 
@@ -132,7 +132,7 @@ def _view(request: Request) -> BoardView:
 
 
 def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:
-    """The view of an address, which must match exactly for a file: nobody would notice a different one."""
+    """The view of an address, which must match exactly for a file, because nobody would notice a different one."""
     index = folder.index()
     if index.empty:
         raise BadInput(write_sentence("nothing-measured"))
@@ -181,7 +181,7 @@ def stream_csv(request: Request, table: pd.DataFrame, name: str, mark: str = "\u
 
 
 def compress(request: Request, answer: Response) -> Response:
-    """The answer in fewer bytes, if the client accepts compression and there are many."""
+    """The compressed answer, if the client accepts compression and it is large."""
     if "gzip" in request.headers.get("accept-encoding", "") and len(answer.body) >= SMALLEST_PACKED:
         answer.body = gzip.compress(answer.body, compresslevel=1)
         answer.headers.update({"Content-Encoding": "gzip", "Content-Length": str(len(answer.body))})

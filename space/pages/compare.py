@@ -81,7 +81,7 @@ def page(
     systems = list_sides(board) if len(board) else []
     if comparison is None:
         return site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
-    # The first item that both left an output of, else that one did.
+    # The first item for which both have an output, or else one of them.
     first = max(comparison.items, key=lambda each: sum(map(bool, each.outputs)), default=None)
     shared = comparison.item(item) if item else first
     if item and shared is None:
@@ -108,7 +108,7 @@ def page(
 
 
 def in_turn(work: Callable[..., Response]) -> Callable[..., Awaitable[Response]]:
-    """The same work in one of our threads, for a limited number of waiting requests per address."""
+    """The same work in one of our own threads, for a limited number of waiting requests per address."""
     in_thread = _POOL(work)
 
     @wraps(work)
@@ -134,7 +134,7 @@ class SoundWish:
     beside: str = ""
 
     def read(self, site: Site, fact: Callable[..., Any]) -> Any:
-        """A fact of the recording's copy.
+        """A fact about the recording's copy.
 
         Args:
             site: the site of the recordings.

@@ -1,6 +1,8 @@
-"""Listening tests for listeners: invitation, consent, pages on the disk before they are acknowledged, completion code.
+"""Listening tests for listeners: invitation, consent, pages that are stored before they are acknowledged, completion
+code.
 
-A listener is who the invitation names (`PROLIFIC_PID`, or `pid` for other panels), else who signed in.
+A listener is the person whom the invitation names (`PROLIFIC_PID`, or `pid` for other panels), or else the signed-in
+person.
 """
 
 from __future__ import annotations
@@ -88,7 +90,7 @@ def begin(request: Request, site: CurrentSite, test: str, invitation: Invitation
                 parameters={"test": test},
             )
         person = site.person(request)
-        # Who comes by an invitation is not asked for a name, whether signed in or not.
+        # Visitors with an invitation are not asked for a name, whether signed in or not.
         name = person.name if person is not None and person.identity == who else ""
         stands = site.services.listening.start(test, who, origin=find_origin(request), name=name)
     return JSONResponse(stands and _progress(stands))

@@ -71,7 +71,7 @@ def one(request: Request, site: CurrentSite, overview: OperatorsTest, test: str)
         links=(f"{link}?{prolific}", f"{link}?pid=NAME"),
         returns=_list_returns(overview.design.completion),
         missed=session_results.list_failed_attention(site.services.database, test),
-        plots=Markup(plots),  # names are escaped where it is drawn
+        plots=Markup(plots),  # names are escaped when they are drawn
     )
 
 

@@ -77,7 +77,7 @@ class SubmissionCheck:
             return {**check_document(desk, draft, get_submitter(person)), "document": draft}
         source = document.get("source") if document else None
         if document and not (isinstance(source, Mapping) and source.get("kind") == "model"):
-            # Outputs may be many files, and those of an upload are its owner's.
+            # Outputs may be many files, and uploads belong to their owner.
             raise BadInput(write_sentence("sign-in-to-check"))
         self._site.limit(request, VISITOR_RATE, "submit check of visitors")
         if wait := self._pace.wait(parse(VISITORS_RATE), "visitors"):
@@ -139,7 +139,7 @@ async def run_server(app: FastAPI) -> AsyncIterator[None]:
         streamable_http_path="/mcp",
         json_response=True,
         stateless_http=True,
-        # Hosts and origins are looked at by the site's own gate, which knows how this site is reached.
+        # The site's own gate checks hosts and origins, because it knows how this site is reached.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     async with server.session_manager.run():
@@ -157,7 +157,7 @@ routes = APIRouter(include_in_schema=False, lifespan=run_server)
 async def answer(request: Request) -> Response:
     """Hand a request to the tools."""
     _asking.set(request)
-    if request.method == "GET":  # There are no sessions, so nothing would ever come in a stream without end.
+    if request.method == "GET":  # There are no sessions, so an endless stream would carry nothing.
         return JSONResponse({"error": "there is no stream here: send POST"}, 405, {"Allow": "POST"})
     if (tools := getattr(request.app.state, "tools", None)) is None:
         return JSONResponse({"error": "this site is starting or ending; ask again in a moment"}, 503)

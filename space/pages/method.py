@@ -34,11 +34,11 @@ NEWEST = 100
 
 
 compute_published = cache(recompute_agreement)
-"""The same for all boards, and seconds of work."""
+"""This is the same for all boards, and takes seconds to compute."""
 
 
 def _compute_agreement(site: Site) -> list[Validity]:
-    """Computed once for a state of the board and of the listening tests."""
+    """This is computed once for each state of the board and of the listening tests."""
     tests = read_marks_by_test(site.services.database)
 
     def compute() -> list[Validity]:
@@ -49,7 +49,7 @@ def _compute_agreement(site: Site) -> list[Validity]:
 
 
 def _list_changes(site: Site) -> list[Change]:
-    """Read once for a state of the board and of the submissions; earlier runs are files."""
+    """This is read once for each state of the board and of the submissions; earlier runs are files."""
     runs, database = site.services.runs, site.services.database
     with database.reading() as session:
         steps = session.scalar(select(func.count()).select_from(SubmissionHistory)) or 0

@@ -26,7 +26,7 @@ EXAMPLES = ("reader", "readers", "faults")
 _VOICES = "real_pod_voices.json"
 _PAUSE = 0.35
 _GAIN, _HOLE = 3.0, (0.30, 0.33)
-"""Factor of the example with faults before it is cut at full scale, and the part that is missing in it."""
+"""Gain of the example with faults before it is clipped at full scale, and the part that is missing in it."""
 
 
 @cache
@@ -66,7 +66,7 @@ def example(request: Request, name: str) -> Response:
     """Send an example."""
     if name not in EXAMPLES:
         raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-example"))
-    # No browser goes to the time of a defect in a sound that comes without ranges.
+    # Browsers cannot seek to a defect in a sound that is sent without ranges.
     return answer_sound_bytes(read_example(name)[0], request.headers.get("range", ""), "audio/flac")
 
 

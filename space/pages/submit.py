@@ -212,7 +212,7 @@ def get_submitter(person: Person) -> Submitter:
     if person.name.casefold() in OURS:
         raise arena.ArenaRefused(refusal.FOREIGN, write_sentence("name-is-ours", name=person.name))
     if not person.identity.startswith("hf:"):
-        # Names of another provider are not names on the Hub: nobody proves with them that a repo is theirs.
+        # Names of another provider are not names on the Hub, so they cannot prove that a repo is theirs.
         return Submitter(f"{person.name} ({person.identity.rpartition(':')[0].partition('://')[2]})")
     return Submitter(person.name, person.orgs)
 
@@ -223,7 +223,7 @@ def may(person: Person, row: SubmissionRow) -> bool:
 
 
 def _spoken(desk: SubmissionService, benchmark: str, split: str) -> tuple[RunEntry, tuple[Item, ...]]:
-    """The run of scripts that are read aloud.
+    """The run whose scripts are read aloud.
 
     Raises:
         ArenaRefused: there is no upload of this name here.

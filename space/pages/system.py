@@ -1,4 +1,4 @@
-"""A system's page: its description, its standing among the others, and every item to play and read."""
+"""A system's page: its description, its standing among others, and every item, for playing and reading."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ AROUND = 1.0
 """Seconds before and after a defect that are played with it."""
 
 LONGEST = 15.0
-"""Seconds of a snippet at most."""
+"""Maximum seconds of a snippet."""
 
 _SEVERITIES = ("high", "medium", "low")
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
@@ -116,7 +116,7 @@ def _link_item(query: dict[str, Any], item: str) -> str:
 
 
 def _first(chapter: Chapter) -> Any:
-    """The first item that there is an output of, else the first."""
+    """The first item with an output, or else the first."""
     return next((line for line in chapter.items if line.item.output), next(iter(chapter.items), None))
 
 
@@ -132,7 +132,7 @@ def _item(
     """Every score of an item, its defects, and its windowed values over time."""
     results, _ = item_results.find_item_results(items, system, where, item)
     defects = item_results.list_defects(results)
-    # Times are those of the one recording; an output of several sounds has none.
+    # Times refer to the only recording; an output of several sounds has none.
     audio = deck["sides"][0]["audio"] if deck and deck["parts"] == 1 else ""
     return {
         "defects": None if defects is None else _list_defects(defects, audio, texts),
@@ -154,7 +154,7 @@ def _timeline(metric: str, track: Timeline, texts: dict[str, Any]) -> dict[str, 
     slopes = []
     for key, header in zip(keys, headers, strict=True):
         trend = drift.get(key)
-        # A slope whose interval holds zero says nothing.
+        # A slope whose interval contains zero is not evidence of a trend.
         if trend and (trend["ci95"][0] > 0 or trend["ci95"][1] < 0):
             places = choose_decimals([trend["slope"]])
             low, high = (format_signed(end, places) for end in trend["ci95"])
@@ -187,6 +187,6 @@ def _describe(defect: TimedDefect, audio: str, texts: Mapping[str, Any]) -> dict
         "script": defect.script,
         "heard": str(phrase).format(heard=_PHRASE.sub("", defect.heard), seconds=f"{defect.end - defect.start:.1f}"),
         "severity": texts["severities"][defect.severity],
-        # A fragment of the address: the browser plays from there to there, and fetches no more than it needs.
+        # A fragment of the address: the browser plays that part, and fetches no more than it needs.
         "sound": f"{audio}#t={start:.2f},{end:.2f}" if audio else "",
     }

@@ -26,7 +26,7 @@ from podeval.texts import write_sentence
 EVENT: dict[str, Any] = {"api_visibility": "private", "preprocess": False, "show_progress": "minimal"}
 RATE, SHOW_RATE = "20/hour", "60/minute"
 MOST_NAMED = 12
-"""Number of missing or needless recordings that are named; the others are counted."""
+"""Number of missing or superfluous recordings that are named; the others are counted."""
 
 
 class RecordingsUpload(TabPart):
@@ -51,7 +51,7 @@ class RecordingsUpload(TabPart):
         return "\n".join([self._texts["kits"], "", *(f"- {kit}" for kit in kits)])
 
     def build(self) -> None:
-        """Put the components where they are called for."""
+        """Place the components."""
         gr.Markdown(self._texts["upload_about"].format(LARGEST_ARCHIVE // 2**20))
         self._file = gr.File(label=self._texts["upload"], file_types=[".zip"], elem_id="submit-zip", height=150)
         self._answer = answer_part("submit-recordings")
@@ -103,7 +103,7 @@ class RecordingsUpload(TabPart):
         entries = list_runs_of_tracks(chosen) or tuple(entry for entry, _ in list_spoken(self._desk.gate.data))
         runs = [self._compare(entry, upload, alone=len(entries) == 1) for entry in entries]
         of_no_item = sorted(set(upload.recordings) - {name for run in runs for name in run["names"]})
-        # Where no track is chosen yet, runs of which nothing is there are not meant.
+        # If no track is chosen, runs without any recording are not listed.
         listing = [run for run in runs if run["names"]] or runs[:1] if not chosen else runs
         return self._show(request, upload=upload, runs=listing, of_no_item=of_no_item)
 

@@ -69,7 +69,7 @@ def choose_metrics(part: str, label: str, language: str) -> gr.CheckboxGroup:
 
 
 def check_names(names: Sequence[str], part: str) -> list[str]:
-    """The metrics that somebody names, each once, as far as a part of the tab offers them.
+    """The named metrics that a part of the tab offers, each once.
 
     Raises:
         BadInput: one of them is not measured here, or there are more names than metrics.
@@ -104,7 +104,7 @@ NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "refe
 
 
 class ScorePart(TabPart):
-    """A part of the tab, which measures."""
+    """One part of the tab, which measures something."""
 
     TEXTS = "score"
 
@@ -143,7 +143,7 @@ class RecordingPart(ScorePart):
     """The part of the tab for recordings."""
 
     def build(self) -> None:
-        """Put the components where they are called for."""
+        """Place the components."""
         texts = self._texts
         gr.Markdown(texts["about"].format(SECONDS // 60, gradio_addresses.LARGEST_UPLOAD // 2**20))
         choices = [(texts["own"], OWN), *((texts["examples"][name], name) for name in EXAMPLES)]
@@ -215,7 +215,7 @@ class RecordingPart(ScorePart):
                     count_sent, script = 0, known_words or words
                     inputs = (copy, title, script, count or speakers, names, self._language)
                     for session in score_apart(*inputs, upsample=bool(upsample)):
-                        # What has not changed is not sent again: a fold that somebody opened stays open.
+                        # Unchanged parts are not sent again: a fold that somebody opened stays open.
                         is_new, count_sent = len(session.lines) > count_sent, len(session.lines)
                         so_far = self._texts["so_far"].format(title)
                         values = self._show(request, session.lines, so_far) if is_new else gr.skip()
@@ -271,7 +271,7 @@ class ScriptPart(ScorePart):
     """The part of the tab for scripts."""
 
     def build(self) -> None:
-        """Put the components where they are called for."""
+        """Place the components."""
         texts = self._texts
         gr.Markdown(texts["script_about"])
         text = gr.Textbox(EXAMPLE, lines=10, max_length=200_000, label=texts["script"])

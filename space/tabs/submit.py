@@ -106,7 +106,7 @@ class SubmitTab(TabPart):
         refresh = gr.Button(texts["refresh"], elem_id="queue-refresh")
         # In the browser's keeping: it outlives a reload and a change of language with the values that it is about.
         written = gr.JSON(value={}, visible=False, elem_id="submit-written")
-        # The repo of a model is the first field.
+        # The repo of a model comes first.
         repo, marked = self._fields[0], [tracks, *self._fields]
         draft, form_inputs = [kind, tracks, written, *self._fields], [kind, *marked]
         filled: dict[str, Any] = {"inputs": draft, "outputs": [answer, tracks, written, *self._fields], **EVENT}
@@ -121,8 +121,8 @@ class SubmitTab(TabPart):
             event.then(js=_MARK, **_IN_BROWSER)
         gr.on([lists.select, refresh.click], self.show_queue, None, [stranger, lists], **quiet)
         self._recordings.connect(tracks)
-        # What is typed stays in the browser tab until it is taken: when the server was away and answers again, Gradio
-        # loads its page again, and a language is chosen by loading it, too.
+        # Input stays in the browser tab until it is accepted: when the server was away and answers again, Gradio loads
+        # its page again, and a language is chosen by loading it, too.
         app.load(inputs=draft, outputs=draft, js=_RESTORE, **_IN_BROWSER)
         gr.on([each.change for each in draft], inputs=draft, js=_KEEP, **_IN_BROWSER)
         sent.then(inputs=answer, js=_FORGET, **_IN_BROWSER)
@@ -187,7 +187,7 @@ class SubmitTab(TabPart):
         return document
 
     def fill_new(self, request: gr.Request, kind: Any, tracks: Any, written: Any, *given: Any) -> list[Any]:
-        """As `fill`, where the repo is another one than before, as the field is left."""
+        """Do the same as `fill`, if the repo has changed when the field is left."""
         repo = read_repo_name(str(self.document(kind, tracks, given)["source"].get("repo", "")))
         if not repo or (isinstance(written, dict) and repo == written.get("source.repo")):
             return [gr.skip()] * (3 + len(self._fields))
@@ -222,7 +222,7 @@ class SubmitTab(TabPart):
         return [answer, first, *self._merge(draft, written if isinstance(written, dict) else {}, given)]
 
     def _merge(self, draft: dict[str, Any], written: dict[str, Any], given: tuple[Any, ...]) -> list[Any]:
-        """What is written from a draft now, by path, and the update of each field by it."""
+        """Values to write from a draft now, by path, and the update of each field."""
         now, updates = {}, []
         for field, value in zip(self._declared, given, strict=True):
             is_of_model = field.group in (SYSTEM, "model")
@@ -265,7 +265,7 @@ class SubmitTab(TabPart):
             document = self.document(kind, tracks, given, who.name)
             beside = self._folder_beside(document)
             if beside is not None:
-                # What is not taken as it stands is not removed either: it can be corrected and sent again.
+                # Input that is not accepted is not removed either: it can be corrected and sent again.
                 self._desk.check(parse_form(document), who, document_folder=beside)
             row = self._desk.submit(parse_form(document), who, document_folder=beside)
         except (BadDocument, SubmissionRefused) as error:
@@ -280,7 +280,7 @@ class SubmitTab(TabPart):
         web, queue = request.request, self._desk.queue
         self._site.limit(web, SHOW_RATE, "queue")
         person = self._site.person(web)
-        # Whose name is one of ours submits nothing, and is told so by the form.
+        # A visitor whose name is one of ours cannot submit; the form explains this.
         submits = person is not None and (person.identity == "local" or person.name.casefold() not in OURS)
         rows = queue.all(owner=get_submitter(person).name)[:MOST_OWN] if person and submits else []
         ledger, log = Ledger(queue.database, 0.0), SubmissionLog(queue.database)
@@ -304,11 +304,11 @@ class SubmitTab(TabPart):
         ]
 
     def _folder_beside(self, document: dict[str, Any]) -> Path | None:
-        """The folder next to a document whose outputs were uploaded here."""
+        """The folder of the uploaded outputs of a document, if it has any."""
         return self._recordings.uploads.folder if "folder" in document["source"] else None
 
     def _judge(self, request: gr.Request, kind: str, refusals: list[dict[str, str]], **told: Any) -> list[Any]:
-        """What is said of broken rules: next to the field that it is about, and of the others together."""
+        """Messages about broken rules: next to the field that they concern, and a summary of the others."""
         fields_of_kind = {field.path: field for field in self._declared if field.group in (SYSTEM, kind)}
         names = {path: field.name for path, field in fields_of_kind.items()} | {"benchmarks": self._texts["benchmarks"]}
         wrong: dict[str, str] = {}

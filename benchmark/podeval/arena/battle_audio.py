@@ -46,7 +46,8 @@ class BattleAudio:
             opus: return Ogg Opus instead if the sound is `LONG` or longer, because its size follows from its length.
 
         Raises:
-            ArenaRefused: the name is not of this arena, its battle is long over, or the recording no longer exists.
+            ArenaRefused: the name does not belong to this arena, its battle ended long ago, or the recording no longer
+            exists.
         """
         audio = self._arena.sounds.find(name)
         if opus and (audio.seconds or 0.0) >= LONG:
@@ -77,7 +78,7 @@ class BattleAudio:
                     self._arena.retire(side.output, "its file is not the one that was added")
             raise ArenaRefused(UNKNOWN, write_sentence("battle-recording-taken-down")) from error
         except PodevalError as error:
-            # What went wrong names the file, which names the system: it is for the operator, not for the listener.
+            # The error names the file, and so the system; it is for the operator, not for the listener.
             _LOG.error("a recording of the arena cannot be played: %s", error)
             raise ArenaRefused(UNKNOWN, write_sentence("recording-not-played")) from error
 

@@ -114,7 +114,7 @@ def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, s
     def measure(side: RecordingLength, turn: int) -> float:
         return side.turns[turn][1] - side.turns[first][0]
 
-    # What is said in the last turn is the same on both sides, also where it is cut.
+    # The last turn has the same words on both sides, even if it is cut.
     share = _fitting_share(a, b, first, last, seconds)
     if last + 1 < count and share == 1 and max(measure(a, last), measure(b, last)) < SHORTEST_SHARE * seconds:
         begun = _fitting_share(a, b, first, last + 1, seconds)
@@ -149,7 +149,7 @@ def _at(side: RecordingLength, position: float, seconds: float) -> Span:
 
 
 def count_heard_seconds(played: Sequence[Span], length: float) -> float:
-    """Compute how many seconds of a sound were played at least once.
+    """Return the number of seconds of a sound that were played at least once.
 
     Args:
         played: spans of the sound that were played, in seconds, in any order; they may overlap.
@@ -178,7 +178,7 @@ def read_spans(battle: Battle | Row[Any]) -> tuple[tuple[float, float], tuple[fl
 
 
 def compute_played_seconds(length: float, other: float, protocol: str) -> float:
-    """Return how long a side is played, with the silence that hides its exact length.
+    """Return the time for which a side is played, including the silence that hides its exact length.
 
     Two excerpts are equally long: different times for the same words would identify a system.
     """
@@ -187,5 +187,5 @@ def compute_played_seconds(length: float, other: float, protocol: str) -> float:
 
 def round_up_seconds(length: float) -> float:
     """Round a length up to whole seconds, at least one: the exact length of a recording would identify it."""
-    # A hair above a whole second is one of rounding.
+    # A share slightly above a whole second is a rounding error.
     return float(max(1, math.ceil(round(length, 3))))

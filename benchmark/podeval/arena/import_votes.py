@@ -36,7 +36,7 @@ class TakenIn:
     erasures: int = 0
     repeated: int = 0
     erased: int = 0
-    """Number of skipped records that belong to voters who asked to be forgotten."""
+    """Number of skipped records of voters who asked to be forgotten."""
     orphans: int = 0
     """Number of records about a vote or battle that the database lacks."""
 
@@ -111,7 +111,7 @@ def _make_sure(session: Session, here: set[tuple[Any, str]], kind: type[Any], ke
 
 
 def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tuple[Any, str]]) -> str:
-    """Take in one vote; return the field of `TakenIn` that counts it."""
+    """Import one vote; return the field of `TakenIn` that counts it."""
     if record.voter in erased:
         return "erased"
     # A vote is imported once; two forms of one vote are refused.
@@ -127,7 +127,7 @@ def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tupl
     # A repeated battle needs the one that it repeats.
     if record.repeats is not None and session.get(Battle, record.repeats) is None:
         return "orphans"
-    # The battle with what it compares, then the vote.
+    # The battle with the systems it compares, then the vote.
     _add_compared(session, record, here)
     if session.get(Battle, record.battle) is None:
         outputs = (make_output_id(system, record.item) for system in (record.system_a, record.system_b))
@@ -155,7 +155,7 @@ def _add_compared(session: Session, record: VoteRecord, here: set[tuple[Any, str
 
 
 def _standing(session: Session, record: StandingRecord) -> str:
-    """Take in one decision; return the field of `TakenIn` that counts it."""
+    """Import one decision; return the field of `TakenIn` that counts it."""
     vote = session.scalar(select(Vote).where(Vote.id == record.vote))
     if vote is None:
         return "orphans"

@@ -3,7 +3,7 @@
 `all`: every two systems on every dialogue that both answered. `mtalk`: as people's battles in MTalk-Bench (appendix
 C.1), separately for each dimension, one of the three pairs with the closest Elo ratings so far, up to a number of
 battles (the paper's judges held about 500 per dimension). The ratings before a round choose its pairs, which are then
-judged together. All choices follow from the seed, so that a rerun meets the answers in the records.
+judged together. All choices follow from the seed, so that a rerun finds the answers in the records.
 """
 
 from collections import defaultdict
@@ -131,7 +131,7 @@ def read_sides(
 
 
 class _Field:
-    """The battles of one dimension: which there were, and the ratings that follow from them."""
+    """The battles of one dimension, and the ratings that follow from them."""
 
     def __init__(
         self, name: str, items: dict[str, dict[str, SpokenDialogue]], variant: Variant, most: int, seed: int
@@ -154,7 +154,7 @@ class _Field:
         chosen: list[Meeting] = []
         while len(chosen) < ROUND and (number := len(self._meetings)) < self._most:
             seed = f"{self._seed}:{self._name}:{number}"
-            # No pair meets twice on an item, so that all items it has left are alike.
+            # No pair meets twice on an item, so all its remaining items are equivalent.
             met = choose_next_meeting(field, MetBefore(self._meetings), lambda _: {}, seed=seed, rule="mtalk")
             if met is None:
                 break

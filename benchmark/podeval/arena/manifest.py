@@ -93,14 +93,14 @@ def read_manifest(file: Path) -> Manifest:
         BadInput: it cannot be read, or lacks or misstates a field; the message names the place.
     """
     content = read_yaml_file(file, trusted=True)
-    # Check the fields, and name the first that is wrong.
+    # Check the fields, and name the first invalid one.
     try:
         manifest = Manifest.model_validate(content or {})
     except ValidationError as error:
         first = error.errors()[0]
         location = ".".join(str(part) for part in first["loc"]) or "the document"
         raise BadInput(f"{describe_place(file, first['loc'])}: {location}: {first['msg']}") from None
-    # Paths in a manifest are relative to it.
+    # Paths in a manifest are relative to the manifest.
     for entry in manifest.outputs:
         entry.audio = str(file.parent.resolve() / Path(entry.audio).expanduser())
     for item in manifest.items:

@@ -158,7 +158,8 @@ class Matchmaker:
         snapshot, seed = self._current(session), wish.seed
         fields = {kind: compared for kind, compared in snapshot.fields.items() if wish.covers(*kind)}
         judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": wish.voter})}
-        # A vote is answered with the systems' names: a battle that it named comes again only if there is nothing else.
+        # The answer to a vote contains the systems' names, so a battle that named them comes again only if there is
+        # nothing else.
         protocol, before, possible = _find_open(fields, (MetBefore(judged, again=False), MetBefore(judged)))
         if not possible and not list_open_dimensions(session):
             raise ArenaRefused(NOTHING_YET, write_sentence("nothing-to-compare"))
@@ -166,7 +167,7 @@ class Matchmaker:
             raise ArenaRefused(NOTHING_LEFT, write_sentence("all-judged"))
         kind = protocol, pick_dimension(possible, seed=seed)
         field = snapshot.fields[kind]
-        # Only the battles of new systems depend on what the voter judged before.
+        # Only battles of new systems depend on earlier judgements of the voter.
         voted = session.execute(_JUDGED_BY_VOTER, {"voter": wish.voter}).all() if len(field.with_new) else []
 
         def count_items(met: Pair) -> dict[str, int]:
@@ -179,7 +180,7 @@ class Matchmaker:
         assert meeting is not None, "an open pair has an open item"
         met = {"item": meeting.item, "a": meeting.a, "b": meeting.b}
         item, a, b = session.execute(_OUTPUTS_OF_MEETING, met).one()
-        # A session forgets what nobody holds: who shows the battle needs them once more.
+        # A session forgets objects without a reference, and the page of the battle needs them once more.
         session.info["shown"] = (item, a, b)
         lengths = _length(a), _length(b)
         excerpt = (
@@ -244,9 +245,9 @@ class Matchmaker:
     def _current(self, session: Session) -> _Snapshot:
         with self._lock:
             if not self._snapshot.made_at > 0:
-                # Nobody can be served before the first, which reads counts alone.
+                # The first snapshot is taken at once, because nobody can be served without it; it only reads counts.
                 self._snapshot = _take_snapshot(session)
-            # Counting takes at most a fiftieth of the time, however much there is to count.
+            # Counting takes at most a fiftieth of the time, whatever the number of votes.
             keep = max(_FRESH_SECONDS, 50 * self._snapshot.cost)
             is_due = time.monotonic() - self._snapshot.made_at > keep and not self._renewing
             self._renewing = self._renewing or is_due
@@ -261,7 +262,7 @@ class Matchmaker:
             with self._database.reading() as session:
                 snapshot = _take_snapshot(session)
             with self._lock:
-                # What was changed meanwhile is not in it.
+                # The snapshot lacks changes that were made meanwhile.
                 if self._snapshot is old:
                     self._snapshot = snapshot
         except PodevalError as error:
@@ -320,7 +321,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
     for dimension, benchmark, item, system in session.execute(rows):
         for protocol in list_protocols(benchmark) if dimension not in closed else ():
             items.setdefault((protocol, dimension), {}).setdefault(item, set()).add(system)
-    # Read how often each pair met, and how the votes went.
+    # Read the number of times that each pair met, and the outcomes of the votes.
     counts: defaultdict[_Kind, dict[Pair, tuple[int, ...]]] = defaultdict(dict)
     for protocol, dimension, low, high, *numbers in session.execute(select(PAIR_COUNTS)):
         counts[protocol, dimension][low, high] = tuple(numbers)
@@ -330,7 +331,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
     pools: dict[tuple[tuple[str, frozenset[str]], ...], PairingPool] = {}
     fields = {}
     for kind, systems in items.items():
-        # Two protocols that compare the same share a pool.
+        # Two protocols that compare the same outputs share a pool.
         key = tuple((item, frozenset(names)) for item, names in sorted(systems.items()))
         if key not in pools:
             pools[key] = PairingPool(systems)

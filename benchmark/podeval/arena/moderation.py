@@ -1,7 +1,7 @@
 """An operator's decisions about the board and its arena, and an operator's records: the trail and the flags.
 
 Decisions about the arena: the votes that count, the compared systems and items, and the desired number of votes.
-Nothing is deleted; ratings change at once. The services of listeners and submissions make their own decisions. Each
+Nothing is deleted; ratings change at once. The services for listeners and submissions make their own decisions. Each
 decision has a reason and a name, and is noted on the trail in the transaction that carries it out.
 """
 
@@ -66,7 +66,7 @@ class BoardModeration:
         self._clock = clock
 
     def freeze(self, what: str, sentence: str, by: str) -> None:
-        """Take no votes, or no submissions, until `thaw`.
+        """Accept no votes, or no submissions, until `thaw`.
 
         Args:
             what: one of `operator_settings.FREEZABLE`.
@@ -80,7 +80,7 @@ class BoardModeration:
         self._set_frozen(what, sentence, "frozen", sentence, by)
 
     def thaw(self, what: str, reason: str, by: str) -> None:
-        """Take votes, or submissions, again.
+        """Accept votes, or submissions, again.
 
         Raises:
             BadInput: `what` is not freezable, or there is no reason.
@@ -179,7 +179,8 @@ class ArenaModeration:
         self._arena.decide(vote, "counted" if counted else "excluded", operator_settings.validate_reason(reason), by)
 
     def count_voter(self, voter: str, counted: bool, reason: str, by: str) -> int:
-        """Exclude all votes of a voter from the public rating, or include them again; return how many changed.
+        """Exclude all votes of a voter from the public rating, or include them again; return the number of changed
+        votes.
 
         Raises:
             BadInput: nobody with that pseudonym voted, or no reason or name is given.
@@ -231,7 +232,7 @@ class ArenaModeration:
         self._carry_out(f"system {'into' if active else 'out of'} the pool", system, reason, by, change)
 
     def set_goal(self, votes: int | None, reason: str, by: str) -> None:
-        """Set how many counted votes are wanted on each dimension; pages show it next to the present number.
+        """Set the goal of counted votes for each dimension; pages show it next to the present number.
 
         Raises:
             BadInput: the value is not a number of votes, or no reason is given.

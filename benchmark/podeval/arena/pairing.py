@@ -83,7 +83,7 @@ class MetBefore:
             self.systems.setdefault(item, set()).update(met)
 
     def is_spent(self, met: Pair, item: str) -> bool:
-        """Tell whether the voter must not meet this pair on this item."""
+        """Return whether the voter must not meet this pair on this item."""
         return (met, item) in self.meetings if self.again else not self.systems.get(item, set()).isdisjoint(met)
 
 
@@ -146,7 +146,7 @@ class PairingPool:
                 for system in theirs:
                     spent[system, members] += 1
                     spent[members, system] += 1
-                # Of two that were both met, each was counted.
+                # Pairs of which both systems were met were counted twice.
                 spent[np.ix_(theirs, theirs)] -= 1
         return np.asarray(self.common > spent[self.low, self.high], dtype=np.bool_)
 
@@ -176,7 +176,7 @@ class PairingField:
         for (low, high), count in votes.items():
             by_system[low] += count
             by_system[high] += count
-        # Which systems are new, and the pairs with one of them.
+        # New systems, and the pairs with at least one of them.
         self.new = {
             system
             for system in pool.systems
@@ -190,7 +190,7 @@ class PairingField:
         self.gaps = np.nan_to_num(np.abs(rating[pool.low] - rating[pool.high]))
         self.by_gap = np.argsort(self.gaps, kind="stable")
         self.settled = self.by_gap[~with_new[self.by_gap]]
-        # A number for each pair that stays the same while others come and go.
+        # Numbers of pairs that stay the same while other pairs come and go.
         keys = np.array([_hash(system) for system in pool.systems], dtype=np.uint64)
         self.keys = _mix(keys[pool.low] * np.uint64(3) + keys[pool.high])
 
@@ -293,7 +293,7 @@ def _draw_closest(field: PairingField, is_open: Mask, chance: random.Random, dea
 def _deal(field: PairingField, deal: Deal) -> int:
     """Return one of the pairs with the fewest votes, by the voter and the number of their votes on new systems.
 
-    Each pair has its own number in each turn, and the smallest number decides: votes of others on other pairs change
+    Each pair has its own number in each turn, and the smallest number decides, so votes of others on other pairs change
     nothing.
     """
     votes = field.votes[field.with_new]

@@ -133,13 +133,13 @@ class PublicLog:
     def _send(self, path: str, records: list[Record]) -> str:
         """Add a file and return a commit that has it."""
         added = None
-        # In conflict, another sender of this database was first, and somebody was forgotten since.
+        # On a conflict, another process of this database was first, and somebody has been forgotten since.
         with contextlib.suppress(Conflict):
             added = self._log.add({path: write_lines(records).encode()}, f"{len(records)} records")
         return added or self._log.files()[0]
 
     def _plan(self, session: Session) -> list[str]:
-        """List the files to send: those planned before, else a new one with the records that are in no file."""
+        """List the files to send: the planned ones, or else a new one with the records that are in no file."""
         pending = select(MirrorFile.path).where(MirrorFile.repo == self._repo, MirrorFile.commit.is_(None))
         if paths := sorted(session.scalars(pending)):
             return paths
@@ -192,7 +192,8 @@ class PublicLog:
             session.add(MirrorFile(path=path, repo=self._repo, planned_at=self._clock(), commit=head))
         else:
             file.commit = head
-        # A restored backup may have planned a record under a name that never arrived: the file that arrived has it.
+        # A restored backup may have planned a record under a name that never arrived; the file that did arrive contains
+        # it.
         for name in {name_of(record) for record in records}:
             session.merge(Mirrored(repo=self._repo, record=name, path=path))
         return done

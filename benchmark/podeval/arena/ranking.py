@@ -286,7 +286,7 @@ class Rankings:
             _LOG.warning("the ranking was not computed or not saved: %s", error)
             self._error = error
         finally:
-            # The first time also loads libraries, which says nothing about the next.
+            # The first time includes loading libraries, so it does not predict the next.
             self._until = time.monotonic() + (0.0 if first else (time.monotonic() - began) / self._share)
             self._renewing = None
 
@@ -335,11 +335,11 @@ def rate_dimensions(battles: Battles, dimensions: Sequence[str]) -> dict[str, St
 def rate_judges(runs: Path) -> dict[str, dict[str, Standings]]:
     """Rate the systems by the battles of each judge in a folder of runs, as `rate_dimensions` does by votes.
 
-    A judge has the name of its folder, with a number if its battles were held in several ways. Votes of no
-    cohort count for less: dialogues are no ring.
+    A judge has the name of its folder, with a number if its battles were held in several ways. Votes of a cohort do not
+    count for less here, because dialogues cannot collude.
 
     Raises:
-        BadInput: a file has something else than judged battles.
+        BadInput: a file contains something other than judged battles.
     """
     rated: dict[str, dict[str, Standings]] = {}
     for log in read_judged_logs(runs):

@@ -1,4 +1,4 @@
-"""Compute a ranking from votes: ratings pooled and by dimension, who met whom, and which votes would help most.
+"""Compute a ranking from votes: pooled ratings, ratings by dimension, pairs that met, and the most useful next votes.
 
 The votes come as one table (`build_rating_table`). The arithmetic is in `podeval.stats`: Elo as the papers print it,
 and Bradley–Terry with ties and voter-clustered intervals as the ranking.
@@ -87,7 +87,7 @@ class Standings:
 
 
 def compute_standings(battles: Battles, *, position: bool = False, robust: bool = True) -> Standings:
-    """Compute the ranking from battles, with everything a board shows next to it.
+    """Compute the ranking from battles, with all figures that a board shows next to it.
 
     Args:
         battles: the battles in recorded order; only Elo depends on the order.
@@ -213,7 +213,7 @@ def read_battles(session: Session) -> dict[str, RatedVotes]:
     columns = _read_columns(session, votes, (ids, voters, outcomes, preferences, None, None))
     # Battles that were not read repeat others.
     battle, voter, outcome, preference, *heard = (column[columns[0] < len(protocol)] for column in columns)
-    # Systems and voters as codes in the order of their names.
+    # Systems and voters as codes, in the order of their names.
     of_output = {
         row.id: row for row in session.execute(select(ArenaOutput.id, ArenaOutput.system, ArenaOutput.seconds))
     }
@@ -231,7 +231,7 @@ def read_battles(session: Session) -> dict[str, RatedVotes]:
         covariates={},
         slight=np.array([text == "slight" for text in preferences], dtype=np.bool_)[preference],
     )
-    # How much of both sides was heard, in seconds or shares.
+    # The part of both sides that was heard, in seconds or as a share.
     whole = protocol != protocols[EXCERPTS]
     units = (np.where(whole, np.maximum(seconds[side], 1e-9), 1.0)[battle] for side in sides)
     least = np.min([amount / unit for amount, unit in zip(heard, units, strict=True)], axis=0)
@@ -291,7 +291,7 @@ def _select_votes(columns: Iterable[str]) -> Select[Any]:
     )
 
 
-# Statements of requests are made once: making one takes longer than asking it.
+# Statements are built once, because building one takes longer than executing it.
 _NUMBERS = select(RATED_VOTES.c.number).where(RATED_VOTES.c.number > bindparam("after")).order_by(RATED_VOTES.c.number)
 _PAGE, _PAGE_OF_DIMENSION = (
     _select_votes(PUBLIC_COLUMNS).where(Vote.number.in_(numbers.offset(bindparam("offset")).limit(bindparam("limit"))))

@@ -33,7 +33,7 @@ _ADD_FETCHED = (
     .values(fetched_a=_BATTLES.c.fetched_a + bindparam("a"), fetched_b=_BATTLES.c.fetched_b + bindparam("b"))
 )
 
-# The statement is made once: making one takes longer than asking it.
+# The statement is built once, because building it takes longer than executing it.
 _A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
 _SOUNDS_OF_BATTLE: Select[Any] = (
     select(Battle.item, Battle.excerpt, Battle.protocol, Battle.expires_at)
@@ -97,7 +97,7 @@ class AudioTokens:
         """Return the sound after a name.
 
         Raises:
-            ArenaRefused: the name is not of this arena, or its battle is long over.
+            ArenaRefused: the name does not belong to this arena, or its battle ended long ago.
         """
         parts = self._secret.verify("audio", name)
         if parts is None or len(parts) != 3:
@@ -112,7 +112,7 @@ class AudioTokens:
             return Audio(str(session.get_one(ArenaItem, row.item).turns[int(side)]["audio"]), 0.0, None)
 
     def count_fetched(self, name: str, share: float) -> None:
-        """Count the bytes sent of the sound of a vote; for another sound, count nothing.
+        """Count the bytes sent of a sound that belongs to a vote; ignore other sounds.
 
         Args:
             name: the opaque name under which it was fetched.
@@ -130,14 +130,14 @@ class AudioTokens:
         return a, b
 
     def keep_fetched(self) -> None:
-        """Keep all that was counted with its battles, where every process reads it; called by one thread at a time."""
+        """Store all counts with their battles, where every process reads them; called by one thread at a time."""
         with self._lock:
             counted = {battle: (a, b) for battle, (a, b) in self._fetched.items()}
         rows = [{"battle": battle, "a": a, "b": b} for battle, (a, b) in counted.items()]
         if not rows:
             return
         self._database.write(lambda session: session.connection().execute(_ADD_FETCHED, rows), about="fetched")
-        # Only now: what a vote reads meanwhile is rather too much than too little.
+        # Counts are removed only now, so a vote that reads meanwhile sees too much rather than too little.
         with self._lock:
             for battle, (kept_a, kept_b) in counted.items():
                 a, b = self._fetched.pop(battle)
@@ -264,11 +264,11 @@ def _show_turn(battle: Battle, number: int, turn: dict[str, Any], sounds: AudioT
     return {"text": str(turn.get("text") or ""), "audio": audio}
 
 
-# Statements that every battle asks are made once: making one takes longer than asking it.
+# Statements that every battle needs are built once, because building one takes longer than executing it.
 _IS_OPEN = (Battle.voter == bindparam("voter"), Battle.expires_at > bindparam("now"), Vote.number.is_(None))
 _STANDING_OF_VOTER = select(
     exists().where(Erasure.pseudonym == bindparam("voter")).label("erased"),
-    # What was served by a clock that was ahead was not served in this hour.
+    # Battles that were served by a clock that was ahead do not count in this hour.
     select(func.count())
     .where(Battle.voter == bindparam("voter"), Battle.served_at.between(bindparam("since"), bindparam("now")))
     .scalar_subquery()
@@ -302,9 +302,9 @@ _OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(
 
 
 def keep_battle(session: Session, battle: Battle, now: datetime, settings: ArenaSettings) -> bool:
-    """Record a battle; return False if the same voter was given the same one meanwhile.
+    """Record a battle; return False if the same voter has received the same one in the meantime.
 
-    Not too many battles an hour; of too many open ones the oldest lapse.
+    The number of battles an hour is limited; if too many are open, the oldest lapse.
 
     Raises:
         ArenaRefused: the voter was erased, or had too many battles this hour.

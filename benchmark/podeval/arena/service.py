@@ -136,7 +136,7 @@ class Arena:
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
             pseudonym = pseudonyms.find_pseudonym(session, self._secret, identity)
-            # A new name of the account is remembered, too.
+            # A new name of the account is also remembered.
             if name and issuer and pseudonyms.find_pseudonym_by_name(session, self._secret, issuer, name) != pseudonym:
                 pseudonym = None
 
@@ -176,7 +176,7 @@ class Arena:
         now, wish = self._clock(), {"protocol": protocol, "dimension": dimension}
 
         while True:
-            # Chosen next to the others, so that only the record of it waits for its turn to write.
+            # The battle is chosen outside the transaction, so that only its record waits for a turn to write.
             with self.database.reading() as session:
                 try:
                     battle = self._matchmaker.new_battle(session, voter, now, **wish, seed=seed)
@@ -282,7 +282,7 @@ class Arena:
         self.changed()
 
     def sweep(self) -> vote_review.VoteReview:
-        """Apply the rules of integrity to all votes; voters wait for no more than the writing of some of them.
+        """Apply the rules of integrity to all votes; voters only ever wait for the writing of a part of them.
 
         Rows that a sweep wrote before an interruption stay, and the next sweep writes the rest.
         """
@@ -305,7 +305,7 @@ class Arena:
         """
         with self.database.reading() as session:
             last = operator_settings.read_done(session, operator_settings.SWEPT)
-        # One of a clock that was ahead says nothing.
+        # A time from a clock that was ahead is ignored.
         if last is not None and timedelta() <= self._clock() - last < timedelta(hours=hours):
             return False
         done = self.sweep()
@@ -331,7 +331,7 @@ class Arena:
     def changed(self) -> None:
         """Drop caches before the next battle.
 
-        To be called after a change elsewhere: of the compared systems, of recordings, or of whether votes are accepted.
+        Call this after a change elsewhere: of the compared systems, of recordings, or of whether votes are accepted.
         """
         self._matchmaker.forget()
         self.sounds.forget()
@@ -355,7 +355,7 @@ class Arena:
         return self.database.read(partial(build_rating_table, dimension=dimension), one_state=False)
 
     def list_votes(self, *, dimension: str | None = None, **page: int) -> tuple[int, list[dict[str, Any]]]:
-        """Return how many votes ratings are computed from, and a page of them; see `ratings.list_public_votes`."""
+        """Return the number of votes behind the ratings, and a page of them; see `ratings.list_public_votes`."""
         with self.database.reading() as session:
             return count_rated(session, dimension), list_public_votes(session, dimension=dimension, **page)
 

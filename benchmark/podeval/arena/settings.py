@@ -44,12 +44,12 @@ class IntegrityLimits:
     ally_battles: int = 4
     ally_z: float = 2.5
     ally_chance: float = 1e-5
-    """Probability that chance produces this number of voters who each favour one system unusually often."""
+    """Probability that chance alone produces this number of voters who each favour one system unusually often."""
     burst_seconds: float = 3600.0
     burst_votes: int = 15
     burst_z: float = 4.5
     newcomer_votes: int = 10
-    """Most votes of a voter who counts as a newcomer."""
+    """Largest number of votes of a newcomer."""
 
 
 PAIRING, REASON = "PODEVAL_ARENA_PAIRING", "PODEVAL_ARENA_REASON"
@@ -63,13 +63,13 @@ class ArenaSettings:
     pairing: Rule = "closest"
     """The rule that pairs systems."""
     excerpt_seconds: float = 30.0
-    """Longest excerpt of one side; the shortest of a long recording is two thirds of it."""
+    """Longest excerpt of one side; for a long recording, the shortest is two thirds of this."""
     vote_within: float = 3600.0
     """Seconds after which a battle expires."""
     heard_share: float = 0.9
     """Share of each whole recording that must be heard before a judgement; a skip needs none."""
     heard_seconds: float = 10.0
-    """Seconds of each excerpt that must be heard, or fewer if `heard_share` of it is less."""
+    """Seconds of each excerpt that must be heard, or fewer if its `heard_share` is less."""
     fastest_playback: float = 2.0
     """Fastest playback rate; a vote that is sooner than it allows is refused."""
     comment_required: bool = False

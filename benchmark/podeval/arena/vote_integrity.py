@@ -116,7 +116,7 @@ def _find_same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_repeated_comments(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find votes whose comment is copied: by one voter again and again, or by voters from each other."""
+    """Find votes with copied comments: repeated by one voter, or shared between voters."""
     texts = votes["comment"].fillna("").astype(str).str.casefold().str.replace(_NOT_SAID, " ", regex=True).str.strip()
     size = (texts.str.len() + 2 * texts.str.count(_WIDE)).astype(int)
     texts, size = texts[size >= limits.comment_letters], size[size >= limits.comment_letters]
@@ -133,7 +133,7 @@ def _find_repeated_comments(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_partisans(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find the votes about a system by voters who favour it beyond belief."""
+    """Find the votes about a system by voters who favour it implausibly often."""
     sides = _split_sides(votes)
     table = _measure_surplus(sides, limits.partisan_battles)
     table = table[table["z"] >= limits.partisan_z]
@@ -141,7 +141,7 @@ def _find_partisans(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_rings(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find the votes about a system by voters who all favour it, and are more than chance explains."""
+    """Find the votes about a system by voters who all favour it, if there are more of them than chance explains."""
     from scipy.stats import norm, poisson
 
     sides = _split_sides(votes)
@@ -149,7 +149,7 @@ def _find_rings(votes: Votes, limits: IntegrityLimits) -> Seen:
     voters = table.groupby("system")["z"].transform("size")
     table = table[table["z"] >= limits.ally_z].assign(asked=voters)
     table["allies"] = table.groupby("system")["z"].transform("size")
-    # A Poisson count with the share of a normal distribution, twice it for tastes that differ.
+    # A normal approximation of a Poisson count, with twice the variance for tastes that differ.
     by_chance = poisson.sf(table["allies"] - 1, 2 * norm.sf(limits.ally_z) * table["asked"])
     table = table[by_chance < limits.ally_chance]
     ring = _format_details("one of {} of {} voters who favour ", table["allies"], table["asked"])
@@ -264,7 +264,7 @@ class RuleFindings:
     """The signals of the rules, and the votes they exclude."""
 
     signals: pd.DataFrame
-    """Columns `vote`, `rule`, `points`, `detail`; a row for each thing seen."""
+    """Columns `vote`, `rule`, `points`, `detail`; a row for each finding."""
     excluded: dict[str, str]
     """Vote and reason."""
     alarms: list[str]
@@ -280,11 +280,11 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
         votes: table of votes with `COLUMNS`.
         limits: the thresholds of the rules.
     """
-    # The first pass, in which everyone is trusted.
+    # In the first pass everyone is trusted.
     votes = votes[votes["outcome"] != "skip"].reset_index(drop=True)
     alone = _collect_signals(votes, limits, compares=False)
     first = pd.concat([alone, _collect_signals(votes.assign(trusted=votes["counts"]), limits, compares=True)])
-    # The second pass, without those that the first one doubts.
+    # The second pass leaves out the voters whom the first one doubts.
     doubted = _points(first)[lambda points: points >= limits.exclude_at].index
     trusted = votes["counts"] & ~votes["vote"].isin(doubted)
     second = _collect_signals(votes.assign(trusted=trusted), limits, compares=True)

@@ -87,7 +87,7 @@ class VoteObjects:
         erased = (kept | erasures).values()
         for erasure in erased:
             self.erase(erasure.voter, erasure.at)
-        # A folder of a voter, and what is kept of the person.
+        # A voter's folder, and the data that is kept about the person.
         files = {file.parent.name: _whole(file) for file in sorted(self.folder.glob("voters/*/person.json"))}
         votes = sorted(self._read("voters/*/*.json", VoteRecord), key=lambda each: (each.number, each.recorded_at))
         standings = list(self._read("voters/*/standing-*.json", StandingRecord))

@@ -208,7 +208,7 @@ def read_erasure_records(session: Session, pseudonyms: Iterable[str] | None = No
 
 
 def describe_decider(name: str) -> str:
-    """Return who decided, the rules or a person, without the person's name."""
+    """Return the kind of decider, the rules or a person, without the person's name."""
     return name if name in ("", "rules") else "a person"
 
 
@@ -310,7 +310,7 @@ def convert_log_record(data: Mapping[str, Any], where: str) -> Mapping[str, Any]
         **{"item": str(data.get("dialogue") or key)[:200], "comment": _read_reason(data)},
         **{"dimension": str(data.get("dimension") or "overall"), "capability": str(data.get("capability") or "")},
         **{"excerpt": '{"rule": "whole", "a": [0, 0], "b": [0, 0]}', "protocol": "whole", "pairing": "imported"},
-        # Rules of integrity look at times and at what was heard, and do not overrule a person.
+        # Rules of integrity consider times and heard parts, and do not overrule a person.
         **{"standing_by": "a person", "standing_reason": "imported from another log"},
     }
 

@@ -165,14 +165,14 @@ class ReviewPlan:
 
 
 def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
-    """Plan the standings that follow from the rules' findings; nothing is changed, so nobody has to wait."""
-    # Which votes change: none that a person decided about.
+    """Plan the standings that follow from the rules' findings; nothing is changed, so no other request has to wait."""
+    # The votes that change; a person's decisions stay.
     standings = select(Vote.id, Vote.standing, Vote.standing_by)
     decisions = {vote: (standing, by) for vote, standing, by in session.execute(standings)}
     by_rules = {vote: standing for vote, (standing, by) in decisions.items() if by in ("", RULES)}
     out = [vote for vote, standing in by_rules.items() if standing == "counted" and vote in findings.excluded]
     back = [vote for vote, standing in by_rules.items() if standing == "excluded" and vote not in findings.excluded]
-    # What the rules saw, each sight once.
+    # The findings of the rules, each listed once.
     flagged = {tuple(row) for row in session.execute(select(Flag.vote, Flag.rule).where(Flag.kind == "signal"))}
     signals = [
         (vote, rule, points, detail)
@@ -258,7 +258,7 @@ def report_status(session: Session, settings: ArenaSettings) -> Status:
     """Return the counts, and the current alarms."""
     counted = count_votes(session)
     newest = session.scalar(select(func.max(Vote.recorded_at)).where(Vote.outcome != "skip"))
-    # Of those that could count: the excluded ones and the last day's; the others are counted already.
+    # Excluded votes and those of the last day; all others are counted already.
     last_day = (newest or datetime.now(UTC)) - timedelta(days=1)
     is_out, is_recent = Vote.standing == "excluded", Vote.recorded_at > last_day
     about = (is_out, is_out & Vote.standing_by.not_in(("", RULES)), is_recent, is_recent & is_out)

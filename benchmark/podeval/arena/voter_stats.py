@@ -95,7 +95,7 @@ class Personals:
         """
         with self._database.reading(one_state=False) as session:
             rows = session.execute(_MINE, {"voter": voter}).all()
-        # The voter's preferences, and those of them that count.
+        # The voter's preferences, and the subset that counts.
         mine: _Preferences = Counter()
         preferences: _Preferences = Counter()
         everybody: _Preferences = Counter()
@@ -105,7 +105,7 @@ class Personals:
         for standing, side, count in _sides(rows):
             mine[side] += count
             preferences[side] += count if standing == "counted" else 0
-        # How often most of the others prefer the same side.
+        # The frequency with which most of the others prefer the same side.
         compared = agreed = 0
         for side, count in mine.items():
             *kind, low, high, preferred = side

@@ -109,7 +109,7 @@ def validate_ballot(ballot: Ballot) -> Ballot:
 _SAME_BATTLE_OR_ID = select(Vote).where(or_(Vote.battle == bindparam("battle"), Vote.id == bindparam("vote")))
 _OUTPUT_A, _OUTPUT_B, _A, _B = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
 _JUDGED_BEFORE = (
-    # What was recorded by a clock that was ahead says nothing.
+    # Times that were recorded by a clock that was ahead are ignored.
     select(func.max(Vote.recorded_at))
     .where(Vote.voter == bindparam("voter"), Vote.outcome != "skip", Vote.recorded_at <= bindparam("now"))
     .scalar_subquery()
@@ -195,7 +195,7 @@ def record(
 
 
 def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettings) -> bool:
-    """Tell whether a vote's battle may be revealed to its voter: after a skip, only to one who listened enough.
+    """Return whether a vote's battle may be revealed to its voter: after a skip, only to a voter who listened enough.
 
     Otherwise a voter could learn the systems of every battle by skipping without listening, and then recognise their
     voices.
@@ -250,7 +250,7 @@ def _refuse_unheard(
 def _refuse_unfetched(
     amounts: list[float], lengths: list[float], kept: tuple[float | None, float | None], unkept: tuple[float, float]
 ) -> None:
-    """Refuse a ballot that claims more of a side than the site sent of it."""
+    """Refuse a ballot that claims a longer part of a side than the site sent."""
     for side, seconds, length, share, more in zip("AB", amounts, lengths, kept, unkept, strict=True):
         heard = _compute_share(seconds, length) if seconds else 0.0
         if share is not None and share + more + _HAIR < _BYTES_A_SECOND * heard:
@@ -258,7 +258,7 @@ def _refuse_unfetched(
 
 
 def _measure_both(ballot: Ballot, lengths: list[float], protocol: str) -> list[float]:
-    """Return how many seconds of each side were played at least once; raises as `_measure_heard` does."""
+    """Return the number of seconds of each side that were played at least once; raises as `_measure_heard` does."""
     played, others = (ballot.played_a, ballot.played_b), reversed(lengths)
     return [
         _measure_heard(side, spans, length, compute_played_seconds(length, other, protocol))
@@ -267,7 +267,7 @@ def _measure_both(ballot: Ballot, lengths: list[float], protocol: str) -> list[f
 
 
 def _measure_heard(side: str, played: Sequence[Span], length: float, container: float) -> float:
-    """Return how many seconds of a side were played at least once, after checking that the played spans are possible.
+    """Return the number of seconds of a side that were played at least once, after checking the played spans.
 
     Args:
         side: its name, for the error.

@@ -121,7 +121,7 @@ class _InRows(NamedTuple):
 @lru_cache(maxsize=16)
 def _make_row_filter(rate: int) -> _InRows:
     sections = design_k_weighting(rate)
-    # Responses of the filter to each sample of a row, and to each part of the state, on their own.
+    # The response of the filter to each sample of a row, and to each part of the state, separately.
     alone = np.eye(_ROW + 4)
     response, states = filter_sections(sections, alone[:, :_ROW], _by_section(alone[:, _ROW:]))
     after, row = np.split(_by_row(states), [_ROW])
@@ -236,7 +236,7 @@ class TruePeakMeter:
     def __init__(self, rate: int, channels: int) -> None:
         self._peak = 0.0
         phases = _interpolator(get_oversampling(rate))
-        # Rounded up, so that the bound stays a bound.
+        # Rounded up, so that it remains a bound.
         self._gain = float(np.abs(phases).sum(axis=1).max(initial=1.0)) * (1 + 1e-5)
         self._span = _STRETCH + 2 * _REACH - 1
         self._matrix = np.zeros((self._span, _STRETCH * len(phases)), dtype=np.float32)

@@ -233,7 +233,7 @@ def identify(file: BinaryIO, path: Path) -> Container:
             container = readers.get(name, _read_aac)(file, start, size)
         except ImpossibleCounts as error:
             raise BadAudio(f"{str(path)!r} {error}.") from None
-        # Another file may follow the end.
+        # Another file may follow the end of this one.
         end = container.stated_bytes
         rest = measure_rest(file, end, size, name, path) if end is not None else 0
         container = container if name == "ogg" else replace(container, unread=rest)
@@ -321,7 +321,7 @@ def _find_matroska_end(file: BinaryIO, at: int, size: int) -> int | None:
 
 
 def _read_ebml_size(file: BinaryIO, at: int) -> tuple[int | None, int]:
-    """Read a variable-length size and the offset behind it; the size is None if unknown (all bits set) or broken."""
+    """Read a variable-length size and the offset after it; the size is None if unknown (all bits set) or broken."""
     head = read_at(file, at, 8)
     width = 9 - head[0].bit_length() if head and head[0] else 0
     if not width or len(head) < width:

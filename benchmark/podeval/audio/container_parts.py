@@ -29,9 +29,9 @@ MOST_PARTS = 100_000
 # Seconds that a file may lack of its stated length: it is read, and the shortfall is noted.
 NOTED_SHORTFALL = 0.05
 
-# Patterns by which the beginning of an audio file is known within other bytes; each begins with fixed ones.
+# Patterns that identify the beginning of an audio file within other bytes; each begins with fixed ones.
 MARKS = {
-    # Not the header that FLAC keeps of the file that it was made from.
+    # The header of the original file that FLAC keeps is excluded.
     "wav": (rb"RIFF(?<!riffRIFF).{4}WAVE", rb"RF64.{4}WAVE", rb"BW64.{4}WAVE"),
     "aiff": (rb"FORM(?<!aiffFORM).{4}AIF[FC]",),
     "flac": (rb"fLaC[\x00\x80]\x00\x00\x22",),
@@ -113,7 +113,7 @@ class Container:
         return sum(part.end - part.start for part in self.parts)
 
     def estimate_missing(self, seconds: float, size: int) -> float:
-        """Estimate how many seconds are missing at the end of a file that was cut off.
+        """Estimate the number of seconds that are missing at the end of a truncated file.
 
         Args:
             seconds: the length of the available sound.
@@ -194,7 +194,7 @@ class MpegFrame:
 
 
 def skip_id3(file: BinaryIO, start: int = 0) -> int:
-    """Return the offset of the audio behind any ID3v2 tags at `start` and their zero padding."""
+    """Return the offset of the audio after any ID3v2 tags at `start` and their zero padding."""
     at = start
     for _ in range(_MAX_TAGS):
         header = read_at(file, at, 10)
@@ -211,7 +211,7 @@ def skip_id3(file: BinaryIO, start: int = 0) -> int:
 
 
 def skip_tags(file: BinaryIO, start: int, end: int) -> int:
-    """Return the offset behind any tags at `start` (ID3v2 and 1, APE, Lyrics3), each skipped by its length."""
+    """Return the offset after any tags at `start` (ID3v2 and 1, APE, Lyrics3), each skipped by its length."""
     at, before = start, -1
     while before < at < end:
         before, at = at, skip_id3(file, at)
@@ -263,7 +263,7 @@ def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, floa
     if xing[:4] not in (b"Xing", b"Info") or len(xing) < 12 or not xing[7] & 1:
         return None
     samples = int.from_bytes(xing[8:12], "big") * frame.samples
-    # Behind the flags: frames (4), bytes (4), table (100) and quality (4), each only if its flag is set.
+    # After the flags: frames (4), bytes (4), table (100) and quality (4), each only if its flag is set.
     encoder = 8 + sum(length for bit, length in enumerate((4, 4, 100, 4)) if xing[7] >> bit & 1)
     slack = 2.0 * frame.samples
     if xing[encoder : encoder + 4] in (b"LAME", b"Lavf", b"Lavc"):
@@ -314,7 +314,7 @@ def find_marks(file: BinaryIO, start: int, end: int, kinds: tuple[str, ...]) -> 
         begins = []
         for pattern in patterns:
             for match in re.finditer(pattern, block, re.DOTALL):
-                # The next block begins with this mark.
+                # This mark begins the next block.
                 if match.start() >= _BLOCK_BYTES:
                     break
                 begins.append(at + match.start())
@@ -362,7 +362,7 @@ def measure_rest(file: BinaryIO, at: int, end: int, container: str, path: object
     for begin in (at, at + max(0, rest[: filling + 3].find(b"ID3")), at + filling, *marks):
         other = name_container(file, begin, end)[0] if begin < end else None
         if container == other == "ogg":
-            # FFmpeg finds the next page by itself.
+            # FFmpeg finds the next page on its own.
             return 0
         if other is not None:
             raise BadAudio(

@@ -257,7 +257,7 @@ class _Sink:
         stated, tolerance, least = container.stated_seconds, container.tolerance or NOTED_SHORTFALL, 0.5 / self.rate
         missing, source = container.estimate_missing(seconds, size), "header states"
         if stated is None and missing:
-            # Estimated from the bytes that are missing, unless the timestamps say more.
+            # Estimated from the number of missing bytes, unless the timestamps indicate more.
             stated = max(seconds + missing, self._span or 0.0)
         elif stated is None and self._span is not None:
             # Clocks of live recordings drift from their sample count by some hundred ppm.

@@ -1,9 +1,8 @@
 """Excerpts of a recording for listeners: clips, and a summary of its first, middle and last minute.
 
-The summary is what PodEval plays to raters of whole podcasts: three minutes that represent a recording of any
-length, separated by a tone. Source: the paper (Appendix, questionnaire) and its public code,
-`Real_Pod/data_process.py`. Only the frames of an excerpt are read, so a recording of several hours may be an
-`np.memmap`.
+PodEval plays this summary to raters of whole podcasts: three minutes that represent a recording of any length,
+separated by a tone. Source: the paper (Appendix, questionnaire) and its public code, `Real_Pod/data_process.py`. Only
+the frames of an excerpt are read, so a recording of several hours may be an `np.memmap`.
 """
 
 import io

@@ -45,11 +45,11 @@ CLICK_SECONDS = 0.0015
 """Length of a click at most; consonants last longer."""
 
 CLICK_RATIO = 4.0
-"""Least ratio of a click to anything else in the 25 ms around it: voices pulse, clicks do not."""
+"""Smallest ratio of a click to anything else in the 25 ms around it: voices pulse, clicks do not."""
 
 CLICK_AROUND = 0.025
 CLICK_LEVEL = 2.5
-"""Second difference of a click at least, by the recording's level: lips click at up to 2, and are no fault."""
+"""Smallest second difference of a click, relative to the recording's level: lips click at up to 2, without a fault."""
 
 HELD_RUN, HELD_TIMES, HELD_SPREAD, HELD_DROP, HELD_STEPS, HELD_VALUES = 3, 4, 1e-3, 0.005, 5.0, 30
 """Held peaks: samples that have exactly the height, such peaks in a row, the largest difference between their heights
@@ -92,7 +92,7 @@ LOOP_ALIKE = 0.93
 
 _BANDS = 24
 _QUIET = 40.0
-"""dB below the loudest frames at which there is nothing to compare."""
+"""Level in dB below the loudest frames at which frames are too soft to compare."""
 
 _SILENT = 60.0
 """dB below the loudest frame at which there is silence."""
@@ -137,10 +137,10 @@ def find_holes(samples: Samples, rate: int) -> list[Span]:
 
 
 def leave_out_habit(samples: Samples, rate: int, holes: list[Span]) -> list[Span]:
-    """Remove from the holes of a recording the habitual silences of its voice, which nobody hears as faults.
+    """Remove from the holes of a recording the habitual silences of its voice, which do not sound like faults.
 
-    Of eSpeak's silences 88 to 93 % have soft edges; of the holes in twelve recordings with 5 % lost in pieces of 20 or
-    40 ms, at most 62 % have.
+    Of eSpeak's silences, 88 to 93 % have soft edges; of the holes in twelve recordings with 5 % lost in pieces of 20 or
+    40 ms, at most 62 % do.
     """
     step = SOFT_STEP * measure_level(samples, rate)
     breaks = [max(abs(samples[round(at.start * rate) - 1]), abs(samples[round(at.end * rate)])) > step for at in holes]
@@ -159,7 +159,7 @@ def find_clicks(samples: Samples, rate: int) -> list[Span]:
         return []
 
     def mark(first: int, last: int) -> NDArray[np.bool_]:
-        """Mark the frames that stand out from those around them, which are examined too."""
+        """Mark the frames that stand out from those around them; the neighbours are examined too."""
         before = max(0, first - 2 * around)
         heights = _measure_sharpness(samples, before * width, (last + 2 * around) * width, width)
         rest = _highest_around(heights, around)
@@ -172,7 +172,7 @@ def find_clicks(samples: Samples, rate: int) -> list[Span]:
 
 
 def _measure_sharpness(samples: Samples, begin: int, end: int, width: int) -> NDArray[np.float64]:
-    """Measure the highest second difference in every frame of `width` samples between two of them, (frames,)."""
+    """Measure the highest second difference in each `width` samples between two frame borders, (frames,)."""
     part = samples[max(0, begin - 1) : end + 1]
     sharp = np.abs(np.diff(part, n=2, prepend=part[:1], append=part[-1:]))[min(begin, 1) :][: end - begin]
     frames = np.pad(sharp, (0, -len(sharp) % width)).reshape(-1, width)
@@ -192,7 +192,7 @@ def _highest_around(heights: NDArray[np.float64], around: int) -> NDArray[np.flo
 
 
 def find_clipped(samples: Samples, rate: int) -> list[Span]:
-    """Find stretches whose peaks are cut off at one height, whatever it is and however it was stored afterwards.
+    """Find stretches whose peaks are cut off at the same height, at any level and in any later format.
 
     Peaks are held at exactly one height, or many in a row are flat and about as high as each other.
     """
@@ -238,7 +238,7 @@ def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.flo
         heights = np.maximum.reduceat(inside, first)
         share = inside / np.repeat(heights, lengths)
         above = [np.add.reduceat(share > limit, first, dtype=np.float64) for limit in (0.5, 0.85)]
-        # Held samples are neighbours: waves of a tone reach one height again and again.
+        # Held samples are adjacent: waves of a tone reach the same height again and again.
         top = share > 1 - 1e-5
         held = np.add.reduceat(top & (np.roll(top, 1) | np.roll(top, -1)), first, dtype=np.float64)
         beside = np.maximum.reduceat(np.where(share > 1 - 1e-5, 0, share), first)
@@ -256,7 +256,7 @@ def _find_peaks_together(
         return
     rows = np.lib.stride_tricks.sliding_window_view(peaks, times, axis=0)
     together = np.all(rows[:, _START, 1:] - rows[:, _END, :-1] <= CLIPPED_TOGETHER * rate, axis=1)
-    # The peaks of each side have about one height, or exactly one.
+    # The peaks of each side have roughly one height, or exactly one.
     spread = np.zeros(len(rows))
     for side in (rows[:, _HEIGHT], -rows[:, _HEIGHT]):
         highest = np.where(side > 0, side, 0.0).max(axis=1)
@@ -268,7 +268,7 @@ def _find_peaks_together(
     for number in np.flatnonzero(together & likely):
         if not held and _are_alike(rows[number]):
             continue
-        # What is rounded to few values is held and flat by that alone.
+        # Sound that is rounded to few values is held and flat for that reason alone.
         first, last, height = int(rows[number, _START, 0]), int(rows[number, _END, -1]), rows[number, _HEIGHT, 0]
         around = slice(max(0, first - reach), last + reach)
         share = centred[around] / height
@@ -287,7 +287,7 @@ def _are_alike(peaks: NDArray[np.float64]) -> bool:
 
 
 def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Span]:
-    """Find where speech becomes much louder or softer and stays so: the moment between 3 s of speech and the next 3 s.
+    """Find lasting jumps in the level of speech: the moment between 3 s of speech and the next 3 s.
 
     Args:
         samples: shape (frames,).
@@ -329,11 +329,11 @@ def find_cut_end(samples: Samples, rate: int) -> list[Span]:
 
 
 def find_loops(samples: Samples, rate: int) -> list[tuple[Span, float]]:
-    """Find the stretches heard again, nearly sample by sample, each with how many seconds before it was heard first.
+    """Find repeated stretches, nearly identical sample by sample, each with the time since its first occurrence.
 
-    The log spectrum of every 20 ms is compared with that of some time before, for every lag up to `LONGEST_LAG`. Where
-    1.2 s in a row agree that are not silent, the later of the two is a loop. Nobody says a sentence twice in the same
-    way to within 20 ms; machines that are deterministic do, where the text repeats it.
+    The log spectrum of every 20 ms is compared with that of some time before, for every lag up to `LONGEST_LAG`. If 1.2
+    s in a row agree and are not silent, the later copy is a loop. People never say a sentence twice in the same way to
+    within 20 ms; deterministic machines do, if the text repeats it.
     """
     from scipy.ndimage import uniform_filter1d
 
@@ -374,7 +374,7 @@ def _describe_frames(samples: Samples, rate: int) -> tuple[NDArray[np.float32], 
     powers += 1e-9 * float(powers.max())
     powers += 1e-12
     logs = np.log(powers, out=powers)
-    # Silence, however much of it there is, must not move the mean: all that sounds would be alike.
+    # Silence must not move the mean, however much of it there is: otherwise all sounds would be alike.
     logs -= logs.mean(axis=0, where=loud[:, np.newaxis])
     for begin in range(0, count, 2048):
         part = logs[begin : begin + 2048]

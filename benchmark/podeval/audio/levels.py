@@ -69,7 +69,7 @@ def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def remove_offset(samples: Samples, rate: int) -> Samples:
-    """Return the samples without their constant offset, or as they are if they have hardly any.
+    """Return the samples without their constant offset, or unchanged if they have hardly any.
 
     Parts with different offsets, for example of two joined recordings, each lose their own.
     """
@@ -77,7 +77,7 @@ def remove_offset(samples: Samples, rate: int) -> Samples:
     if not offsets.any():
         return samples
     frame, buffer = max(1, round(FRAME * rate)), SampleBuffer()
-    # What is left after the last whole frame has its offset.
+    # Samples after the last whole frame get the offset of that frame.
     offsets, count = np.append(offsets, offsets[-1]), max(1, _BLOCK // frame)
     for first in range(0, len(offsets), count):
         block = samples[first * frame : (first + count) * frame]
@@ -93,7 +93,7 @@ def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
     if not len(powers):
         return np.zeros(0, np.float32)
     means = _sum_frames("ij->i", samples, frame) / frame
-    # The quietest frames have it to the last bit, so that digital silence becomes silence again.
+    # The quietest frames have the exact offset, so digital silence becomes silence again.
     spreads = powers - means**2
     constant = float(np.median(means[spreads <= np.quantile(spreads, 0.1)]))
     level = _measure_level(powers - 2 * constant * means + constant**2)
@@ -117,7 +117,7 @@ def find_ends(samples: Samples, limit: float = 0.0) -> tuple[int, int]:
 
 
 def describe_silent_ends(samples: Samples, rate: int) -> str:
-    """Say how much silence a recording has at its ends, in a sentence; empty if it is no more than a pause.
+    """Describe the silence at the ends of a recording in a sentence; empty if it is no longer than a pause.
 
     Args:
         samples: the mean of its channels, shape (frames,).
@@ -132,7 +132,7 @@ def describe_silent_ends(samples: Samples, rate: int) -> str:
 def find_runs(holds: NDArray[np.bool_], shortest: int, *, at_ends: bool = False) -> list[tuple[int, int]]:
     """Find the first and last index (not included) of every run of at least `shortest` true values.
 
-    With `at_ends` also shorter runs at the ends of the array, which may continue beyond them.
+    With `at_ends`, shorter runs at the ends of the array also count, because they may continue beyond it.
     """
     edges = np.flatnonzero(np.diff(holds, prepend=False, append=False))
     starts, ends = edges[::2], edges[1::2]

@@ -303,7 +303,7 @@ def _soxr_peak(mono: Samples, rate: int) -> float:
 
 
 def score_integrated_loudness(lufs: float, variant: Variant = "paper") -> float:
-    """Return how well an integrated loudness suits a podcast, 0..1 (PodEval).
+    """Return the suitability of an integrated loudness for a podcast, 0..1 (PodEval).
 
     1 in [-18, -14] LUFS (variant "podeval", as coded: [-17, -14]), falling as exp(-0.0858 d) below and
     exp(-0.3291 d) above, where d is the distance in LU. The paper says about 0.6 at -23; its constant gives 0.65

@@ -127,7 +127,7 @@ def compute_modulation_energies(envelopes: Singles, rate: float, bands: tuple[fl
     """
     frame, hop = math.ceil(FRAME_S * rate), math.ceil(HOP_S * rate)
     frames = 1 + (envelopes.shape[-1] - frame) // hop
-    # A frame is `parts` stretches of one hop, which its neighbours share: each stretch is weighed once for each part.
+    # A frame is `parts` stretches of one hop, which its neighbours share: each stretch is weighted once for each part.
     parts = math.ceil(frame / hop)
     stretches = frames - 1 + parts
     weights = np.zeros(parts * hop, dtype=np.float32)

@@ -32,12 +32,12 @@ _COUNTS = {
     b"iinf": (4, 4),
     b"pssh": (20, 20),
 }
-"""Positions of the number of entries in a box, by its first and by later versions, behind its kind and length."""
+"""Positions of the number of entries in a box, by its first and by later versions, after its kind and length."""
 _KINDS_OF_AUXILIARY = (b"saio", b"saiz")
 _SHORT = (b"iloc", b"iinf")
 _SAMPLES = (b"stsz", b"stz2", b"trun")
 _RUNS = {b"stts": 8, b"ctts": 8}
-"""Tables of runs: each entry begins with how many samples it is for."""
+"""Tables of runs: each entry begins with the number of samples that it covers."""
 
 
 def read_mp4(file: BinaryIO, start: int, size: int) -> Container:
@@ -90,10 +90,10 @@ class _Index:
                 break
             if kind == b"cmov":
                 raise ImpossibleCounts("has a compressed index, which podeval does not read: convert it to FLAC")
-            # FFmpeg looks for a movie in what is free, too.
+            # FFmpeg also looks for a movie in free boxes.
             hidden = kind in (b"free", b"hoov") and header[head + 4 : head + 8] in (b"moov", b"cmov")
             if (kind in _PARENTS or hidden) and depth < _DEEPEST:
-                # Of ISO's `meta` alone, a version comes before what is in it.
+                # Only ISO's `meta` has a version before its contents.
                 inside = at + head + (4 if kind == b"meta" and header[head + 4 : head + 8] != b"hdlr" else 0)
                 samples, edits = self._sum_samples(), self._totals[b"elst"]
                 self._add(b"trak", kind == b"trak")

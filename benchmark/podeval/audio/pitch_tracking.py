@@ -1,9 +1,9 @@
-"""Fundamental frequency of a voice by probabilistic YIN, in compiled code: what `librosa.pyin` finds, in less time.
+"""Fundamental frequency of a voice by probabilistic YIN, in compiled code: the result of `librosa.pyin`, in less time.
 
 librosa processes each frame in Python, and its Viterbi path considers every step from state to state, of which nine in
 ten are practically impossible; meanwhile no other Python thread runs. Here is the same arithmetic in the same order,
-and steps that are as good as impossible are considered from the likeliest state only. It is imported where pitch is
-measured, because the import takes a second. Source: Mauch and Dixon, "pYIN", ICASSP 2014; de Cheveigné and Kawahara,
+and steps that are as good as impossible are considered from the likeliest state only. It is imported only where pitch
+is measured, because the import takes a second. Source: Mauch and Dixon, "pYIN", ICASSP 2014; de Cheveigné and Kawahara,
 "YIN", JASA 111 (4), 2002.
 """
 
@@ -44,7 +44,7 @@ def _compiled(function: Callable[..., Any]) -> Any:
 def find_pitch(
     samples: NDArray[np.float32], *, rate: int, lowest: float, highest: float, frame: int, hop: int, steps: int
 ) -> Floats:
-    """Return the frequency at each multiple of the hop in Hz, NaN if no voice is heard.
+    """Return the frequency in Hz at each multiple of the hop; NaN without a voice.
 
     Args:
         samples: mono.
@@ -97,7 +97,7 @@ def _make_steps(levels: int, width: int) -> tuple[Floats, Floats]:
 
 @_compiled
 def _compare(frames: NDArray[np.float32], likeness: NDArray[np.float32], shortest: int) -> Floats:
-    """Return how much frames differ from themselves a period later, against shorter periods: (frames, periods)."""
+    """Return the difference of frames from themselves a period later, against shorter periods: (frames, periods)."""
     longest = likeness.shape[1] - 1
     differences = np.empty((len(frames), longest - shortest + 1))
     for at in range(len(frames)):
@@ -148,7 +148,7 @@ def _weigh(depths: Floats, thresholds: Floats, weights: Floats, priors: Floats) 
 
 @_compiled
 def _refine(line: Floats, period: int) -> float:
-    """Return how far the bottom of the parabola through a trough and its two neighbours is from the trough."""
+    """Return the distance from a trough to the bottom of the parabola through it and its two neighbours."""
     if not 0 < period < len(line) - 1:
         return 0.0
     curve = line[period + 1] + line[period - 1] - 2 * line[period]
@@ -227,7 +227,7 @@ def _find_path(observed: Floats, voiced: Floats, going_on: Floats, switching: Fl
                 best[:] = -np.inf
                 _improve(best, origin, before[:levels], switching if side else going_on, 0)
                 _improve(best, origin, before[levels:], going_on if side else switching, levels)
-                # Of steps that are as good as impossible, the best one comes from the likeliest state.
+                # If all steps are practically impossible, the best one comes from the likeliest state.
                 value = before[likeliest] + _IMPOSSIBLE
                 for to in range(levels):
                     far = abs(likeliest % levels - to) > reach

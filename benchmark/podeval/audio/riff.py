@@ -26,7 +26,7 @@ _METADATA = re.compile(
     rb"(?:LIST|id3 |ID3 |bext|cue |smpl|inst|fact|PEAK|JUNK|junk|FLLR|PAD |iXML|_PMX|cart|acid|axml|chna"
     rb"|NAME|AUTH|ANNO|\(c\) |COMT|MARK|INST|MIDI|APPL|CHAN)"
 )
-# What a server says behind the sound: JSON, events, the end of a multipart message.
+# Text that a server appended to the sound: JSON, events, the end of a multipart message.
 _TEXT = re.compile(rb"\s*(?:[{\[<]|data: |event: |--)[\t\n\r -~]{15,}\Z")
 # Bytes after the stated end that may be sound; fewer are left out.
 _LEAST_RAW = 2048
@@ -56,7 +56,7 @@ _WAV_LAYOUTS = {
 
 @dataclass
 class _Span:
-    # Sound from `start` to `end`, with the chunks that describe it by their tags.
+    # Sound from `start` to `end`, and the chunks that describe it, by tag.
     chunks: dict[bytes, bytes]
     start: int
     end: int
@@ -113,7 +113,7 @@ class _Walker:
             if tag == b"ds64":
                 long_size = int.from_bytes(read_at(self._file, at + 16, 8), "little")
             elif tag in _DESCRIPTIONS:
-                # Sound that was found before keeps its own description.
+                # Sound that was found earlier keeps its own description.
                 chunks = dict(chunks) if tag in chunks else chunks
                 chunks[tag] = read_at(self._file, at + 8, min(length, _MOST_HEADER_BYTES))
             elif tag == self._data:
@@ -140,7 +140,7 @@ class _Walker:
             carried += read_at(self._file, span.end - split, split)
         lacking = sum(after for _, after in self._lengths)
         if len(self._lengths) > 1 and len(dict(self._lengths)) == 1 and all(after for _, after in self._lengths):
-            # Every header of a stream states the same, the length of all of it or the most that may come.
+            # All headers of a stream state the same length: that of the whole stream, or the maximum.
             self._unstated, self._stated_bytes, lacking = True, 0, 0
         fmt = formats[0] if formats else b""
         extensible = len(fmt) >= 24 and fmt[:2] == b"\xfe\xff"
@@ -162,7 +162,7 @@ class _Walker:
         return tag, length
 
     def _is_chunk(self, at: int, limit: int) -> bool:
-        # Fewer than one of a thousand places within sound look like a name and a length that fits.
+        # Within sound, fewer than one place in a thousand looks like a name with a length that fits.
         tag, length = self._read_chunk(at)
         # `data: {` and `data: [` begin events.
         is_sound = tag == self._data and length & 0xFFFFFF not in (0x7B203A, 0x5B203A)
@@ -170,7 +170,7 @@ class _Walker:
         return at + 8 <= limit and fits and _TAG.fullmatch(tag) is not None
 
     def _add_span(self, chunks: dict[bytes, bytes], start: int, length: int, limit: int) -> int:
-        """Add the sound of a chunk and return the end of it."""
+        """Add the sound of a chunk and return the position of its end."""
         unstated = self._is_placeholder(start, length, limit)
         end = self._find_tail(start, limit) if unstated else min(start + length, limit)
         if start < end and not unstated:

@@ -41,7 +41,7 @@ _AUDIBLE = 1e-5
 """Power of the channels from which a frame counts as sound (−50 dB of full scale)."""
 
 _LOUDEST = 32.0
-"""Magnitude, 30 dB beyond full scale, that no sound has which is stored as floats of full scale ±1."""
+"""Magnitude, 30 dB beyond full scale, that sound stored as floats of full scale ±1 never reaches."""
 
 _BLOCK = 1 << 20
 _MOST_CHANNELS = 64
@@ -66,7 +66,7 @@ def convert_to_array(samples: Any) -> NDArray[Any]:
 
 
 def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]:
-    """Return samples with their axes and scale checked, their rate, and a content key that is a hash of them.
+    """Return samples with checked axes and scale, their rate, and a content key that is a hash of them.
 
     Raises:
         BadAudio: there are no samples, more than two axes, swapped axes, or values that are not numbers.
@@ -113,7 +113,7 @@ def find_defect(samples: Samples) -> str | None:
 def is_like_noise(samples: NDArray[Any]) -> bool:
     """Return whether samples are as random as noise: neighbours differ as much as samples at large do, or more.
 
-    Speech never is. Samples that were read as the wrong type are, and so are the bytes of a compressed file.
+    Speech never is. This is true of samples that were read as the wrong type, and of the bytes of a compressed file.
     """
     with np.errstate(all="ignore"):
         head = np.asarray(samples[:_BLOCK], np.float64)
@@ -145,9 +145,10 @@ def read_stretch(samples: NDArray[np.floating], start: int, end: int) -> Samples
 
 
 def let_go(samples: NDArray[np.float32]) -> None:
-    """Release the memory of samples that were read from a buffer on disk; other arrays are left alone.
+    """Release the memory of samples that were read from a buffer on disk; leave other arrays alone.
 
-    Needed by code that reads the array through its memory address and so bypasses the array's own release of memory.
+    This is needed by code that reads the array through its memory address and so bypasses the array's own release of
+    memory.
     """
     owner: Any = samples
     # Only a buffer's own file: in other kinds of memmap, written data could be lost.

@@ -9,8 +9,8 @@ Source: Falk, Zheng and Chan, IEEE TASLP 2010; the normalised form (energies lim
 to 30 Hz): Santos, Senoussaoui and Falk, IWAENC 2014.
 
 Values equal those of SRMRpy (commit fee0097) within 1e-5 relative: envelopes are held in single precision, and the
-modulation filters run block by block as matrix products, which is exact. As there, `fast` takes envelopes of 400 Hz
-from a gammatonegram, gives quite different values from `slow` (Hilbert envelopes at the full rate), and counts the
+modulation filters run block by block as matrix products, which is exact. As in that code, `fast` takes envelopes of 400
+Hz from a gammatonegram, gives quite different values from `slow` (Hilbert envelopes at the full rate), and counts the
 90 % from the highest channel down, so that its K* is almost always 8. SRMR is made for 8 and 16 kHz; values at other
 rates are not comparable, because the channels are then at other frequencies.
 
@@ -85,7 +85,7 @@ def compute_srmr_windows(
     envelopes = _gammatonegrams if fast else _hilbert_envelopes
     kept, values = [np.empty(0)], [np.empty(0)]
     # On two busy cores, a second thread made SRMR take three times the processor time, and its gammatonegram up to
-    # forty times: the products of matrices are small, and each waits for it.
+    # forty times, because the products of matrices are small and each waits for it.
     with threadpool_limits(limits=1, user_api="blas"):
         for first in range(0, len(starts), batch):
             some = starts[first : first + batch]

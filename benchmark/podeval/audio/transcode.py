@@ -143,7 +143,7 @@ def _load_samples(file: Path, memory_bytes: int) -> NDArray[np.float32]:
 
 
 def _run_apart(path: Path, out: Path, memory_bytes: int, limits: DecodeLimits | None) -> dict[str, Any]:
-    """Return the program's statement about a file; it has a minute, and a second more for each MB.
+    """Return the program's statement about a file; it has a minute, plus one second for each MB.
 
     Raises:
         BadAudio: it refuses the file, or ended without a word.

@@ -57,7 +57,7 @@ def join_spans(spans: list[Span], gap: float) -> list[Span]:
 
 
 def count_seconds_inside(clips: Sequence[Clip], spans: Sequence[Span]) -> NDArray[np.float64]:
-    """Return how many seconds of each clip are inside the spans, which are in order and do not overlap one another.
+    """Return the number of seconds of each clip inside the spans, which are in order and do not overlap.
 
     The running time grows with the number of clips plus spans, not with their product.
     """
@@ -67,7 +67,7 @@ def count_seconds_inside(clips: Sequence[Clip], spans: Sequence[Span]) -> NDArra
     if not edges or not sum(counts):
         return np.zeros(len(clips))
     bounds = np.array([(span.start, span.end) for clip in clips for span in clip])
-    # Seconds inside the spans up to each moment: increases within a span, constant between two.
+    # Seconds inside the spans up to each moment: the number increases within a span and is constant between two.
     before = np.interp(bounds, edges, passed)
     inside = before[:, 1] - before[:, 0]
     return np.bincount(np.repeat(np.arange(len(clips)), counts), inside, len(clips)).astype(np.float64)

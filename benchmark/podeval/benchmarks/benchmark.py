@@ -223,7 +223,7 @@ class Benchmark(FactSheet):
         tracks, splits = [track.name for track in self.tracks], [split.name for split in self.splits]
         dimensions = [dimension.name for dimension in self.dimensions]
         columns = {column for dimension in self.dimensions for column in dimension.columns}
-        # What each part names: tracks, profiles, columns.
+        # The names in each part: tracks, profiles, columns.
         parts_with_tracks: tuple[Split | Dimension, ...] = (*self.splits, *self.dimensions)
         for part in parts_with_tracks:
             if unknown := {*part.tracks}.difference(tracks):
@@ -235,7 +235,7 @@ class Benchmark(FactSheet):
         for composite in self.composites:
             if unknown := {*composite.columns} - columns:
                 raise ValueError(f"{composite.name} is made of columns that are not measured: {sorted(unknown)}")
-        # What they have in common.
+        # Checks that these parts share.
         parts_with_splits: tuple[Dimension | Breakdown, ...] = (*self.dimensions, *self.breakdowns)
         no_splits = sorted({name for part in parts_with_splits for name in part.splits}.difference(splits))
         no_guards = sorted({dimension.guard for dimension in self.dimensions if dimension.guard} - columns)

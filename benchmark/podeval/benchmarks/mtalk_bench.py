@@ -3,8 +3,9 @@
 Items are the dialogues of the dataset `mtalk_bench`, each with its turns. Differs from the paper: the user chooses the
 judge; rubrics are averaged over dialogues, not over criteria (the rubric's variant `mtalk` pools criteria); the judge
 reads the recogniser's transcript of an answer, not that of the system. A judge that takes audio hears the dialogues
-about tone of voice and surrounding sounds, and reads those about meaning (`modality=as_needed`). One that does not
-reads all (`modality=transcript`), and those about more than words are unscored. The protocol records this.
+about tone of voice and surrounding sounds, and reads those about meaning (`modality=as_needed`). A judge that does not
+take audio reads all dialogues (`modality=transcript`), and those about more than words are unscored. The protocol
+records this.
 """
 
 import re
@@ -26,7 +27,7 @@ from podeval.benchmarks.item import UserTurn
 from podeval.benchmarks.records import PinnedFile
 
 _CRITERION = re.compile(r"\b(?:criteria_)?d_\d+:?[ \t]+(.+?)(?=[;\n]|\. 1 where|$)")
-"""A criterion of a dialogue in the words of its rubric prompt: what follows its id, up to the end of the line."""
+"""A dialogue's criterion in the words of its rubric prompt: the text after its id, to the end of the line."""
 
 SCENARIOS = (
     "family_and_domestic",

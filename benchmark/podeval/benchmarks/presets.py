@@ -86,7 +86,7 @@ LIKENESS = Dimension(
     main="human_likeness.human_likeness",
     needs_accurate_speech=False,
 )
-"""Dimension of all recordings of a run together, which is measured where `--metrics` names it."""
+"""Dimension for metrics of all recordings of a run together, which are measured if `--metrics` names them."""
 
 
 PRESETS = {
@@ -156,7 +156,7 @@ PRESETS = {
                 "instruction_following": {"variant": "podbench", "checklist": "podcast"},
                 "script_quality": {"variant": "podbench", "weights": "podbench"},
             },
-            # Section 4.1; temperature and the like are what the publisher of each model recommends.
+            # Section 4.1; temperature and similar parameters are those that the publisher of each model recommends.
             sampling={"max_tokens": 16_384},
             differs=(
                 "The judges' prompts are worded by podeval; the judge's high effort is set in its own YAML file, and "

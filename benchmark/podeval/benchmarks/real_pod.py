@@ -351,7 +351,7 @@ BENCHMARK = Benchmark(
             ),
             main="content_errors.errors_per_1000",
             needs_accurate_speech=False,
-            # Hard lines have readings of their own, which WER knows and these do not.
+            # Hard lines have readings of their own, which WER knows and these metrics do not.
             splits=("demo", "topics", "long", "demo_zh", "zh", "long_zh"),
         ),
         *PODCAST_DIMENSIONS,

@@ -137,8 +137,8 @@ ZH_SPONTANEOUS = Split(
 
 
 SPLITS = (HARD, LONG, DEMO_ZH, ZH, ZH_SPONTANEOUS, LONG_ZH)
-"""All that are current. There are no reference voices in Chinese: no recordings of Chinese speakers are at hand whose
-licence lets podeval pass them on.
+"""All that are current. No reference voices in Chinese exist: there are no recordings of Chinese speakers whose licence
+lets podeval distribute them.
 """
 
 MINUTES_BREAKDOWN = Breakdown(

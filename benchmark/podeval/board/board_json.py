@@ -1,4 +1,4 @@
-"""The leaderboard as one JSON document for `static/board.js`, which draws it in the tab, before Gradio, and alone.
+"""The leaderboard as one JSON document for `static/board.js`, which draws it in the tab, before Gradio, and on its own.
 
 It has all rows and columns of one place (board, profile, dimension, slice), measured and reported, with every text in
 the reader's language, so sorting, filters, columns and pins work in the browser. Measured rows have
@@ -62,7 +62,7 @@ class Addresses:
 
 
 def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Words, to: Addresses) -> dict[str, Any]:
-    """Return everything that the script draws, as plain JSON.
+    """Return all data that the script draws, as plain JSON.
 
     Args:
         wish: the view in an address; only its choices of place and picture count.
@@ -71,7 +71,7 @@ def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Wor
         words: the page's texts in one language.
         to: addresses of systems and samples.
     """
-    # All columns are corrected together, as all are sent.
+    # All columns are corrected together, because all are sent.
     settled = resolve_view(replace(wish, columns=()) if wish.correction else wish, index)
     printed = _resolve_printed(settled, wish, index)
     columns = _join_columns(settled, printed)
@@ -201,10 +201,10 @@ def _marks(kind: str, facts: Facts, spoken: str, rows: Sequence[Row], words: Wor
 
 
 def _stated(facts: Facts, provenance: str, rows: Sequence[Row], words: Words) -> str:
-    """The stated facts of a system, who ran it, and how much of it was scored, with the reason if not all was."""
+    """The stated facts of a system, the person who ran it, and its coverage, with the reason if it is incomplete."""
     run = str(words["provenances"].get(provenance, provenance))
     if verdict := next((row["spot_check"] for row in rows if row["spot_check"]), ""):
-        # Of supplied outputs, some were made again with the model they are said to be of.
+        # Some of the supplied outputs were generated again with the model that is said to have made them.
         run += f" ({words['spot_check']}: {words['spot_checks'].get(verdict, verdict)})"
     openness = words.fact("openness", facts.openness) if facts.openness != NOT_STATED else ""
     size = format_value(facts.size) if facts.size else ""
@@ -212,7 +212,7 @@ def _stated(facts: Facts, provenance: str, rows: Sequence[Row], words: Words) ->
 
 
 def _missing(rows: Sequence[Row], words: Words) -> list[str]:
-    """How much of a system was scored, and why not all of it; empty if all was."""
+    """The scored part of a system, and the reasons for gaps; empty without gaps."""
     why = describe_reasons(rows, words["causes"])
     scored = format_scored(rows)
     return [scored, f"{str(words['scored_of']).format(scored)}: {why}"] if why else []
@@ -272,7 +272,7 @@ def _column(column: Column, words: Words) -> dict[str, Any]:
 
 
 def _notices(settled: ResolvedView, wish: BoardView, words: Words) -> list[str]:
-    """A sentence for each requested thing that is not here."""
+    """A sentence for each requested item that is not available."""
     view = settled.view
     now = {
         "board": write_board_name(settled.title),

@@ -97,7 +97,7 @@ def correct_together(
         return None
     ranks = {(*place[3:], key, of): standing.rank for (place, key, of), standing in standings.items()}
     numbers = sheet.frame(lambda key: True)
-    # Ranks by battles are corrected among themselves alone, so that none is shown here.
+    # Ranks by battles are corrected only among themselves, so none is shown here.
     numbers.loc[numbers["metric"] == f"{JUDGED}_arena", ["rank_best", "rank_worst"]] = np.nan
     ids = list(numbers[["protocol", "slice", "key", "system"]].itertuples(index=False, name=None))
     has_rank = numbers["rank_best"].notna() & np.array([id[:3] in together for id in ids], dtype=bool)
@@ -283,7 +283,7 @@ def _undeclared_dimension(figure: ReportedFigure) -> str:
 
 
 def _paper_facts(figure: ReportedFigure) -> dict[str, str | int]:
-    """Return the stated facts on how a paper came to a figure."""
+    """Return the stated facts on how a paper obtained a figure."""
     facts = {
         "paper": figure.paper,
         "variant": figure.variant,

@@ -1,4 +1,4 @@
-"""List what changed on a board and when, derived from the runs and submissions; they are never typed by hand.
+"""List the changes of a board with their times, derived from the runs and submissions; they are never typed by hand.
 
 A result is new, or replaces an earlier one of the same system; a submission is withdrawn; a metric's newer version
 supersedes the protocols of the older one, which stay selectable.
@@ -69,7 +69,7 @@ def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
         plan = run.plan
         measured.add((run.created, plan.system, plan.system_title, plan.benchmark, plan.split, run.profile))
     first: set[tuple[str, ...]] = set()
-    # Results of one moment are in one order, whichever way the set gives them.
+    # Results of the same moment are in a fixed order, whatever the order of the set.
     for created, system, title, benchmark, split, profile in sorted(measured):
         where = (system, benchmark, split, profile)
         yield Change(created, "again" if where in first else "new", title, _benchmark(benchmark, split), profile)
@@ -82,7 +82,7 @@ def _protocols(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]
     used = [(json.loads(content), str(created)) for content, created in contents]
     used += [(protocol, summary.created) for summary in aside for protocol in summary.protocols.values()]
     began: dict[str, dict[str, str]] = defaultdict(dict)
-    # The newest first, so that the first results of a version are noted last.
+    # The newest come first, so that the first results of a version are noted last.
     for protocol, created in sorted(used, key=lambda one: one[1], reverse=True):
         if "version" in protocol:
             began[str(protocol["metric"])][str(protocol["version"])] = created
@@ -118,7 +118,7 @@ def _superseded_runs(runs: Path) -> Iterable[RunSummary]:
         try:
             yield from run.summaries()
         except BadInput:
-            # Of an earlier version of podeval; nothing is known of when it was measured.
+            # The run is from an earlier version of podeval, so the time of its measurement is unknown.
             continue
 
 

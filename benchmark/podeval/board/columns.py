@@ -5,7 +5,7 @@ key that no declaration has (a figure some paper reports, a metric of a later ve
 groups is better when it is lower, everything else is shown without a direction. If a metric's numbers have several
 protocols, one is chosen (`protocol_offers`).
 
-A cell is a number as a reader sees it: value, 95 % interval, and rank as a range, or `incomplete` where too little was
+A cell is a number in the form for readers: value, 95 % interval, and rank as a range, or `incomplete` if too little was
 scored for a rank. It also contains the raw number, for sorting.
 """
 
@@ -34,9 +34,9 @@ MISSING = "–"
 JUDGED = "dialogue"
 """Column group of the ratings by battles before judges, which the arena's metric gives for people: `dialogue_arena`."""
 PERCENT = -1
-"""Mark in place of a number of decimals: in percent, with one."""
+"""Mark in place of a number of decimals: in percent, with one decimal."""
 ALIKE = "{0} of {0}"
-"""Text in place of an interval where every item is at the same bound."""
+"""Text in place of an interval if every item is at the same bound."""
 Row = Mapping[Any, Any]
 
 
@@ -75,7 +75,7 @@ class Column:
     def header_in(self, language: str) -> str:
         """Return name and direction in a language of the site, with the unit if there is one."""
         title = self.title_in(language)
-        # A unit that the title says already is not said twice.
+        # A unit that is part of the title is not repeated.
         in_title = f" {self.unit} ".lower() in f" {self.title} ".lower()
         unit = f" ({translate(self.unit, language)})" if self.unit and not in_title else ""
         return f"{title}{ARROWS[self.better]}{unit}"
@@ -136,7 +136,7 @@ def order_columns(columns: Iterable[Column]) -> list[Column]:
 
 
 def choose_headlines(columns: Iterable[Column]) -> list[Column]:
-    """Return one column for each dimension: the first in the board's order that has a direction, else the first."""
+    """Return one column for each dimension: the first in the board's order that has a direction, or else the first."""
     best: dict[str, Column] = {}
     for candidate in order_columns(columns):
         current = best.get(candidate.dimension)
@@ -232,7 +232,7 @@ def format_standing(row: Row) -> str:
         best, worst = to_number(row["rank_best"]), to_number(row["rank_worst"])
         if best is None or worst is None:
             return ""
-        # A range if the data does not tell the places apart.
+        # A range if the data does not separate the places.
         return f"#{best:.0f}" if best == worst else f"#{best:.0f}–{worst:.0f}"
     if row["provenance"] == "reported":
         return ""
@@ -268,7 +268,8 @@ def count_unscored(row: Row) -> int:
 def describe_reasons(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> str:
     """Describe why a system has no rank and why items are unscored: `6 × the recording is silent (by the system: wer)`.
 
-    Rows of one metric repeat the same counts for each key, and also have those of their own key; each counts once.
+    Rows of one metric repeat the same counts for each key, and have the counts of their own key as well; each counts
+    once.
     """
     every_row = list(rows)
     unranked = dict.fromkeys(

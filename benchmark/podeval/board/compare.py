@@ -61,7 +61,7 @@ class Pair:
 
     @property
     def to_b(self) -> ReferenceFigure:
-        """How a compares with b."""
+        """The comparison of a with b."""
         return self.beside.to_b if self.beside else set_against(*self.values, self.column, None, None)
 
 
@@ -126,7 +126,7 @@ def list_sides(board: pd.DataFrame) -> list[ComparedSystem]:
 
 
 def list_shared_places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...]:
-    """Return where both systems have numbers, as label and `benchmark/split/profile`, most shared numbers first."""
+    """Return places where both systems have numbers, as label and `benchmark/split/profile`, most numbers first."""
     whole = board[board["slice"] == ""]
     of_a, of_b = (count_rows_by_place(whole[whole["system"] == system]) for system in (a, b))
     shared = sorted(

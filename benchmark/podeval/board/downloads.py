@@ -77,10 +77,9 @@ def make_tidy(settled: ResolvedView) -> pd.DataFrame:
     )
 
 
-# Results on long-form speech and dialogue in the columns that Hugging Face's Open TTS Leaderboard takes.
-#
-# Its maintainers named model, dataset, cloned or fixed voice, WER, SIM and RTFx in September 2026; its scripts, and so
-# the exact names, are not public. `--preset open-tts` measures as it does. What it lacks comes after: language, items,
+# Results on long-form speech and dialogue in the columns that Hugging Face's Open TTS Leaderboard takes.  Its
+# maintainers named model, dataset, cloned or fixed voice, WER, SIM and RTFx in September 2026; its scripts, and so the
+# exact names, are not public. `--preset open-tts` measures as it does. Columns that it lacks follow: language, items,
 # interval and protocol, without which no two rows can be compared.
 
 _PLACE = ["system_title", "benchmark", "split", "profile", "slice"]
@@ -122,10 +121,9 @@ def write_columns(board: pd.DataFrame, folder: Path) -> str:
     return f"{file}: {len(table)} rows"
 
 
-# The leaderboard as a folder for any static host: pages with their data, one script, excerpts and badges.
-#
-# The script and the styles are those of the site. Each page holds its data, because a browser lets no page of a folder
-# read another file; the same data are next to it as JSON and CSV for programs.
+# The leaderboard as a folder for any static host: pages with their data, a script, excerpts and badges.  The script and
+# the styles are those of the site. Each page contains its data, because browsers do not let a page in a folder read
+# other files; the same data is next to it as JSON and CSV for programs.
 
 LANGUAGES = {"en": "", "zh": ".zh"}
 """Languages of the pages, with the part of their file names before the ending."""
@@ -170,7 +168,7 @@ def write_site(runs: Path, out: Path) -> list[Path]:
         out: the folder to write.
 
     Raises:
-        BadInput: there is nothing to show, or the folder contains something else.
+        BadInput: there is nothing to show, or the folder contains other data.
     """
     if out.exists() and any(out.iterdir()) and not (out / "board.js").exists():
         raise BadInput(f"{out} contains something else than a site; choose another folder with --out")

@@ -49,7 +49,7 @@ class ExportedRecord:
 
 
 def write_records(run: RunFolder, out: Path, *, profile: str | None = None) -> list[ExportedRecord]:
-    """Write a record for each profile that a run was measured under; doing it again writes the same files.
+    """Write a record for each profile that a run was measured under; a repeated call writes the same files.
 
     Args:
         run: a measured run.
@@ -73,7 +73,7 @@ def _write_record(run: RunFolder, summary: RunSummary, out: Path) -> ExportedRec
     model = _model_id(plan.system, about)
     identity = f"podeval/{plan.benchmark}/{plan.split}/{summary.profile}/{model}/{summary.created}"
     place = Path("data", f"podeval-{plan.benchmark}", *model.split("/"))
-    # Made of what is recorded and not of chance, so that a second export overwrites the first.
+    # It depends only on recorded data and not on chance, so that a second export overwrites the first.
     name = str(uuid.UUID(bytes=hashlib.sha256(identity.encode()).digest()[:16], version=4))
     columns = list(_columns(summary, benchmark))
     results = [_describe_result(summary, row, key, value) for row, key, value in columns if key.better in _DIRECTIONS]

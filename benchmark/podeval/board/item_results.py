@@ -1,4 +1,4 @@
-"""Read a system's scores on each item of one benchmark, split and profile; and one item of it for a page."""
+"""Read a system's scores on each item of one benchmark, split and profile, or one of its items for a page."""
 
 import json
 import math
@@ -38,7 +38,7 @@ HEARD = "transcript"
 """Name of the note that contains the transcribed words."""
 
 DEFECTS = "defects"
-"""Name of the note that lists what went wrong, with times."""
+"""Name of the note that lists defects, with times."""
 
 MOST_KEYS = 4
 """Most keys in a timeline."""

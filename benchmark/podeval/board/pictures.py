@@ -257,7 +257,7 @@ def _radar(scene: Scene) -> Drawn:
     return Drawn(Picture(svg, words["radar"], (*notes, words["radar_pinned"]), (words["system"], *titles), tuple(rows)))
 
 
-# Pictures of how the values of single items are spread: boxes, and densities.
+# Pictures of the distribution of item values: boxes, and densities.
 
 MOST_SPREADS = 8
 FEWEST_ITEMS = 4

@@ -55,7 +55,7 @@ def list_offers(numbers: pd.DataFrame) -> Offers:
     for metric, by_protocol in sorted(contents.items()):
         models = list_differing_models(by_protocol.values())
         for protocol, content in by_protocol.items():
-            # A composite is of the presets, and as usual, that all its parts are.
+            # A composite belongs to the presets, or counts as usual, only if all its parts do.
             if parts := [part for part in (content.get("models") or {}).values() if isinstance(part, str)]:
                 names[protocol] = tuple(n for n in PRESETS if all(n in names.get(part, ()) for part in parts))
                 usual |= {protocol} if usual.issuperset(parts) else set()
@@ -102,7 +102,7 @@ def list_differing_models(contents: Collection[Mapping[str, Any]]) -> list[str]:
 
 
 def choose(offers: Offers, wishes: Sequence[str], judge: str = "") -> dict[str, str]:
-    """Choose one protocol for each metric: the last one wished for, else the first there is.
+    """Choose one protocol for each metric: the last requested one, or else the first available.
 
     Args:
         offers: offers from `list_offers`.

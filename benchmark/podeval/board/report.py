@@ -1,8 +1,8 @@
 """A system's analysis report: everything that the board knows about it, in the manner of PodEval's Figure 14.
 
 One chapter per place (benchmark, split, profile): summary by dimension, radar, distributions against people, drift over
-the recordings, breakdowns, every item, unscored items with reasons, protocols, and how to cite. Only data here;
-`report_page` makes the page.
+the recordings, breakdowns, every item, unscored items with reasons, protocols, and how to cite. This module has only
+the data; `report_page` makes the page.
 """
 
 import tempfile
@@ -170,13 +170,13 @@ def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> 
         sources=tuple(dict.fromkeys(filter(None, rows["source"].astype(str)))),
         updated=str(rows["created"].max()),
         stated=stated,
-        # Only what a page may lead to.
+        # Only addresses that a page may link to.
         links={name: url for name, url in read_object(row.get("links")).items() if str(url).startswith("https://")},
     )
 
 
 def summarise_spot_checks(rows: pd.DataFrame) -> str:
-    """Return the verdict of a system's spot checks: `differs` if one of them does; empty if there are none."""
+    """Return the verdict of a system's spot checks: `differs` if any of them does; empty if there are none."""
     verdicts = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()
     return next((verdict for verdict in ("differs", "agrees", "not told") if verdict in verdicts), "")
 

@@ -251,7 +251,7 @@ def set_against(
 
 
 def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> Paired | None:
-    """Compare one key of two systems at the same place of the board; return None if they share no item."""
+    """Compare one key of two systems in the same place on the board; return None if they share no item."""
     protocol_key = (of.metric, protocol)
     mine, theirs = a.values(protocol_key, of.key), b.values(protocol_key, of.key)
     common = sorted(mine.keys() & theirs.keys())
@@ -340,7 +340,7 @@ def _figure(
 
     beside = pair(of, reference) if pair else None
     to_person = beside.to_b if beside else set_against(value, person, of, low, high)
-    # One other is not a median: the two are told apart as where two are compared.
+    # A single other system has no median: the two are compared directly.
     alone = pair(of, next(iter(valued))) if pair and len(valued) == 1 else None
     to_median = alone.to_b if alone else set_against(value, median, of, low, high)
     return ReportFigure(of, row, median, tuple(values), person, beside, to_median, to_person)

@@ -40,7 +40,7 @@ from podeval.reports.page import (
 from podeval.texts import translate_reason
 
 WIDE, GROUPS = 7, 5
-"""Most columns of values in a printed table of items, and of groups; more go into a further one."""
+"""Most columns of values in a printed table of items, and of groups; further columns go into another table."""
 KEY_FIGURES = 4
 """Most values in the line at the head, which a phone shows before anything is scrolled."""
 
@@ -324,7 +324,7 @@ def _tabulate_items(chapter: Chapter, texts: Texts, link: Callable[[str], str] |
 
 
 def _tabulate_latencies(chapter: Chapter, words: Texts) -> list[Part]:
-    """Make a table of how fast the system's server answered, a row for each number of requests in flight."""
+    """Make a table of the speed of the system's server, with a row for each number of requests in flight."""
     names = ("at_once", "answers", "errors", "first_audio", "late_first_audio", "rtf", "undisturbed", "continuous")
     rows = []
     for one in chapter.latencies:
@@ -338,10 +338,10 @@ def _tabulate_latencies(chapter: Chapter, words: Texts) -> list[Part]:
 
 
 def _tabulate_missing(chapter: Chapter, texts: Texts) -> list[Part]:
-    """Say what was not scored and why, and in how many items."""
+    """List the unscored parts with their reasons and numbers of items."""
     words = texts["report"]
     if not chapter.missing:
-        # Figures of papers do not say what was left out.
+        # Papers do not report which items they left out.
         return [] if chapter.where.endswith("/paper") else [Text(words["nothing_missing"])]
     heads = make_heads(words, ("metric", "count", "cause", "reason"), ("count",))
     rows = []

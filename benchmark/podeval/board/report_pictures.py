@@ -39,7 +39,7 @@ def draw_system_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
         looks = (SHAPES[kind], kind, f"line {kind}", f"mark {kind}")
         series.append(Series("", points, *looks, spans if kind == "own" else ()))
     caption = texts["radar_title"].format(system=title)
-    # The second is for a phone, whose page shows this one and not the other.
+    # The second is for a phone, whose page shows only that one.
     sizes = ((ON_PAPER, "drawn radar"), (ON_PHONE, "drawn small-radar"))
     drawn = Markup("".join(draw_radar(names, series, caption, layout, css) for layout, css in sizes))
     legend = [("own", title)]

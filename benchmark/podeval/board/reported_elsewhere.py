@@ -32,7 +32,7 @@ class FigureSource(FactSheet):
     table: str
     address: str
     read_at: str = ""
-    """The text it was read in, if that is not `address` itself."""
+    """The text in which it was read, if that is not `address` itself."""
     beside: tuple[str, ...]
     """Our benchmarks of the same kind of speech."""
     protocol: Mapping[str, str]
@@ -51,7 +51,7 @@ class ElsewhereFigure(FactSheet):
     module: str
     """Our metric of the same quantity, or `reliability` for figures over seeds; empty if there is none."""
     key: str
-    """The key of that metric; empty if the source does not say which."""
+    """The key of that metric; empty if the source does not state it."""
     value: str
     spread: str
     better: Literal["higher", "lower"]
@@ -80,7 +80,7 @@ class PrintedColumn(FactSheet):
 
 
 class PrintedTable(FactSheet):
-    """The figures of one source: a row a system, in the order of the print."""
+    """The figures of one source: one row for each system, in the printed order."""
 
     source: FigureSource
     columns: tuple[PrintedColumn, ...]

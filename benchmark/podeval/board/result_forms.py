@@ -90,7 +90,7 @@ _SOFTWARE = """@software{{podeval,
 
 
 def render_evaluation_tables(runs: Iterable[RunFolder], profile: str | None = None) -> str:
-    """Render evaluation tables as Papers with Code has them: a table for each split, a row for each run and profile.
+    """Render evaluation tables in the form of Papers with Code: a table for each split, a row for each run and profile.
 
     Raises:
         BadInput: a run was not measured.
@@ -170,7 +170,7 @@ def _describe_table(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for cell in cells:
         row = {"model_name": cell["system"], "paper_title": cell["paper"], "paper_url": cell["address"]}
         row = rows.setdefault(cell["system"], {**row, "paper_date": cell.get("date"), "metrics": {}})
-        # A spread, and the number of items or votes that a value rests on, are values of their own.
+        # The spread, and the number of items or votes behind a value, are separate values.
         for field, ending in (("value", ""), ("spread", " (spread)"), ("count", " (n)")):
             if cell.get(field, "") != "":
                 row["metrics"][cell["printed"] + ending] = str(cell[field])
@@ -226,7 +226,7 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
         out: folder to write, which contains nothing else.
 
     Raises:
-        BadInput: there are no runs, or something else is in the folder.
+        BadInput: there are no runs, or the folder contains other data.
     """
     require_runs(runs)
     files = {out / "README.md", *(out / config / FILE for config in CONFIGS)}

@@ -102,7 +102,7 @@ class MadeOnce:
         self._lock = threading.RLock()
 
     def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return the value of a key; compute it if it is not cached."""
+        """Return the value of a key, and compute it if it is not cached."""
         with self._lock:
             if key not in self._values:
                 self._values[key] = make()
@@ -188,7 +188,7 @@ class ProfileBoard:
 
     @cached_property
     def spoken(self) -> Mapping[Key, str]:
-        """How the outputs of each row were made (`whole`, `turns`, `chunks`), if its protocols state it."""
+        """How the outputs of each row were generated (`whole`, `turns`, `chunks`), if its protocols state it."""
         pairs = self._numbers[["system", "provenance", "protocol_json"]].drop_duplicates().itertuples(index=False)
         stated = {(str(system), str(provenance)): read_object(text) for system, provenance, text in pairs}
         ways = {key: content.get("generation", {}).get("strategy", "") for key, content in stated.items()}
@@ -287,7 +287,7 @@ class Index:
         return tuple(sorted(profiles, key=lambda name: (PROFILES.index(name) if name in PROFILES else 9, name)))
 
     def is_whole(self, board: str, profile: str) -> bool:
-        """Tell whether the numbers of a board under a profile are of its benchmark as a whole, and of no split."""
+        """Return whether the numbers of a board under a profile are for its whole benchmark, and not for a split."""
         return profile not in self._rows.get(board, {}) and profile in self.profiles(board)
 
     def board(self, name: str, profile: str) -> ProfileBoard:
@@ -367,7 +367,7 @@ class RunsFolder:
     def _read_index(self) -> Index:
         path = self.path / BOARD
         try:
-            # Texts stay in their stored form, each value once.
+            # Texts stay in their stored form, each distinct value once.
             board = pd.read_parquet(path, read_dictionary=list(TEXTS)) if path.exists() else self.board()
             return Index.of(board, self.systems(), self.path)
         except (OSError, ValueError, KeyError) as error:

@@ -101,7 +101,7 @@ class Scene:
         return str(self.words.get("standings", {}).get(of.standing, of.standing))
 
     def pinned(self, key: Key) -> bool:
-        """Tell whether the reader pinned a row's system."""
+        """Return whether the reader pinned a row's system."""
         return key[0] in self.settled.view.pins
 
     def head(self) -> str:
@@ -167,7 +167,7 @@ def choose_radar_axes(columns: Sequence[Column]) -> list[RadarAxis]:
 
 
 def choose_radar_keys(settled: ResolvedView, order: Sequence[Key], most: int | None) -> list[Key]:
-    """Return the rows on the radar: pinned ones, else the first that are not controls."""
+    """Return the rows on the radar: pinned ones, or else the first that are not controls."""
     systems = settled.board.systems
     pinned = [key for key in order if key[0] in settled.view.pins]
     return (pinned or [key for key in order if systems[key[0]]["system_kind"] != "control"][:most])[
@@ -192,7 +192,7 @@ def format_share(value: float | None, span: Span | None) -> str:
 
 
 def has_radar(settled: ResolvedView) -> bool:
-    """Tell whether there are enough figures for a radar."""
+    """Return whether there are enough figures for a radar."""
     keys = choose_radar_keys(settled, settled.keys, None)
     valued = sum(
         any(to_number(rows[key]["value"]) is not None for key in keys if key in rows)

@@ -1,6 +1,6 @@
 """The standing of each system in each column: its range of ranks, or the reason why it has none.
 
-A column is one key over all items or one slice of them, within one benchmark, split, profile and protocol. Each two
+A column is one key over all items or one slice of them, in one benchmark, split, profile and protocol. Each two
 systems are compared on their common items, corrected for the number of pairs of the column. A system is ranked only if
 it is complete there (a key that an item could have and that has no value counts as unscored), is not a control, ran a
 split that is large enough for ranks, has another system to be compared with and, on the error rates themselves and
@@ -52,7 +52,7 @@ class Run:
     def error_rates(self) -> list[tuple[float, str, str]]:
         """Mean, key and slice of its error rates over all items and in each language.
 
-        English has both rates and Chinese only the CER, so that in the CER of all items the English hides the Chinese.
+        English has both rates and Chinese only the CER, so the English would hide the Chinese in a CER over all items.
         With several settings, the rates are those of the benchmark's own setting.
         """
         protocol = self.summary.choose_protocols().get("wer")
@@ -271,13 +271,13 @@ def _explain_refusals(name: str, of_items: Mapping[str, Score], standing: Standi
 
 
 def _explain_column(key: Key, values: Collection[str]) -> str:
-    """Return the reason why nobody is ranked by a key, or by one that no item has; empty if there is none."""
+    """Return the reason why no system is ranked by a key, or by one that no item has; empty if there is none."""
     checks = {"direction": key.better in ("higher", "lower"), "printed": key.ranked, "values": bool(values)}
     return next((EVIDENT[name] for name, passed in checks.items() if not passed), "")
 
 
 def _explain_lonely(index: int, shared: NDArray[np.intp]) -> str:
-    """Return the reason why a system is compared with nobody, and the owner of the missing results."""
+    """Return the reason why a system is not compared with others, and the owner of the missing results."""
     sizes = shared.diagonal().tolist()
     least = min(range(len(sizes)), key=lambda other: shared[index, other] / max(sizes[index], sizes[other]))
     whose = "its own" if sizes[index] < sizes[least] else "both" if sizes[index] == sizes[least] else "the other's"

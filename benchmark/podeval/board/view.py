@@ -134,7 +134,7 @@ class ResolvedView:
     total: int
 
     def missed_wishes(self, wish: BoardView) -> dict[str, str]:
-        """Return the wishes that cannot be met: the fields of the view that show something else, with the wish."""
+        """Return the wishes that cannot be met: the fields of the view that differ, with the wish."""
         wishes = {name: str(getattr(wish, name)) for name in ("board", "profile", "dimension", "slice", "correction")}
         missed = {name: value for name, value in wishes.items() if value and value != getattr(self.view, name)}
         if self.view.board.startswith(f"{missed.get('board', '').rstrip('/')}/"):
@@ -172,7 +172,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     profiles = index.profiles(name)
     profile = _pick(wish.profile, profiles)
     here = index.board(name, profile)
-    # Which columns: one protocol a metric, of one dimension.
+    # The columns: one protocol for each metric, of one dimension.
     judges = tuple(sorted({offer.judge for offers in here.offers.values() for offer in offers} - {""}))
     judge = wish.judge if wish.judge in judges else ""
     protocols = choose(here.offers, wished := list_wished(here.offers, wish.protocols), judge)
@@ -183,7 +183,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     available = _columns_of(dimension, every_column)
     columns = tuple(column for column in available if column.id in wish.columns) or available
     ids = [column.id for column in columns]
-    # Which rows: of one slice, those that the filters let through.
+    # The rows of one slice that pass the filters.
     slice_ = _pick(wish.slice, here.slices)
     sheet = here.sheet(protocols, slice_)
     every_key = sheet.recent.get(("keys", *ids), lambda: dict.fromkeys(key for id in ids for key in sheet.rows(id)))
@@ -279,12 +279,12 @@ def _board_choices(index: Index, chosen: str, profile: str) -> tuple[Choice, ...
 
 
 def _pick(wish: str, choices: Sequence[str]) -> str:
-    """Return the wish if it is available, else the first choice, else an empty text."""
+    """Return the wish if it is available, or else the first choice, or else an empty text."""
     return wish if wish in choices else next(iter(choices), "")
 
 
 def _fitting(view: BoardView, keys: Iterable[Key], board: ProfileBoard, facts: Mapping[str, Facts]) -> list[Key]:
-    """Return the rows that pass the filters, pinned ones always."""
+    """Return the rows that pass the filters, and all pinned ones."""
     nothing, words = Facts(), view.q.casefold().split()
     filters = {name: frozenset(getattr(view, name)) for name in FACTS if getattr(view, name)}
 

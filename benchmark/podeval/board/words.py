@@ -29,7 +29,7 @@ class Words:
         return str(self[name]) if name in (OVERVIEW, EVERYTHING) else write_dimension_title(name, self.language)
 
     def title(self, column: Column) -> str:
-        """Only the name of a column."""
+        """Return only the name of a column."""
         return column.title_in(self.language)
 
     def profile(self, name: str) -> str:

@@ -228,9 +228,9 @@ def main() -> None:
     """Run the command line; every error that podeval expects is a sentence, not a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # File names may hold bytes that are not text; they are shown, not stumbled over.
+            # File names may contain bytes that are not text; they are shown without an error.
             stream.reconfigure(errors="backslashreplace")
-    # Whatever is printed or logged in there: names and reasons of strangers reach a terminal in many places.
+    # Everything printed or logged there: names and reasons of strangers reach a terminal in many places.
     with contextlib.redirect_stdout(Printable(sys.stdout)), contextlib.redirect_stderr(Printable(sys.stderr)):
         _run()
 
@@ -257,7 +257,7 @@ def _run() -> None:
         if os.environ.get("PODEVAL_DEBUG"):
             raise
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            # What is still to be flushed goes nowhere.
+            # Anything that is still to be flushed is discarded.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             print(f"podeval: cannot write {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
             sys.exit(2)

@@ -94,7 +94,7 @@ def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = R
     print(f"the secret is replaced; {people} known people now count as new voters")
 
 
-# `podeval backup`, `restore` and `retention`: so nothing is lost, and the disk is not full.
+# `podeval backup`, `restore` and `retention`, which keep data safe and disk space free.
 
 BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file named .tar, .tar.gz or .tgz")]
 
@@ -128,7 +128,7 @@ def backup(
     made_backup = backups.make_backup(
         target, resolve_database(database, runs), existing_runs, with_secret=with_secret, with_audio=not without_audio
     )
-    # Where it cannot be written down, as on a full disk, there is a backup anyway.
+    # If this cannot be recorded, for example because the disk is full, the backup exists anyway.
     with contextlib.suppress(PodevalError), Database(resolve_database(database, runs), migrate=False) as source:
         source.write(lambda s: operator_settings.note_done(s, operator_settings.BACKED_UP, datetime.now(UTC)))
     _print(target, made_backup, as_json, "is made")

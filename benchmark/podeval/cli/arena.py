@@ -250,7 +250,7 @@ def erase(
     if sum(value is not None for value in (name, identity, pseudonym)) != 1:
         raise BadInput("give one of --name, --identity and --pseudonym")
     if identity is not None and ":" in identity:
-        # What follows the provider may be the name: it is tried where it is no id.
+        # The text after the provider may be the name of a judge; it is tried if it is not an id.
         provider, _, name = identity.rpartition(":")
     issuer = "hf" if provider.rstrip("/") in ("hf", "https://huggingface.co") else provider.rstrip("/")
     with _open(database, runs, objects) as opened:

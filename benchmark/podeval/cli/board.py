@@ -70,7 +70,7 @@ def print_board(
 
     board = read_table(runs / BOARD)
     board = board[board.profile == profile]
-    # Where there is no terminal, nobody knows its width, unless COLUMNS says it.
+    # Without a terminal the width is unknown, unless COLUMNS states it.
     out = make_console(sys.stdout, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200)
     if board.empty:
         out.print(make_printable(f"no results under profile {profile} in {runs}"))
@@ -122,7 +122,7 @@ def _build_tables(headers: list[str], lines: list[list[str]], width: int) -> "It
         pages[-1].append(number)
         left -= needed + _BETWEEN
     for page in pages:
-        # As `Text` throughout: a system may be called `[/x]` or `[link=…]`, which is markup to rich.
+        # `Text` is used throughout: a system may be called `[/x]` or `[link=…]`, which is markup to rich.
         table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
         for number in page:
             justify: Literal["left", "right"] = "right" if number else "left"
@@ -144,7 +144,7 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
     from podeval.runs.run_folder import run_folders
 
     require_board(host, port)
-    # A new board begins with nothing; so does one whose folder is misspelt.
+    # A new board is empty, and so is one whose folder is misspelt.
     if not run_folders(runs):
         what = f"There are no runs in {runs}" if runs.is_dir() else f"{runs} is a new folder"
         say(f"{what}, so the board shows only the papers' figures; choose another folder with --runs")

@@ -113,7 +113,7 @@ def describe(column: "ColumnComparison") -> str:
 
 
 def _describe_more(column: "ColumnComparison") -> str:
-    """Say which items became worse, or how many more would decide."""
+    """Name the items that became worse, or the number of further items that would decide."""
     if column.worse_items:
         items = ", ".join(f"{one.item} ({one.before:.4g} to {one.after:.4g})" for one in column.worse_items)
         return f"; these items are worse by their seeds alone: {items}"
@@ -125,7 +125,7 @@ def _describe_more(column: "ColumnComparison") -> str:
 
 
 def _describe_size(column: "ColumnComparison") -> str:
-    """Say how many items show the size of a difference of interest."""
+    """State the number of items that show the size of a difference of interest."""
     count = "more than 3,200" if column.items_to_show is None else f"about {column.items_to_show:,}"
     shows = f"{count} items like these show that it is worse by {column.size:g}"
     return f"{column.column}: {shows} in four of five comparisons."

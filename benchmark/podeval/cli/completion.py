@@ -88,7 +88,7 @@ def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
     """Return the parameters of the metric that is named before, with the values among which there is a choice."""
     from podeval.metrics.catalogue import NAMES, get
 
-    # Behind an option whose value is still missing, the arguments are not assigned yet.
+    # After an option whose value is still missing, the arguments are not assigned yet.
     name = str(context.params.get("name") or next(iter(context.args), ""))
     if name not in NAMES:
         return []

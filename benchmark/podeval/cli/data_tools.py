@@ -246,7 +246,7 @@ def _apply_selection(output: dict[str, Any], selection: "Selection") -> "list[Di
 def _write_clips(recording: "Recording", clips: "list[DialogueClip]", folder: Path) -> None:
     from podeval.audio.excerpts import CLIP_RATE, cut, encode_pcm16_wav
 
-    # Before anything is written: the times may be those of another recording.
+    # The check comes before anything is written: the times may be those of another recording.
     for clip in clips:
         if clip.start >= recording.duration:
             raise BadInput(

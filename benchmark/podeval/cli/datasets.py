@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["data"]
 
-# `podeval data construct`: making material for the benchmarks, step by step, with people in between.
+# `podeval data construct`: making material for the benchmarks step by step, with people between the steps.
 
 
 @data.command()

@@ -24,7 +24,7 @@ MORE_SYSTEMS = {"kokoro": "kokoro", "piper": "piper-kristin", "pico": ""}
 SLOW_SYSTEMS, SLOW_ITEMS = ("repeated_sentence", "shuffled_voices"), 1
 """Controls that take long to make or to listen to, and the number of items on which the demo runs them."""
 SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 2, 2
-"""The demo's system with several seeds, how many it gets, and on how many items."""
+"""The demo's system with several seeds, the number of its seeds, and the number of its items."""
 FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1
 """Controls with planted faults, and the number of items on which the demo runs them, only to find faults."""
 PODCASTS = {
@@ -77,7 +77,7 @@ def demo(
         ]
         shows = {"Rhythm": _show_rhythm, "Planted faults": _show_faults, "Podcasts": _show_podcasts}
         parts += [(title, partial(show, numbers, request)) for title, show in shows.items()]
-        # As many at a time as there are processes, so that none waits for the last item of a run.
+        # One item for each process, so that none waits for the last item of a run.
         with Steps("Demo"), ThreadPoolExecutor(executor.processes) as pool:
             outcomes = list(pool.map(lambda part: _attempt(*part), parts))
     build(out)

@@ -102,7 +102,7 @@ def _repeat(
     from podeval.runs.reliability import write_reliability
     from podeval.runs.settings import list_missing_models
 
-    # Before the first item is spoken: what lacks now lacks after hours too.
+    # The check comes before the first item is spoken: a missing model would still be missing hours later.
     for sentence in list_missing_models(request.benchmark, request.track, request.split, request.profile):
         say(f"{title}: {sentence}")
     complete = True
@@ -160,7 +160,7 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
     return not metrics
 
 
-# Which system of the user's own `podeval run` is pointed at, by its options.
+# Options that select the user's own system for `podeval run`.
 
 Name = Annotated[
     str,

@@ -270,7 +270,7 @@ def render_adapters_table() -> str:
 
 
 def read_full_sizes() -> list[dict[str, Any]]:
-    """Read which models of published sizes ran with random weights, and how."""
+    """Read the list of models of published sizes that ran with random weights, and their results."""
     return list(json.loads(FULL_SIZE.read_bytes()))
 
 

@@ -151,7 +151,7 @@ def install_models(
     raise typer.Exit(1 if failed else 0)
 
 
-# `podeval doctor`: what is installed, what can be scored, what to run to get the rest.
+# `podeval doctor`: the installed parts, the metrics that can be scored, and the commands that add the rest.
 
 _LIBRARIES = (
     "podeval",

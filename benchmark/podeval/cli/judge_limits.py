@@ -82,7 +82,7 @@ def make_bench(
 
 
 class _Watch:
-    """Says now and then what was used so far."""
+    """Reports the usage so far from time to time."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
@@ -123,7 +123,7 @@ def tell_pilot(
     whole = Account()
     for account, judged in usage:
         if account.calls and judged:
-            # What the records saved would have cost as much.
+            # Without records, the saved calls would have cost as much.
             saved = (account.calls + account.from_records) / account.calls
             whole.add(account.scaled(seeds * total / judged * saved))
     if whole.calls:

@@ -328,7 +328,7 @@ def describe_result(metric: "Metric", result: "Result") -> str:
         for name, value in result.values.items()
     )
     drifts = result.timeline.drift if result.timeline else {}
-    # A slope whose interval holds zero says nothing.
+    # A slope whose interval contains zero is not evidence of a trend.
     slopes = [f"{key} {_format_slope(trend)}" for key, trend in drifts.items() if key != "per" and is_clear(trend)]
     noted = [
         *describe_notes(result),
@@ -361,7 +361,7 @@ def _parse_settings(pairs: list[str]) -> dict[str, str]:
 
 
 def _format_number(value: float | None, key: "Key | None" = None) -> str:
-    """A value with four digits; a share in percent, as everywhere where people read."""
+    """Format a value with four digits; a share is in percent, as in all texts for people."""
     if value is None:
         return "–"
     return f"{100 * value:.4g} %" if key is not None and key.percent else f"{value:.4g}"

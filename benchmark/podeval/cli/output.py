@@ -47,7 +47,7 @@ def emit(content: Any, *, allow_nan: bool = True) -> None:
 
 
 def say(sentence: str) -> None:
-    """Print a sentence for anyone who watches, next to the results."""
+    """Print a sentence for the user, separately from the results."""
     print(sentence, file=sys.stderr, flush=True)
 
 
@@ -99,7 +99,7 @@ def _make_plain(value: Any) -> Any:
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)
 
 
-# What the command line shows while it works: progress on standard error.
+# Progress on standard error while the command line works.
 
 _PAUSE = 5.0
 """Seconds between two lines about progress if there is no terminal."""
@@ -151,7 +151,8 @@ class Steps(AbstractContextManager["Steps"]):
         Steps._shown = self._bars
         self._bars.start()
         if self._console.is_terminal:
-            # While bars are shown rich reads what is printed, escape sequences among it; it puts both back at the end.
+            # While bars are shown, rich replaces the standard streams and reads escape sequences; it restores them at
+            # the end.
             sys.stdout, sys.stderr = Printable(sys.stdout), Printable(sys.stderr)
         return self
 
@@ -176,7 +177,7 @@ class Steps(AbstractContextManager["Steps"]):
         now = time.monotonic()
         if self._console.is_terminal or not self._under_way or now - self._last_line < _PAUSE:
             return
-        # What was begun last says most; a step that continues is told seldom.
+        # The step that began last is the most informative; a step that continues is seldom reported.
         newest = next(reversed(self._under_way))
         if now - self._told.get(newest, -_AGAIN) >= _AGAIN:
             self._last_line = self._told[newest] = now

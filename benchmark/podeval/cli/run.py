@@ -93,7 +93,7 @@ def spread(
     if where == "ray":
         from podeval.runs.ray_executor import Ray
 
-        # Ray prints what it hears of nodes on standard output, which is the board's.
+        # Ray prints its news of nodes on standard output, which belongs to the board.
         with Ray(address, workers=workers, cpus=cpus, gpus=gpus) as cluster, redirect_stdout(sys.stderr):
             yield cluster, Voicing(cluster)
         return

@@ -182,7 +182,7 @@ def _write(
         print(f"wrote {write_labels(cues, labels)}" + ("" if cues else f", which is empty: {why}"), file=sys.stderr)
 
 
-# `podeval score --defects`: what went wrong in a recording, and when.
+# `podeval score --defects`: the defects of a recording with their times.
 
 
 def list_defects(
@@ -267,7 +267,7 @@ def _format_table(report: "DefectReport") -> str:
     )
 
 
-# `podeval proof`: every sentence of a book next to its recordings, and which to record again.
+# `podeval proof`: every sentence of a book next to its recordings, and the sentences to record again.
 
 LIMIT_PASSED = 3
 """Exit code when more sentences are not as written than may be."""

@@ -76,7 +76,7 @@ def submit(
     with open_queue(location) as queue:
         service, submitter = SubmissionService(queue, gate), ask_hub_submitter() if as_me else OPERATOR
         if check:
-            # With duplicates and quotas, as there is a queue already.
+            # Duplicates and quotas are checked, because a queue exists already.
             look = partial(service.check, submission, submitter, document_folder=file.parent, profile=profile)
             _check(submission, look)
             return
@@ -204,7 +204,7 @@ def show(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson =
             print(f"  {proposal.form} proposed to the model's repo: {came}")
         for step in history:
             what = f"{step.after} by {step.made_by}"
-            # The reason of a withdrawal says so too, as it stands alone elsewhere.
+            # The reason of a withdrawal repeats this, because it is shown alone elsewhere.
             reason = step.reason.removeprefix(what).removeprefix(": ")
             print(f"  {step.at:%Y-%m-%d %H:%M:%S} {what}{_append(reason)}")
 

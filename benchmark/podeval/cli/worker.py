@@ -138,7 +138,7 @@ def worker(
 
 
 def _watch(worker: "Worker", pause: float, dispatch: bool) -> None:
-    """Work until stopped by a signal; where procrastinate wakes the worker, a clock does its chores."""
+    """Work until a signal stops it; if procrastinate wakes the worker, a clock does its chores."""
     from podeval.operations.retention import schedule_housekeeping
     from podeval.submissions.scheduler import Dispatch, run_periodically
 
@@ -159,7 +159,7 @@ def _watch(worker: "Worker", pause: float, dispatch: bool) -> None:
 def _work_once(worker: "Worker") -> bool:
     """Work on one submission; return False if there were some and this machine could run none of them."""
     faults = []
-    # As if stopped by Ctrl-C: what it worked on is given back, so that nobody waits until it is missed.
+    # This acts like Ctrl-C: the worker returns its submission, so that nobody has to wait until it is missed.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         while (id := worker.once()) is not None and worker.fault is not None:

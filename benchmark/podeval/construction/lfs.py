@@ -156,7 +156,7 @@ STEPS: Mapping[str, Step] = {
 
 
 def read_published_cases(folder: Path) -> list[Case]:
-    """Read the cases of a folder of the published files, the authors' or one's own.
+    """Read the cases of a folder of the published files, the authors' or your own.
 
     Raises:
         BadInput: a file is missing, or a row cannot be read.
@@ -272,7 +272,7 @@ def place_orders(
         scenario, _, language = kind.partition("/")
         for index, (number, topic) in enumerate(zip(missing[kind], topics, strict=True), len(used[kind]) + 1):
             name = f"{scenario}-{CODES[language]}-{index:04d}"
-            # Drawn by the order's own name, so the same plan orders the same lengths.
+            # The draw depends on the order's own name, so the same plan orders the same lengths.
             length = random.Random(name).randint(*lengths)  # noqa: S311
             facts = {"scenario": scenario, "language": language, "speakers": number, "length": length}
             orders.append(CaseOrder.model_validate({"id": name, "topic": topic, **facts}))

@@ -100,7 +100,7 @@ def write_script(workshop: Workshop, accept_all: bool) -> None:
             raise BadInput(fault)
         return row.dialogue.model_copy(update={"turns": tuple(turns)})
 
-    # Tagged variants are recorded only as people kept them; the third annotator may change tags only.
+    # Tagged variants are recorded only in the form that people kept; the third annotator may change tags only.
     for kind in KINDS.values():
         if rows := workshop.read(f"tagged-{kind}.jsonl", Tagged):
             table = workshop.folder / f"tags-{kind}.csv"
@@ -134,7 +134,7 @@ def check(workshop: Workshop) -> tuple[list[Dialogue], list[Take], State]:
     for sentence in describe_rounds(checks):
         workshop.say(sentence)
     workshop.say(f"checked: {len(state.accepted)} of {sum(len(d.turns) for d in dialogues)} turns accepted")
-    # A dialogue leaves with a turn that was refused in every round.
+    # A dialogue is removed with a turn that was refused in every round.
     gone = list[LeftOut]()
     for dialogue in dialogues:
         turns = (f"{dialogue.id}-{number}" for number in range(1, len(dialogue.turns) + 1))

@@ -58,7 +58,7 @@ OTHERS = {
     "ambient_sound_perception": "making sense of sounds around the user",
     "multi_party_interaction": "talking with several people at once",
 }
-"""The capabilities that no words alone can test; a dialogue that calls for one may be tagged for it later."""
+"""The capabilities that words alone cannot test; a dialogue that requires one may be tagged for it later."""
 
 ALL: Mapping[str, str] = {name: tested.what for name, tested in CAPABILITIES.items()} | OTHERS
 
@@ -186,7 +186,7 @@ def select(workshop: Workshop, accept_all: bool) -> None:
     A candidate whose inferred capability is not the ordered one waits until a person has decided which it is.
     """
     candidates = workshop.read(CANDIDATES, Candidate, made_by="infer")
-    # A dialogue is numbered by its place among the orders of its scenario, which are only added to.
+    # A dialogue is numbered by its place among its scenario's orders, to which orders are only ever added.
     numbers, placed = dict[str, str](), Counter[str]()
     for order in workshop.read(ORDERS, DialogueOrder):
         placed[order.scenario] += 1

@@ -38,7 +38,7 @@ _COLUMNS = ("tag", "kind", "file", "snr_db")
 
 
 class Check(StagedRow):
-    """A recording laid out for a verdict, and the verdict, which applies to it also if the file has changed since."""
+    """A recording that is presented for a verdict, and the verdict, which stays valid if the file changes."""
 
     turn: str
     round: int
@@ -221,7 +221,7 @@ def read_sounds(path: Path) -> dict[str, TagSound]:
     sounds = {}
     for number, line in enumerate(read_table(path, set(_COLUMNS)) if path.is_file() else [], 2):
         kind, name = line["kind"].strip().casefold(), line["file"].strip()
-        # A tag without a kind was not filled in yet.
+        # A tag without a kind has not been filled in yet.
         if not kind:
             continue
         where = f"{path}, line {number} ({line['tag']})"
@@ -261,7 +261,7 @@ def add_sounds(text: str, recording: Path, sounds: Mapping[str, TagSound]) -> ND
         samples = _read_mono(sound.file)
         at = min(share * len(speech), len(speech) - 1) / RATE
         if sound.kind == "background":
-            # Under the whole of the speech, again and again if it is shorter.
+            # The sound lasts as long as the speech, and is repeated if it is shorter.
             samples, at = np.resize(samples, len(speech)), 0.0
         mixed = mixed + (put_in(speech, samples, RATE, sound.snr_db, at) - speech)
     # Turn down a mix that would clip.
@@ -286,10 +286,9 @@ def _read_mono(path: Path) -> NDArray[np.float32]:
     return resample(decoded.samples.mean(axis=1, dtype=np.float32), decoded.rate, RATE)
 
 
-# Mixes sounds into speech at a stated signal-to-noise ratio.
-#
-# The ratio is that of powers in decibels: the speech's power where somebody speaks (frames of 20 ms within 40 dB of
-# the loudest one) to the sound's power where it sounds. Pauses between words therefore do not lower the speech's level.
+# Mixes sounds into speech at a stated signal-to-noise ratio.  The ratio is that of powers in decibels: the speech's
+# power while somebody speaks (frames of 20 ms within 40 dB of the loudest one) to the sound's power where it sounds.
+# Pauses between words therefore do not lower the speech's level.
 
 Samples = NDArray[np.float32]
 
@@ -318,7 +317,7 @@ def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float)
     """Add a sound to speech once, from `at` seconds on and cut at the end of the speech; return shape (frames,).
 
     Raises:
-        CannotScore: one of them is silent.
+        CannotScore: one of the two is silent.
     """
     start = round(at * rate)
     faded = _fade_ends(sound[: len(speech) - start], rate)

@@ -28,7 +28,7 @@ class Dialogue(StagedRow):
     """The user's side of a dialogue; `number` joins the numbers of scenario and dialogue, as in `3-12`.
 
     `profile` names the voice profile for the audio, "" for the reader's own voice. `variants` contains the prompts of
-    its tagged variants by type, because those of the semantic dialogue ask about something else.
+    its tagged variants by type, because the prompts of the semantic dialogue ask about something different.
     """
 
     type: Kind

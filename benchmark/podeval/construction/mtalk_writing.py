@@ -128,7 +128,7 @@ class Raw(DialogueOrder):
 
     @property
     def lines(self) -> str:
-        """The dialogue as judges see it, a line for each time somebody speaks."""
+        """The dialogue in the form for judges, with a line for each time that somebody speaks."""
         return "\n".join(f"User: {turn.user}\nAssistant: {turn.assistant}" for turn in self.turns)
 
 

@@ -174,7 +174,7 @@ def _group_rows(units: NDArray[np.float32], alike: float, most: int) -> list[lis
             continue
         halves = fcluster(linkage(pdist(units[group].astype(np.float64), "cosine"), "average"), 2, "maxclust")
         parts = [[group[n] for n in np.flatnonzero(halves == half)] for half in np.unique(halves)]
-        # Where all are equally alike there are no halves to find; then the order decides.
+        # If all are equally similar, no halves can be found, and the order decides.
         groups += parts if len(parts) > 1 else [group[:most], group[most:]]
     return sorted(cut)
 

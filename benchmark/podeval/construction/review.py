@@ -169,7 +169,7 @@ def write_table(path: Path, columns: Sequence[str], lines: Iterable[Mapping[str,
     writer.writeheader()
     for line in lines:
         writer.writerow({name: mark_formulas(value) for name, value in line.items()})
-    # With a mark at its beginning, without which spreadsheets take UTF-8 for something else.
+    # The file begins with a mark, without which spreadsheets do not recognise UTF-8.
     write_whole(path, file.getvalue().encode("utf-8-sig"))
 
 

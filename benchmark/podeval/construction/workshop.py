@@ -265,7 +265,7 @@ def write_ordered(
     place_orders: Callable[[list[OrderKind], set[str]], tuple[list[OrderKind], list[WaitingRow]]],
     write: Callable[[list[OrderKind]], Sifted[R]],
 ) -> None:
-    """Place orders for missing rows, and have those rows written that are ordered and not written yet.
+    """Place orders for missing rows, and have the ordered rows written that do not exist yet.
 
     Args:
         workshop: the folder.
@@ -310,7 +310,7 @@ THRESHOLD = 0.8
 def drop_near_duplicates(
     rows: Sequence[R], texts: Sequence[str], encode: Encode, threshold: float = THRESHOLD
 ) -> Sifted[R]:
-    """Remove each row whose text says nearly the same as that of an earlier row.
+    """Remove each row whose text is nearly the same as that of an earlier row.
 
     Args:
         rows: the rows.
@@ -335,7 +335,7 @@ def find_near_duplicates(
 ) -> dict[int, tuple[int, float]]:
     """Return the rows to remove, each with the most similar kept row and their cosine.
 
-    Rows are processed in order. A row that was taken out causes no other to be taken out.
+    Rows are processed in order. A removed row does not cause the removal of others.
 
     Args:
         embeddings: the vectors, shape (rows, dimensions), of any norm.
@@ -350,7 +350,7 @@ def find_near_duplicates(
     for row, unit in enumerate(units):
         cosines = np.append(np.where(kept[:row], units[:row] @ unit, -2.0), -2.0)
         of = int(cosines.argmax())
-        # Equal texts may come out a rounding error below 1.
+        # Rounding may leave equal texts slightly below 1.
         if cosines[of] >= threshold - 1e-6:
             duplicates[row] = of, min(float(cosines[of]), 1.0)
         else:

@@ -60,7 +60,7 @@ def build(
     # Bring the source here.
     fetched = fetch(record, origin, catalogue.locate_folder(name), into, progress, earlier_revision)
     chosen = _choose_configs(record, fetched.source, configs)
-    # Write everything besides the goal, and put it in place at the end.
+    # Write everything except the goal, and move it into place at the end.
     partial = out.with_name(f".{out.name}.building")
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -151,7 +151,7 @@ def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
             total += table.nbytes
     finally:
         writer.close()
-    # The names hold the number of files, which is known only now.
+    # The names contain the number of files, which is known only now.
     files = {}
     for number, path in enumerate(paths):
         final = path.with_name(f"{split}-{number:05d}-of-{len(paths):05d}.parquet")
@@ -205,12 +205,12 @@ def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iter
     for config, splits in lock["configs"].items():
         table = kind.TABLES[config]
         for split, facts in splits.items():
-            # Compare the columns, as `datasets` reads them.
+            # Compare the columns in the form in which `datasets` reads them.
             loaded = datasets.load_dataset(str(folder), config, split=split, streaming=True)
             if loaded.features is not None and dict(loaded.features) != dict(table.features):
                 yield f"{config}/{split}: the columns differ from those of the builder"
                 continue
-            # Check rules and number of rows, read as the builder wrote them.
+            # Check the rules and the number of rows, read back in the form in which the builder wrote them.
             count = 0
 
             def rows(files: dict[str, str] = facts["files"], config: str = config) -> Iterator[Row]:

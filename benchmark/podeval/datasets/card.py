@@ -122,7 +122,7 @@ def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
 
 
 def _describe_build(record: DatasetRecord, lock: Mapping[str, Any]) -> str:
-    """Say what a build was made from; empty before the first one."""
+    """Describe the sources of a build; empty before the first one."""
     source = lock.get("source")
     if not source:
         return ""

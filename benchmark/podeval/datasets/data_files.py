@@ -15,7 +15,7 @@ def read_objects(path: Path, name: str = "items") -> list[Mapping[str, Any]]:
     """Read the objects that a JSON file lists under a name.
 
     Raises:
-        BadInput: the file cannot be read, or contains something else.
+        BadInput: the file cannot be read, or contains other data.
     """
     try:
         content = json.loads(_read_text(path))
@@ -32,7 +32,7 @@ def read_object_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the objects of a file of JSON lines, each with the number of its line.
 
     Raises:
-        BadInput: the file cannot be read, or a line contains something else.
+        BadInput: the file cannot be read, or a line contains other data.
     """
     # By line feeds only: texts may contain other characters that Python takes for the end of a line.
     for number, line in enumerate(_read_text(path).split("\n"), 1):

@@ -1,6 +1,6 @@
 """Rows from a folder of recordings: the words, their speakers and times, and the clips around changes of speaker.
 
-Texts and times only. The owners of the recordings are unknown, so no sample of them is passed on.
+Texts and times only. The owners of the recordings are unknown, so no sample of them is distributed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -71,7 +71,7 @@ EPISODE_RULES = (
     RowRule("speech.heard", _not_heard),
     RowRule("turns.times", _out_of_time),
 )
-"""Rules of every row: its audio is readable, and somebody speaks in it."""
+"""Rules for every row: its audio is readable, and contains speech."""
 
 
 def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
@@ -98,7 +98,7 @@ def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
 
 
 def is_recording(path: Path) -> bool:
-    """Tell whether a file is audio by its content, or has the name of an audio file."""
+    """Return whether a file is audio by its content, or has the name of an audio file."""
     from podeval.audio.container import identify, open_regular
 
     if path.name.startswith(".") or path.name == RECORD or not path.is_file():
@@ -134,7 +134,7 @@ def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
         "clips": [],
         "reason": None,
     }
-    # Transcribe; the row of an unusable recording says why.
+    # Transcribe; the row of an unusable recording states the reason.
     try:
         recording = Recording.open(path, apart=True)
         if expected and recording.content != expected:

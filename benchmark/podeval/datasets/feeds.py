@@ -35,9 +35,9 @@ _LOOKUP_BYTES, _LOOKUP_VALUES = 16 << 20, 1_000_000
 FEED_BYTES = 16 << 20
 """Largest feed that is read."""
 _REPAIRED_BYTES, _REPAIRED_SIGNS = 4 << 20, 100_000
-"""Largest feed that feedparser reads, and the most of its `<` and `=`: each costs it up to two kilobytes."""
+"""Largest feed that feedparser reads, and the most of its `<` and `=`, which cost up to two kilobytes each."""
 _DEEPEST = 64
-"""Largest number of elements of a feed inside each other."""
+"""Maximum depth of the elements of a feed."""
 _MOST_NAMES, _MOST_ITEMS, _LONGEST_TAG = 1_000, 50_000, 1 << 20
 _PIECE = 1 << 16
 _FACTS = ("enclosure", "title", "guid", "pubDate")
@@ -113,7 +113,7 @@ def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | B
             yield trouble
             if isinstance(trouble, Gone | BadFeed):
                 continue
-            # Apple cannot be reached, or asks for patience: no more of it now.
+            # Apple cannot be reached, or asks to slow down, so it is asked no more for now.
             break
         answered = True
         feed = feed or next((str(one["feedUrl"]) for one in results if one.get("feedUrl")), "")
@@ -191,12 +191,12 @@ def parse_feed(content: bytes) -> list[Enclosure]:
         parser = DefusedXMLParser(target=reader)
         for start in range(0, len(content), _PIECE):
             parser.feed(content[start : start + _PIECE])
-            # The parser holds a tag until it ends.
+            # The parser keeps an incomplete tag until it ends.
             if start - parser.parser.CurrentByteIndex > _LONGEST_TAG:
                 raise BadFeed(f"the feed has a tag of more than {_LONGEST_TAG} bytes")
         parser.close()
     except ParseError as error:
-        # Items without audio may be what is left of a page that is no feed.
+        # Items without audio may be the remains of a page that is not a feed.
         items = _repair(content)
         if not any(item.url for item in items):
             raise BadFeed(f"the feed is not well-formed XML ({error})") from None
@@ -225,7 +225,7 @@ class _ItemReader:
         self._text: list[str] | None = None
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Take the beginning of an element."""
+        """Handle the beginning of an element."""
         self.root = self.root or tag
         self._names.update((tag, *attributes))
         if len(self._open) >= _DEEPEST:
@@ -240,12 +240,12 @@ class _ItemReader:
         self._open.append(tag)
 
     def data(self, text: str) -> None:
-        """Take a piece of text: for a fact, the part before its first element."""
+        """Handle a piece of text: for a fact, the part before its first element."""
         if self._text is not None and self._open[-1] != "enclosure":
             self._text.append(text)
 
     def end(self, tag: str) -> None:
-        """Take the end of an element."""
+        """Handle the end of an element."""
         self._open.pop()
         self._text = None
         if self._outside and len(self._open) == self._outside:
@@ -261,7 +261,7 @@ def _repair(content: bytes) -> list[Enclosure]:
     signs = content.count(b"<") + content.count(b"=")
     if len(content) > _REPAIRED_BYTES or signs > _REPAIRED_SIGNS or b"<!ENTITY" in content:
         return []
-    # A stream: text that looks like an address or a file's name would be opened.
+    # A stream is passed, because text that looks like an address or a file's name would be opened.
     feed = feedparser.parse(io.BytesIO(content), sanitize_html=False, resolve_relative_uris=False)
     items = []
     for entry in feed.entries:

@@ -205,7 +205,7 @@ def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) 
             else:
                 _clear(scratch)
                 return replace(at_address, status="found", **facts)
-    # What became of the audio says more than what a lookup lacks.
+    # The failure of a download is more informative than that of a lookup.
     last, trouble = next((one for one in failures if one[0].enclosure), failures[-1])
     status: Status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
     if status != "unreachable" or not any(scratch.iterdir()):
@@ -226,7 +226,7 @@ def _download(name: str, url: str, scratch: Path, into: Path, web: Web, most_byt
     Raises:
         BadInput: it cannot be had; `BadAudio` if it is not a whole audio file.
     """
-    # Named by its address: a download of one file never resumes from a part of another.
+    # The address determines the name: a download of one file never resumes from a part of another.
     address = strip_secrets(url)
     part = scratch / hashlib.sha256(address.encode()).hexdigest()[:16]
     part.unlink(missing_ok=True)

@@ -48,7 +48,7 @@ class Web:
         self._allow_private = allow_private
         self._last_contact: dict[str, float] = {}
         self._client = make_client(_Transport(allow_private))
-        # They are called for every request and answer, redirects included.
+        # These are called for every request and answer, including redirects.
         self._client.event_hooks = {"request": [self._wait], "response": [self._note]}
 
     def read(self, url: str, most_bytes: int, scratch: Path) -> bytes:
@@ -71,7 +71,8 @@ class Web:
         """
         self._client.cookies.clear()
         if not self._allow_private:
-            # The transport judges every address; this names the private ones that httpx takes for no address at all.
+            # The transport checks every address; this refuses the private ones that httpx does not recognise as
+            # addresses.
             with contextlib.suppress(ValueError):
                 _refuse_private_literal(url, urlsplit(url).hostname or "")
         try:
@@ -102,7 +103,7 @@ class Web:
 
 
 def is_loopback(url: str) -> bool:
-    """Tell whether an address names this machine."""
+    """Return whether an address belongs to this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -122,7 +123,7 @@ def strip_secrets(url: str) -> str:
 class _Transport(httpx.BaseTransport):
     """A transport that sends each request to a checked address, or through the proxy that the environment names.
 
-    A proxy looks names up itself, so that with a proxy only numeric addresses can be judged.
+    A proxy resolves names itself, so with a proxy only numeric addresses can be checked.
     """
 
     def __init__(self, allow_private: bool) -> None:
@@ -142,7 +143,7 @@ class _Transport(httpx.BaseTransport):
         port = request.url.port or {"http": 80, "https": 443}[request.url.scheme]
         trouble: httpx.TransportError = httpx.ConnectError(f"{host} has no address", request=request)
         for address in _look_up(host, port, request):
-            # The header `Host` is the name's already; the certificate is checked for the name too.
+            # The `Host` header already has the name, and the certificate is checked against the name too.
             pinned = httpx.Request(
                 request.method,
                 request.url.copy_with(host=address),
@@ -158,7 +159,7 @@ class _Transport(httpx.BaseTransport):
 
 
 def _make_transport(proxy: str | None = None) -> httpx.HTTPTransport:
-    # A connection that is kept belongs to an address, and names share addresses: none is kept.
+    # A kept connection belongs to an address, and names share addresses, so none is kept.
     limits = httpx.Limits(max_keepalive_connections=0)
     return end_reads(httpx.HTTPTransport(verify=ssl.create_default_context(), proxy=proxy, limits=limits))
 
@@ -193,7 +194,7 @@ def _host_of(request: httpx.Request) -> str:
 
 def _refuse_private_literal(url: str, host: str) -> None:
     """Refuse private numeric addresses, the only ones that can be checked if a proxy resolves names."""
-    # Signs that stand for digits and dots: a resolver reads ① as 1, and 0x7f.1 as 127.0.0.1.
+    # Characters that stand for digits and dots: a resolver reads ① as 1, and 0x7f.1 as 127.0.0.1.
     host = unicodedata.normalize("NFKC", host)
     try:
         private = not is_public_address(_to_dotted(host))
@@ -221,8 +222,8 @@ def is_public_address(address: str) -> bool:
     if isinstance(literal, ipaddress.IPv6Address):
         if literal.ipv4_mapped:
             return is_public_address(str(literal.ipv4_mapped))
-        # All that is given out lies here. Ways from there to an address of IPv4 (6to4, Teredo) are in the list, and
-        # translators (64:ff9b::/96) outside, as they may lead into a private network.
+        # All assigned addresses are in this range. Ways from there to an address of IPv4 (6to4, Teredo) are in the
+        # list, and translators (64:ff9b::/96) outside, as they may lead into a private network.
         if literal not in _GLOBAL_UNICAST:
             return False
     if any(literal in network for network in _NOT_PUBLIC if network.version == literal.version):
@@ -235,12 +236,12 @@ _NOT_PUBLIC = tuple(
     map(
         ipaddress.ip_network,
         (
-            # What safehttpx takes for public, as Python's own list does, with some Python from 3.11 on: of IANA's
-            # registries of special addresses (RFC 6890 and later) shared, assigned to protocols, anycast relays,
+            # Addresses that safehttpx, and the list of some versions of Python from 3.11 on, treat as public, from
+            # IANA's registries of special addresses (RFC 6890 and later) shared, assigned to protocols, anycast relays,
             # documentation.
             *("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20"),
-            # Metadata of clouds outside of these: Azure. (Oracle's 192.0.0.192, Alibaba's 100.100.100.200, Amazon's
-            # fd00:ec2::254 and Google's fd20:ce::254 are inside, or no global unicast.)
+            # Metadata addresses of clouds outside these ranges: Azure. (Oracle's 192.0.0.192, Alibaba's
+            # 100.100.100.200, Amazon's fd00:ec2::254 and Google's fd20:ce::254 are inside, or no global unicast.)
             "168.63.129.16/32",
         ),
     )

@@ -41,8 +41,8 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
     if part.file is not None:
         return Items(benchmark.items(split), str(part.content))
     build_folder = _find_build(benchmark, part, folder)
-    # What builds datasets takes half a second to import; items of the package's own files, or that are not here, need
-    # none of it.
+    # The builders of datasets take half a second to import; items from the package's own files, or items that are
+    # absent, do not need them.
     from podeval.datasets import build, catalogue
 
     kind = catalogue.get(benchmark.name)
@@ -58,7 +58,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
             turns.setdefault(turn["dialogue"], []).append(turn)
         for row in rows:
             row["user"] = [turn for turn in turns.get(row["id"], []) if turn["id"] in row["turn_ids"]]
-    # The same for equal content; bytes are replaced by their SHA-256.
+    # The digest is the same for equal content; bytes are replaced by their SHA-256.
     content = json.dumps(
         rows, ensure_ascii=False, sort_keys=True, default=lambda data: hashlib.sha256(data).hexdigest()
     )

@@ -87,7 +87,7 @@ def group_by_dialogue(turns: Iterable[SourceTurn]) -> dict[str, Sequence[SourceT
 
 
 def split_tags(transcript: str) -> tuple[str, list[str]]:
-    """Split a transcript into its plain words and its tags in parentheses: sounds, tones and who else speaks."""
+    """Split a transcript into its plain words and its tags in parentheses: sounds, tones and other speakers."""
 
     def gap(tag: re.Match[str]) -> str:
         return "" if transcript[tag.end() : tag.end() + 1] in ",.;:!?" else " "
@@ -217,7 +217,7 @@ def _find_dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> 
 
 
 def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str]) -> Iterator[MtalkAnswer]:
-    """Yield the answers of a dialogue; what is absent is added to `missing`."""
+    """Yield the answers of a dialogue; absent ones are added to `missing`."""
     for number, turn in enumerate(turns, 1):
         where = f"{dialogue}-{number}"
         if not isinstance(turn, Mapping):

@@ -90,7 +90,7 @@ def _find_fact(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[s
     names = read_facts()["keys"][fact]
     spellings = {tuple(map(_fold, name.split("."))) for name in (*names["seen"], *names["others"])}
     matches = {path: value for path, value in _list_paths(meta) if tuple(map(_fold, path)) in spellings}
-    # A container that is itself named gives way to what is named inside it.
+    # If a container has a name itself, the name inside it is used.
     inner = {path: value for path, value in matches.items() if not any(p[:-1] == path for p in matches)}
     used |= {path[0] for path in inner}
     values = list(inner.values())

@@ -47,7 +47,7 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
     """
     from huggingface_hub import HfApi
 
-    # Refuse a build that may not be published or has changed.
+    # Refuse a build that may not be published or that has changed.
     lock = read_lock(folder)
     record = catalogue.get(str(lock["dataset"])).RECORD
     source = record.source(str(lock["source"]["name"])) or record.sources[0]
@@ -104,7 +104,7 @@ def _push_tasks(api: "HfApi", repo: str, file: Path, title: str, progress: Progr
 
 def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # The client puts the address first and the server's own words last.
+    # The client puts the address first and the server's own message last.
     return lines[-1][:300] if lines else type(error).__name__
 
 

@@ -5,7 +5,7 @@ files, which are pinned.
 
 Some sources of claims are in the files of scripts. Sources of scripts whose files are pinned by a protocol without them
 are in a separate file, which belongs to no protocol and goes to no system, so it can grow without changing a figure.
-Here too is what the card says of the person who wrote the scripts, and what is known to be wrong with them.
+The statements of the card about the author of the scripts, and their known errors, are also here.
 """
 
 import re
@@ -157,7 +157,7 @@ _FIRST_WORDS = frozenset(
     "And As At Because But By Did Does Every For From How If In Is Not Of On Or Since So That The Then There This To"  # noqa: SIM905
     " Until Was What When Who Why With".split()
 )
-"""Words that begin a sentence before a name, and are no part of it."""
+"""Words that begin a sentence before a name, and are not part of it."""
 
 
 def list_claim_features() -> datasets.Features:
@@ -187,7 +187,7 @@ def make_claims_rows(folder: Path, splits: Sequence[Split]) -> Iterator[Row]:
 
 
 def read_more_sources(folder: Path) -> Mapping[Any, Mapping[str, Any]]:
-    """Return the statements of the file of sources about each script; your own folder does not need one."""
+    """Return the statements of the file of sources about each script; a folder of your own does not need one."""
     path = folder / SOURCES.file
     return {one.get("id"): one for one in read_objects(path)} if path.is_file() else {}
 
@@ -195,7 +195,7 @@ def read_more_sources(folder: Path) -> Mapping[Any, Mapping[str, Any]]:
 def find_unsourced_claim(row: Row) -> str | None:
     """Report a turn with a year, or a name of two words that is not a speaker's, without a claim that has a source.
 
-    Only in splits that promise a source for each.
+    This applies only to splits that promise a source for each script.
     """
     speakers = {turn["speaker"] for turn in row["turns"]}
     for number, turn in enumerate(row["turns"], 1):

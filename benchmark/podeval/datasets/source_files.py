@@ -89,7 +89,7 @@ def _fetch_named(
 
 
 def _find_commit(source: Source, earlier_revision: str, progress: Progress) -> str:
-    """Return the commit of a source without a pinned one: the commit of an earlier build, else the newest."""
+    """Return the commit of a source without a pinned one: the commit of an earlier build, or else the newest."""
     repo, _, commit = earlier_revision.partition("@")
     if repo == source.location and commit:
         progress(f"{source.name}: no commit is pinned; using {commit}, as in the existing build")

@@ -54,7 +54,7 @@ def _explain_refusals(where: str, doing: str) -> Iterator[None]:
     except LocalTokenNotFoundError:
         raise BadInput(f"you are not signed in to the Hub; run `hf auth login` with a token that may {doing}") from None
     except (HfHubHTTPError, LocalEntryNotFoundError) as error:
-        # The client reports a refused file as one that is missing from its cache.
+        # The client reports a refused file as missing from its cache.
         why = (isinstance(error, LocalEntryNotFoundError) and error.__cause__) or error
         raise BadInput(f"the Hub refused {where} ({why}); check that the token may {doing}") from None
 
@@ -108,7 +108,7 @@ class AppendOnly:
         """
 
         def add_once() -> str | None:
-            # Checked at every try: another writer may have committed, or the answer to the last try was lost.
+            # This is checked at every try: another writer may have committed, or the answer to the last try was lost.
             head, new = self._missing(files)
             if not new:
                 return None
@@ -122,7 +122,7 @@ class AppendOnly:
             return call_with_retries(add_once, also=_MET_ANOTHER)
 
     def delete(self, folders: Iterable[str]) -> int:
-        """Delete every file below these folders, also from the history; return how many there were.
+        """Delete every file below these folders, including from the history; return the number of files.
 
         The Hub cannot remove a file from its history, so all commits are squashed into one (`super_squash_history`).
 
@@ -146,7 +146,7 @@ class AppendOnly:
         with _explain_refusals(self.repo, "write"):
             call_with_retries(delete_once, also=_MET_ANOTHER)
             commits = call_with_retries(lambda: self._api.list_repo_commits(self.repo, repo_type="dataset"))
-            # Also after an earlier call that was killed before this step.
+            # This also covers an earlier call that was killed before this step.
             if any(commit.title == _DELETED for commit in commits):
                 call_with_retries(
                     lambda: self._api.super_squash_history(self.repo, repo_type="dataset", commit_message=_SQUASHED)
@@ -237,7 +237,7 @@ class BucketFolder:
         """Download a file that was listed with this size; refuse a file that has changed in size since.
 
         Raises:
-            BadInput: the file is not there as it was listed.
+            BadInput: the listed file is missing or differs.
             HubUnavailable: the Hub does not answer.
         """
         address = f"hf://buckets/{self.bucket}/{self.path}/{name}"
@@ -258,7 +258,7 @@ class BucketFolder:
             raise BadInput(f"{name} in the bucket {self.bucket} changed while it was read")
 
     def delete(self) -> int:
-        """Delete every file of the folder; return how many there were. A bucket keeps no history.
+        """Delete every file of the folder; return the number of files. A bucket keeps no history.
 
         Raises:
             BadInput: the token may not delete.

@@ -98,8 +98,8 @@ def list_rows(dataset: str, *, api: HfApi | None = None) -> list[DatasetLeaderbo
 def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: HfApi | None = None) -> str | None:
     """Open a pull request with a model's results; return its address, or None if the repo has them already.
 
-    No second pull request with the same results is opened, even if its owners closed or merged the first. Only for
-    submitters who requested it.
+    No second pull request with the same results is opened, even if its owners closed or merged the first. This is only
+    for submitters who requested it.
 
     Raises:
         BadInput: there are no results, or the Hub refuses.
@@ -149,7 +149,7 @@ def propose_model_index(
 
 
 def build_model_index(name: str, figures: Iterable[HubFigure], board: str) -> list[dict[str, Any]]:
-    """Return the results in the older form of a model card's `model-index`, for those who ask for it."""
+    """Return the results in the older form of a model card's `model-index`, on request."""
     results = [
         EvalResult(
             task_type="text-to-speech",
@@ -208,7 +208,7 @@ def _open_once(
     client = api or HfApi()
 
     def find_or_open() -> str | None:
-        # Checked at every try: the answer to the last one may have been lost.
+        # This is checked at every try, because the answer to the last one may have been lost.
         requests = client.get_repo_discussions(repo, discussion_type="pull_request")
         address = next((each.url for each in requests if each.title == title), None)
         if address is not None or (content := write(client)) is None:

@@ -54,12 +54,11 @@ def find_user_id(name: str) -> str | None:
     return id
 
 
-# The header of a safetensors file, whose owner is a stranger: bounded in bytes, values, and numbers.
-#
-# Parsed JSON takes up to fifty times its size, so its values are counted before it is parsed. What real models need:
-# 97 % of the thousand most popular ones stay below 100 kB (huggingface_hub, 2023). Of a mixture of experts in four bits
-# with 80 billion parameters, one of ten shards describes 22,000 tensors in 2.8 MB; with 30 billion, a single file
-# describes 74,000 in 9.1 MB.
+# The header of a safetensors file, whose owner is a stranger: bounded in bytes, values, and numbers.  Parsed JSON takes
+# up to fifty times its size, so its values are counted before it is parsed. The needs of real models: 97 % of the
+# thousand most popular ones stay below 100 kB (huggingface_hub, 2023). For a mixture of experts in four bits with 80
+# billion parameters, one of ten shards describes 22,000 tensors in 2.8 MB; with 30 billion, a single file describes
+# 74,000 in 9.1 MB.
 
 HEADER_MOST = 12 * 2**20
 """Maximum bytes of a header."""
@@ -90,7 +89,7 @@ def parse_header(content: bytes) -> SafetensorsFile:
         numbers = [*ends, *(length for shape in shapes for length in shape)]
     except (AttributeError, KeyError, IndexError, TypeError) as error:
         raise ValueError(f"it does not describe tensors ({type(error).__name__}: {error})") from None
-    # Before anything is multiplied: the product of many long numbers takes minutes.
+    # The check comes before any multiplication, because the product of many long numbers takes minutes.
     possible = all(type(number) is int and 0 <= number < _NUMBER_MOST for number in numbers)
     if not possible or any(len(shape) > _DIMENSIONS_MOST for shape in shapes):
         raise ValueError("it states lengths that no tensor has")
@@ -175,12 +174,12 @@ def collect_facts(repo: str, revision: str, *, api: HfApi | None = None, kind: K
     """
     client = api or HfApi()
     with translate_errors(repo, revision, kind):
-        # Files, and whether the commit is on the main branch.
+        # The files, and whether the commit is on the main branch.
         info = _info(client, repo, revision, kind)
         files = call_with_retries(lambda: _list_files(client, repo, revision, kind))
         on_main = _info(client, repo, "main", kind).sha == revision or _is_on_main(client, repo, revision, kind)
         card, text = _card(client, repo, revision, kind, files)
-        # Nothing is read of repos with very many files.
+        # Repos with very many files are not read.
         read = sum(map(is_config, files)) <= CONFIGS_MOST and len(files) <= _FILES_MOST
         return RepoFacts(
             repo=repo,
@@ -223,7 +222,7 @@ def _info(client: HfApi, repo: str, revision: str, kind: Kind) -> Any:
 
 
 def _list_files(client: HfApi, repo: str, revision: str, kind: Kind) -> dict[str, int]:
-    """Return the sizes of the files by path; of a repo with very many, one file more than is read."""
+    """Return the sizes of the files by path; for a repo with very many, one file more than the limit."""
     entries = client.list_repo_tree(repo, recursive=True, revision=revision, repo_type=kind)
     files = (entry for entry in entries if isinstance(entry, RepoFile))
     return {file.path: file.size for file in islice(files, _FILES_MOST + 1)}
@@ -242,7 +241,7 @@ def _is_on_main(client: HfApi, repo: str, revision: str, kind: Kind) -> bool:
 
 
 def _get(client: HfApi, url: str, **headers: str) -> Any:
-    """Return the response to a request of our own, which no method of the client makes within bounds."""
+    """Return the response to a separate request, because no method of the client makes it within bounds."""
     about = build_hf_headers(token=client.token) | headers
     response = get_session().get(url, headers=about, timeout=HF_HUB_DOWNLOAD_TIMEOUT)
     hf_raise_for_status(response)

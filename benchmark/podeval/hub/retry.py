@@ -73,7 +73,7 @@ def is_transient(error: BaseException) -> bool:
     status = _status(error)
     if status is not None:
         return status in _PASSING
-    # The HTTP library behind the client has changed before, its names have not.
+    # The HTTP library of the client has changed before; its names have not.
     return any(kind.__name__ in _NO_ANSWER for kind in type(error).__mro__)
 
 

@@ -31,10 +31,10 @@ class PodevalMetric(Metric):  # type: ignore[misc]
     def __init__(self, metric: str, *, metric_options: dict[str, Any] | None = None, **choices: Any) -> None:
         super().__init__(**metric_options or {})
         self.declared, self.choices = catalogue.get(metric), choices
-        # A metric of torchmetrics refuses to have it set.
+        # torchmetrics does not allow a metric to set it.
         self.__dict__["higher_is_better"] = {"higher": True, "lower": False}.get(self.declared.headline.better)
         self.reasons: list[str] = []
-        # Of each key the sum of weighted values and of weights; then unscored items by their causes.
+        # For each key, the sums of weighted values and of weights; then the unscored items by cause.
         totals = torch.zeros(2 * len(self.declared.keys) + 2, dtype=torch.float64)
         self.add_state("totals", totals, dist_reduce_fx="sum")
 
@@ -48,7 +48,7 @@ class PodevalMetric(Metric):  # type: ignore[misc]
         name, hears = self.declared.name, "recording" in self.declared.inputs
         for source, *beside in zip(map(convert_tensors, sources), *columns.values(), strict=True):
             inputs = dict(zip(columns, map(convert_tensors, beside), strict=True))
-            # A list of one: what cannot be read is then an error of a table.
+            # A list with one element, so that an unreadable value is reported as an error in a table.
             measured = podeval.measure(name, [source] if hears else source, **inputs, **self.choices)
             results = [one.results[name] for one in (measured.scores if hears else (measured,))]
             results += [Unscored(reason, "system") for reason in (measured.errors.values() if hears else ())]

@@ -16,7 +16,7 @@ from podeval.measuring.scores import Scores, ScoreTable
 
 
 def flatten_scores(scores: Scores | ScoreTable, prefix: str = "podeval") -> dict[str, float]:
-    """Return the values of a recording, or the means of many, by `prefix/metric.key`, in the form for trackers.
+    """Return the values of a recording, or the means of many, by `prefix/metric.key`, in the form that trackers take.
 
     Args:
         scores: the result of `podeval.score`.

@@ -55,7 +55,7 @@ class ScoreCallback(TrainerCallback):  # type: ignore[misc]
         self._generate, self._texts, self._metrics, self._profile = generate, texts, metrics, profile
         self._when, self._log, self._prefix = when, log, prefix
         self.last: podeval.ScoreTable | None = None
-        """The scores of the last samples, to be looked at or written as a report."""
+        """The scores of the last samples, for display or a report."""
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Score samples of the checkpoint."""

@@ -41,7 +41,7 @@ class Account:
     audio_tokens: int = 0
     """Tokens of requests that are audio."""
     thinking_tokens: int = 0
-    """Tokens of answers that are thoughts."""
+    """Tokens of answers that are reasoning."""
 
     @property
     def tokens(self) -> int:
@@ -54,7 +54,7 @@ class Account:
             setattr(self, name, getattr(self, name) + value)
 
     def scaled(self, factor: float) -> "Account":
-        """Return what this many times as much would use."""
+        """Return the usage multiplied by a factor."""
         scaled = {name: value * factor for name, value in vars(self).items()}
         return Account(**{name: value if name == "cost" else round(value) for name, value in scaled.items()})
 
@@ -127,7 +127,7 @@ class Budget:
                 answer = min(self._longest_answer or longest_answer, longest_answer)
                 question = round(prompt_tokens * self._dearer)
                 audio = round(audio_tokens * self._dearer)
-                # Every token of an answer may turn out to be a thought.
+                # Every token of an answer may turn out to be thinking.
                 cost = max(compute_price(price, question, answer, audio, thoughts) for thoughts in (0, answer))
                 reservation = Reservation(question, answer, cost, audio)
                 if self._fits(reservation):
@@ -146,7 +146,7 @@ class Budget:
                 question, answered = count_used_tokens(answer, reservation.prompt_tokens)
                 cost = answer.cost
                 if cost is None:
-                    # A backend that does not say which tokens are audio is taken at our estimate of those.
+                    # If a backend does not report which tokens are audio, our estimate of their number is used.
                     audio = answer.audio_tokens or min(question, reservation.audio_tokens)
                     cost = compute_price(price, question, answered, audio, answer.thinking_tokens)
                 used = Account(1, question, answered, cost, 0, 0, answer.audio_tokens, answer.thinking_tokens)
@@ -227,7 +227,7 @@ def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long failed calls are repeated.
+    """The time for which failed calls are repeated.
 
     Args:
         tries: maximum number of calls for one answer.

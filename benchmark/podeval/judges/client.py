@@ -257,7 +257,7 @@ class JudgeClient:
         self, backend: ChatModel, request: JudgeRequest, key: str, before: list[JudgeExchange], halt: _Halt
     ) -> Outcome:
         """Ask until an answer is usable or the tries are used up."""
-        # What this judge cannot be asked.
+        # Requests that this judge cannot be asked.
         if not self.judge.hears and any(isinstance(value, AudioClip) for value in request.inputs.values()):
             return Unanswered(
                 f"{self.judge.model} is not declared to hear audio; name a judge that hears, or write hears: true "
@@ -267,7 +267,7 @@ class JudgeClient:
             question = request.prompt.messages(request.inputs, self.judge.audio)
         except PodevalError as refusal:
             return Unanswered(str(refusal))
-        # Continue the recorded series; each try tells the judge what was wrong before.
+        # Continue the recorded series; each try tells the judge about the earlier mistake.
         series = before[0].series if before else self.records.series(key) + 1
         exchanges = list(before)
         while len(exchanges) < self.judge.tries:

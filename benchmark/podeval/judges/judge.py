@@ -7,8 +7,8 @@ Written on a command line as
 - `records:FOLDER`: no model; answers come from records only,
 - the path of a YAML file with all fields.
 
-The API key of an endpoint comes only from the environment: `PODEVAL_JUDGE_KEY`, and for Hugging Face's router
-`HF_TOKEN` if that is not set. It is never part of a judge, a record or a message.
+The API key of an endpoint comes only from the environment: `PODEVAL_JUDGE_KEY`, or for Hugging Face's router `HF_TOKEN`
+if that is not set. It is never part of a judge, a record or a message.
 """
 
 import functools
@@ -114,7 +114,7 @@ class Judge:
         endpoint = None if self.backend == "gguf" else self.endpoint
         changing: list[Any] = [self.backend, self.model, self.revision, endpoint, asdict(self.sampling)]
         changing += [dict(self.extra), self.context, self.audio.format if self.hears else None]
-        # Left out where it is the usual one, so that judges keep the ids they have.
+        # The usual value is left out, so that judges keep their ids.
         changing += [usual for usual in (self.dtype, self.provider) if usual]
         text = json.dumps(changing, sort_keys=True, ensure_ascii=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -127,7 +127,7 @@ class Judge:
 
     @property
     def served_by(self) -> Provider:
-        """The provider of an endpoint: the named one, else the one at its address."""
+        """The provider of an endpoint: the named one, or else the one at its address."""
         matching = [provider for provider in PROVIDERS if provider.name == self.provider]
         return matching[0] if matching else find_provider(str(self.endpoint), self.model)
 
@@ -169,7 +169,7 @@ class Judge:
 
 
 def read_key(endpoint: str) -> str | None:
-    """Read the key of an endpoint from the environment; the Hugging Face token goes to Hugging Face's router only."""
+    """Read the key of an endpoint from the environment; the Hugging Face token is sent only to its own router."""
     if key := os.environ.get(KEY):
         return key
     return os.environ.get("HF_TOKEN") if urlsplit(endpoint).hostname == ROUTER else None

@@ -45,7 +45,7 @@ def validate(data: Any, model: type[Answer]) -> Answer:
             return model.model_validate_json(json.dumps(data), strict=True)
         except pydantic.ValidationError as error:
             problems = error.errors(include_url=False, include_context=False)
-            # Each is tried: what cannot be put right at once may be when another is.
+            # Every object is tried: one that cannot be repaired may be followed by one that can.
             if not any([_repair(data, problem, schema) for problem in problems]):
                 raise UnreadableAnswer(_describe_problems(problems)) from None
     raise UnreadableAnswer(f"the answer has more than {_REPAIRS} slips of form")
@@ -155,7 +155,7 @@ def _at(data: Any, path: tuple[Any, ...]) -> Any:
     for step in path:
         if (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int)):
             data = data[step]
-        # Otherwise a step names which type of a union was tried, and is no place in the data.
+        # Any other step names the tried type of a union and is not a place in the data.
     return data
 
 
@@ -220,7 +220,7 @@ def parse(text: str, model: type[Answer]) -> Answer:
 
 
 def _parse_object(text: str, model: type[Answer]) -> Answer:
-    # Keyed by canonical form: comparing each with all before it takes quadratic time for thousands of objects.
+    # Objects are keyed by canonical form, because comparing each with all before it takes quadratic time.
     # All different objects in the text.
     objects: dict[str, Any] = {}
     problem: UnreadableAnswer | None = None
@@ -314,7 +314,7 @@ def _find_closing(text: str, start: int) -> int | None:
 
 
 def _load(text: str) -> Any:
-    """Decode JSON as it is or, if that fails, after repairing it."""
+    """Decode JSON as is or, if that fails, after repairing it."""
     try:
         return _decode(text)
     except json.JSONDecodeError as error:
@@ -327,7 +327,7 @@ def _load(text: str) -> Any:
 
 
 def _decode(text: str) -> Any:
-    # Line breaks inside strings do no harm.
+    # Line breaks inside strings are harmless.
     return json.loads(text, strict=False, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_keys)
 
 

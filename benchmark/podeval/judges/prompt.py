@@ -289,11 +289,11 @@ def strip_audio(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mark_for(texts: Mapping[str, str]) -> str:
-    """Return the delimiter for these texts: made from a hash of all of them, and contained in none of them."""
+    """Return the delimiter for these texts, which is made from a hash of all of them and occurs in none."""
     salt = 0
     while True:
         mark = _digest([sorted(texts.items()), salt])[:32]
-        # Practically impossible; one search makes certain.
+        # This is practically impossible; one search makes it certain.
         if not any(mark in text.lower() for text in texts.values()):
             return mark
         salt += 1
@@ -346,7 +346,7 @@ def _make_strict(schema: Any) -> Any:
     strict: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("properties", "$defs"):
-            # The keys here are names of fields, which may be `title` or `default` too.
+            # The keys here are names of fields, and `title` or `default` may be among them.
             strict[key] = {name: _make_strict(part) for name, part in value.items()}
         elif key in ("enum", "const"):
             strict[key] = value
@@ -358,7 +358,7 @@ def _make_strict(schema: Any) -> Any:
 
 
 def describe_input(value: str | AudioClip) -> dict[str, Any]:
-    """Describe an input of a prompt for a record, which contains the messages too."""
+    """Describe an input of a prompt for a record, which also contains the messages."""
     if isinstance(value, AudioClip):
         return {"audio": value.sha256, "seconds": round(value.seconds, 3), "rate": value.rate}
     return {"text": hash_inputs({"": value}), "characters": len(value)}

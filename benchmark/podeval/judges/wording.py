@@ -8,9 +8,9 @@
     {script}
 
 Braces contain the names of the prompt's inputs, and of passages that are longer for longer material. Other braces are
-not changed, so the examples of a paper's prompt can be copied. Without the line `[request]` all is the request, and
-there is no system text. The rules that keep material apart from instructions and the schema of the answer are added to
-every wording.
+not changed, so the examples of a paper's prompt can be copied. Without the line `[request]`, the whole text is the
+request, and there is no system text. The rules that keep material apart from instructions and the schema of the answer
+are added to every wording.
 """
 
 import functools

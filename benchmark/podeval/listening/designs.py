@@ -76,7 +76,7 @@ class Stimulus(FactSheet):
 
     @property
     def duration(self) -> float:
-        """Seconds needed to hear or read it."""
+        """Seconds needed to hear or read the stimulus."""
         if self.text is not None:
             return len(self.text.split()) / _WORDS_A_SECOND
         return self.seconds or 0.0
@@ -244,7 +244,8 @@ class Design(FactSheet):
     @property
     def digest(self) -> str:
         """SHA-256 of the document and the questions asked; answers are pooled only between designs of equal digest."""
-        # How listeners come back changes no answer. Without what came later, a design is the same as before.
+        # The way in which listeners come back does not change the answers. Fields that were added later are left out
+        # while unset, so that the digests of older designs stay the same.
         plain = {"questions": (), "demographics": (), "trials": 1, "headphone_check": None, "each": None}
         later = {name for name, value in plain.items() if getattr(self, name) == value}
         document = self.model_dump(mode="json", exclude={"consent", "completion"} | later)
@@ -374,7 +375,7 @@ def resolve_recordings(design: Design, folder: Path) -> Design:
     """Return the design with absolute paths; its recordings stay in `folder`.
 
     Raises:
-        BadInput: one of them is elsewhere.
+        BadInput: one of the files is elsewhere.
     """
     return _change_stimuli(
         design, lambda stimulus: stimulus | {"audio": str(resolve_inside(folder, stimulus["audio"]))}

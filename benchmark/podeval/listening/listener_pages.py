@@ -62,7 +62,7 @@ def name_letters(count: int) -> list[str]:
 
 
 def make_pages(design: Design, slot: int, seed: int) -> list[Page]:
-    """Make the pages of the listener at a place of the balanced assignment.
+    """Make the pages for the listener with this place in the balanced assignment.
 
     Items, systems and their order follow from the place; sides of a pair, letters of a MUSHRA page and what X is are
     drawn with the seed. A headphone check comes first, and questions about the listener last.
@@ -89,7 +89,7 @@ def count_marks(design: Design) -> tuple[int, Counter[str]]:
 
 
 def _make_trials(design: Design, chosen: list[tuple[int, int]], chance: random.Random) -> list[Page]:
-    """Return the ABX pages of a listener: X is each side, and A each system, equally often, in an order by lot."""
+    """Return the ABX pages of a listener: X is each side, and A each system, equally often, in a random order."""
     count = len(chosen) * design.trials
     turns = [(swap, same) for swap in (False, True) for same in (0, 1)]
     arrangements = [turn for _ in range(count // len(turns)) for turn in turns]
@@ -126,7 +126,7 @@ def _pages(design: Design, item: DesignItem, number: int, hearing: int, chance: 
     for side in sides:
         chance.shuffle(side)
     chance.shuffle(sides)
-    # Pages of an item are numbered in the order of their listener, so that a number tells no system.
+    # Pages of an item are numbered in the order of their listener, so that a number does not reveal a system.
     names = [item.id] if design.each != "all" else [f"{item.id}/{n}" for n in range(1, len(sides) + 1)]
     return [Page(name, item.id, tuple(shown)) for name, shown in zip(names, sides, strict=True)]
 
@@ -347,6 +347,6 @@ def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
 def choose_alternative(item: int, hearing: int, alternatives: int) -> int:
     """Choose one of several alternatives (systems, pairs of systems) for the n-th playing of an item.
 
-    The hearings of an item go through all alternatives in turn, and so do the items of one listener.
+    The plays of an item go through all alternatives in turn, and so do the items of one listener.
     """
     return (item + hearing) % alternatives

@@ -179,11 +179,11 @@ def _find_power(count: int, effect: float) -> float:
     """Return the chance that `count` differences of this effect size give an interval without 0, on the right side."""
     limit = stats.t.ppf(1 - (1 - _LEVEL) / 2, count - 1)
     chance = float(stats.nct.sf(limit, count - 1, effect * math.sqrt(count)))
-    # Far out scipy's noncentral t has no value; the normal distribution is it to many places there.
+    # Far out, scipy's noncentral t has no value; there the normal distribution equals it to many digits.
     return chance if math.isfinite(chance) else float(stats.norm.sf(limit - effect * math.sqrt(count)))
 
 
-# A first design of a listening test from folders of recordings: one folder a system, files paired by their names.
+# A first design of a listening test from folders of recordings: one folder for each system, files paired by name.
 
 KINDS = ("mos", "mushra", "abx")
 ANCHORS = ("reference", "high", "low")

@@ -77,12 +77,12 @@ class Discrimination:
 
 
 def discrimination(trials: Sequence[Trial]) -> Discrimination:
-    """Return how well listeners distinguish two recordings.
+    """Return the ability of listeners to distinguish two recordings.
 
     The interval is Wilson's with the effective number of trials, because those of one listener depend on each other;
     with one listener it is the exact one (Clopper and Pearson). The p-value is of the exact binomial test. It does not
-    need to consider listeners: X is drawn at random, so anyone who hears no difference is right by chance in each
-    trial, whatever their habits.
+    need to take listeners into account: X is drawn at random, so anyone who hears no difference is right by chance in
+    each trial, whatever their habits.
 
     Raises:
         BadInput: there are no trials.
@@ -168,7 +168,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
         screened = _screen(design, marks)
         dropped = {verdict.rater: list(verdict.reasons) for verdict in screened if not verdict.kept}
     every_mark = marks
-    # Drop hurried marks where the design asks for it.
+    # Drop hurried marks if the design asks for it.
     if design.screening.pam:
         screening = screen_pam(marks)
         dropped |= {rater: [reason] for rater, reason in screening.dropped_raters.items()}
@@ -199,7 +199,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
 
 
 def _count_choices(design: Design, marks: list[Mark]) -> list[str]:
-    """Return how often each label of a question without an order was chosen, by question and system."""
+    """Return the number of times that each label of a question without an order was chosen, by question and system."""
     lines = []
     for question in design.questions:
         for system in design.systems if question.choice else ():

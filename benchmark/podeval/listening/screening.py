@@ -69,7 +69,7 @@ Host = Annotated[str, Field(pattern=r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a
 class HeadphoneCheck(FactSheet):
     """The check of a design, and its effect on listeners who fail it.
 
-    `exclude`: they go on, and their marks do not count. `flag`: they count and are named in the results. `end`: the
+    `exclude`: they continue, but their marks do not count. `flag`: they count and are named in the results. `end`: the
     test ends for them at once, with the code for screened-out listeners.
     """
 

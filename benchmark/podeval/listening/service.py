@@ -176,7 +176,7 @@ class Listening:
         return self.database.write(work)
 
     def resume(self, test: str, identity: str) -> SessionProgress | None:
-        """Return the progress of a person who began a test; None if they did not. Nothing is written.
+        """Return the progress of a person who has begun a test; None for other people. Nothing is written.
 
         Raises:
             BadInput: there is no such test.

@@ -268,7 +268,7 @@ def read_marks_by_test(database: Database) -> dict[str, list[Mark]]:
 def tabulate_marks_of_test(database: Database, test: str) -> list[dict[str, Any]]:
     """Return the marks of a test as one tidy table, in the order of listeners and pages, for R and pandas.
 
-    Excluded sessions are also in it, marked in `counted`; unfinished ones are not.
+    Excluded sessions are also included, marked in `counted`; unfinished ones are not.
 
     The mark of a preference is of `stimulus` against `compared_with`, positive if the latter is better. The mark of
     an ABX page is 1 for a right answer; `stimulus` is X, and `compared_with` the other one.

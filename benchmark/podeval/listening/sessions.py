@@ -295,7 +295,7 @@ def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> 
                 write_sentence("listen-to-share-first", page=page.id, side=letter, share=f"{design.heard:.0%}")
             )
         if share is not None:
-            # Two letters of an ABX page are one stimulus: what was heard least of counts.
+            # Two letters of an ABX page are one stimulus: the one that was heard least counts.
             by_stimulus[name] = min(float(share), by_stimulus.get(name, 1.0))
     return by_stimulus
 

@@ -43,7 +43,8 @@ class StimulusAudio:
     def file(self, session: str, number: int, letter: str) -> Path | bytes:
         """Return the file behind a letter of a page, or behind `reference` and `prompt`, FLAC at its original loudness.
 
-        A sound of the headphone check is returned unchanged, as WAV. The three of an ABX page are of one length.
+        A sound of the headphone check is returned unchanged, as WAV. The three sounds of an ABX page have the same
+        length.
 
         Raises:
             BadInput: there is no such session, page or sound, or it cannot be played; the message has no path and no
@@ -85,7 +86,7 @@ def write_level_noise(folder: Path) -> Path:
     frequencies = np.fft.rfftfreq(count, 1 / RATE)
     heights = np.where((frequencies >= 80) & (frequencies <= 8000), 1 / np.sqrt(np.maximum(frequencies, 1)), 0)
     phases = np.random.default_rng(23).uniform(0, 2 * np.pi, len(frequencies))
-    # A sum of whole periods: its end joins its beginning.
+    # A sum of whole periods, so its end continues at its beginning.
     noise = np.fft.irfft(heights * np.exp(1j * phases), count)
     noise = (noise / np.abs(noise).max() / 4).astype(np.float32)
     both = np.column_stack([noise, noise])

@@ -1,14 +1,14 @@
 """Read webMUSHRA's test configurations as designs, and write tests in its layout.
 
-webMUSHRA (International Audio Laboratories Erlangen) is what PodEval's listening tests ran on. A page names its stimuli
-freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire: the part
-that all stimuli of a page share is the category.
+webMUSHRA (International Audio Laboratories Erlangen) is the tool that ran PodEval's listening tests. A page names its
+stimuli freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire: the
+part that all stimuli of a page share is the category.
 
 The questions of a questionnaire are kept: those marked by labels (`rate2`, `likert`) or stars (`rate`; eleven are 0 to
 10), with the text field after them that asks why, choices of a list (`select`), and those answered in words (`text`,
-`long_text`, `option`). Those of PodEval's own are named as podeval's nine, and screened and scored like these.
-Questions about the listener on the last page become a last page here. A file with questions of other types is refused,
-and the message names them.
+`long_text`, `option`). Questions of PodEval's own questionnaire get the names of podeval's nine, and are screened and
+scored like these. Questions about the listener on the last page become a last page here. A file with questions of other
+types is refused, and the message names them.
 """
 
 import html
@@ -168,7 +168,7 @@ def _read(path: Path) -> Any:
     except BadInput as error:
         if len(text) > LONGEST_YAML:
             raise BadInput(f"{path} {error}") from None
-    # A mask is as long as a colon, so that an error is where it is said to be.
+    # A mask is as long as a colon, so that the reported position of an error is right.
     masked = "\n".join(_mask(line) for line in text.splitlines())
     try:
         return _unmask(read_yaml(masked))
@@ -177,7 +177,7 @@ def _read(path: Path) -> Any:
 
 
 def _mask(line: str) -> str:
-    """Return a line with the colons of its text masked, so that none counts as that of a key; the texts are HTML."""
+    """Return a line with the colons of its text masked, so that only a key's colon counts; the texts are HTML."""
     key = _KEY.match(line)
     start = key.end() if key else 0
     text = line[start:]
@@ -235,7 +235,7 @@ def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[di
     response = page.get("response") or []
     entries = [entry for part in response for entry in (part if isinstance(part, list) else [part])]
     if entries and all(isinstance(entry, Mapping) and "label" in entry and not entry.get("type") for entry in entries):
-        # As webMUSHRA itself has it: the page is one question, and its responses are the marks.
+        # This is webMUSHRA's own layout: the page is one question, and its responses are the marks.
         entries = [{"type": "likert", "label": page.get("content") or page.get("name"), "response": entries}]
     questions: list[dict[str, Any]] = []
     strange: list[str] = []
@@ -280,7 +280,7 @@ def _entry(entry: Any) -> tuple[str, str, list[str]]:
         return "", str(entry), []
     kind, stars, labels = str(entry.get("type") or ""), entry.get("rate"), entry.get("rate_labels")
     listed = [part for part in entry.get("response") or () if isinstance(part, Mapping)]
-    # A list to select from may be a response of its own.
+    # A list to select from may be a separate response.
     selects = [part.get("select_value") for part in (entry, *listed) if part.get("type") == "select"]
     if kind == "rate" and isinstance(stars, int) and 2 <= stars <= 20:
         labels = _label_stars(entry, stars)

@@ -1,4 +1,4 @@
-"""`podeval.score`, `podeval.measure` and `podeval.list_metrics`: what Python has of the engine."""
+"""`podeval.score`, `podeval.measure` and `podeval.list_metrics`: the engine's functions for Python."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -175,7 +175,7 @@ def measure(
         if many is None:
             return score_source(source, read_request(text=text, **options))
         return score_many(many, text, options)
-    # What is measured and what it is compared with, under the names that the metric has for them.
+    # The measured input and the one it is compared with, under the metric's own names for them.
     first, against = declared.inputs[0], references if request is None else request
     if compared and against is None:
         option = "request" if compared == "request" else "references"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from podeval.stats.intervals import Interval
 
 _AT_ONCE = {True: 4, False: 64}
-"""Number of items about which a judge is asked at a time: recordings stay in memory meanwhile, scripts are small."""
+"""Number of items about which a judge is asked at the same time: recordings stay in memory, scripts are small."""
 
 
 def score_items(

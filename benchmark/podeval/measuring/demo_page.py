@@ -49,13 +49,13 @@ def page(name: str) -> gr.Interface:
 
 
 def _open(name: str, item: Any, profile: str) -> Any:
-    """Return an input as it was entered, but never as the name of a file, or decoded apart if it is a recording."""
+    """Return an input as it was entered, but never as the name of a file; a recording is decoded separately."""
     openers: dict[str, Any] = {"recording": Recording.open, "reference_voices": ReferenceVoices.read}
     if name in openers:
         return openers[name](item, apart=True, profile=profile)
     if name == "recordings":
         return [read_source(Recording.open(file, apart=True, profile=profile)) for file in item]
-    # Records in a single line would be read as the name of a file of this machine.
+    # Records in a single line would be read as the name of a file on this machine.
     return f"{item}\n" if name in RECORDS else item
 
 

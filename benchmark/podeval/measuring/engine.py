@@ -153,7 +153,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     except MissingInput as absence:
         absent = {metric.name: Unscored(str(absence), "ours") for metric in plan.metrics}
         return _make_scores("missing recording", absent, request, plan)
-    # Read what an earlier call kept.
+    # Read the results of an earlier call.
     cache, protocols = open_default_cache(), _describe_protocols(request, plan.metrics)
     keys = {
         metric.name: Cache.key(
@@ -268,7 +268,7 @@ def _score(metric: Metric, inputs: MetricInputs, request: ScoreRequest) -> Resul
     if isinstance(result, PodevalError):
         if request.metrics:
             raise result
-        # One input that does not fit (a voice without a speaker of its name) does not keep the others' scores.
+        # One unsuitable input (such as a voice without a speaker of its name) does not prevent the other scores.
         return Unscored(str(result), "ours")
     return add_notes(result, item, opened)
 

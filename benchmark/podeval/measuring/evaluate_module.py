@@ -1,6 +1,6 @@
 """Every metric of podeval as a module of the `evaluate` library.
 
-A thin face: only strings pass through the library: paths, scripts as JSON, and an empty one for a missing value.
+A thin layer: only strings pass through the library: paths, scripts as JSON, and an empty one for a missing value.
 Values that are not strings are written to a float WAV file before that, so samples beyond ±1 arrive unchanged.
 Each of several processes writes to its own folder, which all can read, and process 0 deletes these folders. A
 module's file on the Hub is two lines:
@@ -105,7 +105,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
             self.add_batch(predictions=predictions, references=references)
         result: dict[str, Any] | None = super().compute(**kwargs)
         if self._delete_spool and self.process_id:
-            # Process 0 reads the files after this, and deletes them.
+            # Process 0 then reads the files, and deletes them.
             self._delete_spool.detach()
             self._spool = self._delete_spool = None
         return result
@@ -153,7 +153,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         if (judge or records) and not self.metric.asks:
             raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")
         bench = JudgeConfig(judge, records or None)
-        # Without a judge, `prompts` is a parameter, as PAM has one.
+        # Without a judge, `prompts` is an ordinary parameter, as for PAM.
         if self.metric.asks and (prompts := parameters.pop(PROMPTS, None)):
             from podeval.metrics.prompts import read_wordings
 

@@ -98,7 +98,7 @@ def write_labels(labels: Sequence[tuple[float, float, str]], path: Path) -> Path
 def list_labels(scores: RecordingResults) -> list[tuple[float, float, str]]:
     """List the defects of a recording and, if speakers are known, its turns, in order of time."""
     labels = [(one.start, one.end, f"{one.kind}: {one.detail}") for one in scores.defects]
-    # Labels of the defects are worth having if nobody is heard, or no model hears.
+    # Labels of the defects are useful even if no speaker is found, or no model finds speakers.
     with contextlib.suppress(PodevalError):
         labels += [(turn.start, turn.end, f"{turn.speaker}: {turn.text}") for turn in read_turns(scores)]
     return sorted(labels)

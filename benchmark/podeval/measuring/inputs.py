@@ -1,6 +1,6 @@
 """A request for a recording, and the inputs of metrics, in the forms that people and programs use.
 
-The command line, `evaluate`, the pages that try a metric, the Space, runs and Python all hand in a `MetricInputs` an
+The command line, `evaluate`, the pages that try a metric, the Space, runs and Python all pass a `MetricInputs` for each
 item. The reader of an input is imported when such an input is read, so a metric of audio needs neither judges nor
 questionnaires. A recording may be a path, bytes, samples with their rate, or a row of `datasets`.
 """
@@ -67,7 +67,7 @@ class MetricInputs(Mapping[str, Any]):
         self._options = {"profile": profile, "allow_upsampling": allow_upsampling}
         self._keep = keep
         self._kept: dict[str, Any] = {}
-        # What was read unusually in the texts so far, a sentence each.
+        # Notes on unusual readings of the texts so far, one sentence each.
         self.text_notes: dict[str, None] = {}
 
     def __getitem__(self, name: str) -> Any:
@@ -142,7 +142,7 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
         from podeval.metrics.spoken_dialogue import SpokenDialogue
 
         return SpokenDialogue.parse(source, profile)
-    # What is left is read as a script.
+    # Any other input is read as a script.
     from podeval.text.script_format import read_any_script
 
     script = read_any_script(source)
@@ -173,7 +173,7 @@ _PARSERS = {
     "reference_marks": "podeval.metrics.human_records:read_marks",
     "reference_answers": "podeval.metrics.human_records:read_answers",
 }
-"""Function that reads an input from a source alone, by input."""
+"""Functions that read an input directly from a source, by input."""
 
 
 def convert_to_text(item: Any, name: str = "script") -> str:
@@ -221,7 +221,7 @@ def convert_to_text(item: Any, name: str = "script") -> str:
 
 
 def _convert_scalar(value: Any) -> Any:
-    """Return a scalar of numpy, or a missing value of pandas, as JSON has it."""
+    """Return a scalar of numpy, or a missing value of pandas, in its JSON form."""
     if is_missing(value):
         return None
     if hasattr(value, "tolist"):
@@ -233,7 +233,7 @@ def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Read reference voices: one recording, recordings by speaker, SPEAKER=FILE for each, or a JSON file of them.
 
     Returns:
-        The input `reference_voices`; nothing if there is none.
+        The input `reference_voices`; empty if there are none.
 
     Raises:
         BadInput: several without their speakers' names, or one cannot be read.
@@ -294,7 +294,7 @@ class ScoreRequest:
         names = [
             name for name in (*metric.inputs, *metric.optional_inputs) if name == "recording" or name in self.inputs
         ]
-        # Who speaks is in the script that is missing, where the metric is told by nothing else.
+        # If the metric has no other source for the speakers, they are in the script that is missing.
         told_by_script = self.lacks_words and metric.needs_speakers and not self.chosen_for(metric).get("speakers")
         if "recording" in metric.inputs and not self.has_turns and not told_by_script:
             names = [name for name in names if name != "script" or name in metric.inputs]
@@ -313,7 +313,7 @@ class ScoreRequest:
 
     @cached_property
     def identity(self) -> str:
-        """A digest of everything besides the recording that can change a value and is in no protocol."""
+        """A digest of everything except the recording that can change a value and is in no protocol."""
         words = json.dumps(self.script.to_json()) if self.script else ""
         references = self.inputs.get("reference_voices")
         voices = None if references is None else {who: voice.content for who, voice in references.items()}
@@ -347,7 +347,7 @@ def read_request(
     Raises:
         BadInput: no such metric or profile, or words that cannot be read.
     """
-    # The default profile needs no check, for which the card of every model would be read.
+    # The default profile needs no check, which would read the card of every model.
     if profile != DEFAULT_PROFILE:
         from podeval.models.registry import require_profile
 
@@ -374,7 +374,7 @@ def add_words(request: ScoreRequest, text: Any) -> ScoreRequest:
     Raises:
         BadInput: they cannot be read, or contain no words.
     """
-    # Of words that are no file's name, as they are too long for one, `Path.is_file` raises.
+    # `Path.is_file` raises for words that are too long for a file's name.
     if isinstance(text, str) and os.path.isfile(text):
         text = Path(text)
     script = None

@@ -1,7 +1,7 @@
 """Scores one recording or script as a separate program that others can bound in memory and time and end at any time.
 
 `python -m podeval.measuring.isolated JOB.json` appends a line to `scored.jsonl` for each metric as soon as it has a
-result, lines on how far it is, and writes `report.html` at the end. Facts of the recording go to `PODEVAL_CACHE`.
+result, lines on its progress, and writes `report.html` at the end. Facts of the recording go to `PODEVAL_CACHE`.
 `run_job` starts it in a sandbox and reads the lines.
 """
 
@@ -42,9 +42,9 @@ from podeval.texts import write_sentence
 LINES, REPORT = "scored.jsonl", "report.html"
 
 _PAUSE = 0.5
-"""Seconds between two lines on how far a step is."""
+"""Seconds between two lines on the progress of a step."""
 _SOON = 2.0
-"""Seconds of a step after which the rest of it can be estimated."""
+"""Seconds of a step after which its remaining time can be estimated."""
 _MOST_LINES = 32 * 2**20
 HEARTBEAT = 1.0
 """Seconds after which the same is reported again, because a reader can leave only between two results."""
@@ -140,11 +140,11 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
     if job.recording is None:
         _score_script(job, tell)
         return
-    # With a line break nothing that somebody wrote is taken for the name of a file.
+    # A line break ensures that no text is taken for the name of a file.
     spoken = f"{job.text}\n" if job.text.strip() else None
     request = read_request(text=spoken, speakers=job.speakers or None, allow_upsampling=job.allow_upsampling)
     plan = plan_metrics(request)
-    # What takes little time comes first, so that there is something to read soon.
+    # Quick steps come first, so that there is something to read soon.
     chosen = tuple(
         sorted((metric for metric in plan.metrics if metric.name in job.metrics), key=lambda metric: len(metric.needs))
     )
@@ -186,7 +186,7 @@ class StepTeller:
         self._at, self._what, self._last = 0.0, "", 0.0
 
     def begin(self, at: float, what: str) -> None:
-        """Tell what is done from now on, which steps are a part of."""
+        """Report the current activity, of which later steps are a part."""
         self._at, self._what = at, what
         self._tell({"at": at, "what": what})
 
@@ -199,7 +199,7 @@ class StepTeller:
         if name is None or (done < total and now - self._last < _PAUSE):
             return
         if done >= total:
-            # What follows may say nothing of itself.
+            # The next step may not report anything itself.
             self.begin(self._at, self._what)
             return
         self._last = now
@@ -213,7 +213,7 @@ class StepTeller:
 
 def _score_script(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
     inputs = MetricInputs(dict.fromkeys(VISITOR_INPUTS["script"], job.text), keep=True)
-    inputs.read()  # what cannot be read is said before anything is measured
+    inputs.read()  # unreadable inputs are reported before anything is measured
     for metric in map(catalogue.get, job.metrics):
         selected = inputs.select(metric)
         result = compute(metric, [selected], input_names=tuple(selected))
@@ -254,7 +254,7 @@ def run_job(
     with sandbox.open_sandbox(box) as running:
         alive, last = True, time.monotonic()
         while alive:
-            # Looked at before the lines: what is written last must not be missed.
+            # The state is read before the lines, so that the last ones are not missed.
             alive = running.alive
             start, changed = _read_lines(out / LINES, start, session)
             if alive and (changed or time.monotonic() - last > HEARTBEAT):
@@ -273,7 +273,7 @@ def run_job(
 
 
 def _read_lines(path: Path, start: int, session: ScoreSession) -> tuple[int, bool]:
-    """Take in the whole lines from a position on; return the position of the next, and whether there were any."""
+    """Read complete lines from a position on; return the position of the next, and whether there were any."""
     try:
         with path.open("rb") as file:
             file.seek(start)
@@ -306,8 +306,8 @@ def copy_compiled(folder: Path) -> dict[str, str]:
     """Copy the code of librosa's pitch tracker, compiled by numba, into a sandbox's folder; return the setting for it.
 
     A sandbox begins with an empty home, in which numba would compile everything again. The copied code is compiled by
-    our own process from our own tone. No sandbox can change it: a stranger's recording affects only its own copy.
-    If nothing is compiled yet, there is no copy, and it is compiled in the background for the next recording.
+    our own process from our own tone. No sandbox can change it: a stranger's recording affects only its own copy. If
+    nothing has been compiled yet, there is no copy, and the code is compiled in the background for the next recording.
 
     Args:
         folder: the sandbox's own, before it starts.
@@ -327,7 +327,7 @@ def begin_compiling() -> None:
 
 
 def locate_compiled() -> Path | None:
-    """Return its place on this machine; None if librosa is not installed."""
+    """Return the path of the compiled code on this machine; None if librosa is not installed."""
     try:
         key = "-".join(f"{name}{metadata.version(name)}" for name in ("librosa", "numba", "numpy"))
     except metadata.PackageNotFoundError:

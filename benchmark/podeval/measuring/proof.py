@@ -130,7 +130,7 @@ class BookProof:
 
     @property
     def spoken(self) -> int:
-        """How many sentences are read, or should be."""
+        """The number of sentences that are read, or should be."""
         return sum(sentence.verdict != "not_read" and sentence.kind != "end" for sentence in self.sentences)
 
     @property
@@ -172,7 +172,7 @@ def proof_book(
     language, code = detect_language(whole_text), read_as(whole_text)
     sections, sentences, of_book = _list_sentences(book, language, part=part)
     transcribed = None if code == "other" else code or language
-    # What is said in each recording, and where in the book that is.
+    # The words of each recording, and their places in the book.
     spoken: dict[str, list[str]] = {}
     unscored: dict[str, Unscored] = {}
     for number, file in enumerate(files):
@@ -231,7 +231,7 @@ def _list_sentences(
     for passage in book.passages:
         texts: list[str] = []
         for text in [passage.text] if passage.kind == "heading" else split_sentences(passage.text):
-            # What continues in lower case, as after a question in quotes, is the same sentence.
+            # Text that continues in lower case, as after a question in quotes, belongs to the same sentence.
             if texts and text[0].islower():
                 texts[-1] += f" {text}"
             else:
@@ -248,7 +248,7 @@ def _list_sentences(
 
 
 def _say_plainly(sentence: ProofedSentence) -> str:
-    """Write a sentence as it is read: including text in parentheses, and with Roman numerals of headings as numbers."""
+    """Write a sentence as it is spoken, including text in parentheses, and with headings' Roman numerals as numbers."""
     text = sentence.text.translate(str.maketrans("()（）", ",,，，"))
     if sentence.kind == "heading" and (numeral := _NUMERAL.match(text)):
         values = [_ROMAN[letter] for letter in numeral[2]]
@@ -283,7 +283,7 @@ def _proof_recording(
             as_written |= {at} if alignment.written[partner].text == alignment.heard[at].text else set()
     words = Counter(word.turn for word in alignment.written)
     for turn, sentence in enumerate(sentences):
-        # Other words before the first that is heard as it is written are in place of the beginning.
+        # Other words before the first correctly recognised word replace the beginning.
         begin = min((at for at in heard_words[turn] if at in as_written), default=0)
         verdict = _judge(faults[turn], words[turn], begin)
         yield _describe(
@@ -335,7 +335,7 @@ def _find_turn(each: ContentDifference, alignment: ScriptAlignment) -> int:
         return written[each.first].turn if each.first < len(written) else written[-1].turn + 1
     if each.first < each.last:
         return Counter(word.turn for word in written[each.first : each.last]).most_common(1)[0][0]
-    # Of the sentences on both sides, the one that is more like what is said again.
+    # The sentence, of those on both sides, that is more like the repeated words.
     texts = [word.text for word in alignment.heard[each.start : each.end]]
     sides = {written[at].turn for at in (each.first - 1, each.first) if 0 <= at < len(written)}
     of_side = {turn: [word.text for word in written if word.turn == turn] for turn in sides}
@@ -365,7 +365,7 @@ def _describe(
     """Describe a sentence that has a verdict: its place, its recognised words, and the certainty of the verdict."""
     places = [*heard_words, *(at for each in faults for at in range(each.start, each.end))]
     words = alignment.heard[min(places) : max(places) + 1] if places else ()
-    # Of a missing sentence there is only the place where it should be.
+    # A missing sentence has only the place where it should be.
     spans: Sequence[HeardWord | Span] = words or [find_span(each, alignment, duration) for each in faults]
     size = max((each.words for each in faults), default=0)
     sure = size >= SENTENCE if faults else share >= EQUAL

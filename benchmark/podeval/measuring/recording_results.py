@@ -97,7 +97,7 @@ class RecordingResults:
 
     @property
     def failed(self) -> dict[str, str]:
-        """Those of the unscored that count as a failure, with the reason.
+        """The unscored metrics that count as a failure, with the reason.
 
         Metrics for other kinds of recordings (with music, with several speakers) are not among them, unless requested
         by name.
@@ -137,7 +137,7 @@ class RecordingResults:
             if isinstance(result, Score):
                 metric = catalogue.get(name)
                 keys = {key.name: key for key in metric.keys}
-                # The length that rates are by: hours of sound, or thousands of words.
+                # The length that rates refer to: hours of sound, or thousands of words.
                 notes = result.notes
                 lengths = {"per hour": notes.get("seconds_sounding", 0) / 3600}
                 lengths["per 1000 words"] = notes.get("reference_length", 0) / 1000
@@ -159,7 +159,7 @@ class RecordingResults:
 
     @property
     def lines(self) -> list[ScoreRow]:
-        """Those of `shown_rows` that are shown first."""
+        """The rows of `shown_rows` that are shown first."""
         from podeval.measuring.verdict import choose_lines
 
         return choose_lines(self.shown_rows, self.requested)
@@ -283,7 +283,7 @@ class ResultsTable:
 
     @cached_property
     def headlines(self) -> list[ScoreRow]:
-        """The values a table has room for: the first that is shown of each metric, in the order of the board."""
+        """The values that fit into a table: the first value shown of each metric, in the order of the board."""
         rows: dict[str, ScoreRow] = {}
         for scores in self.scores:
             for row in scores.lines:
@@ -306,7 +306,7 @@ class ResultsTable:
 
     @property
     def hidden_values(self) -> int:
-        """How many values a table has no room for."""
+        """The number of values that do not fit into a table."""
         return max(0, len(self.intervals) - len(self.headlines))
 
     @property
@@ -350,7 +350,7 @@ class ResultsTable:
         return [scores.to_json() for scores in self.scores]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a table with one row a recording and a value, as `Scores.to_pandas` has them."""
+        """Return a table with one row for each recording and value, in the form of `Scores.to_pandas`."""
         import pandas as pd
 
         frames = [scores.to_pandas() for scores in self.scores]
@@ -360,7 +360,7 @@ class ResultsTable:
 
 
 def find_defects(recording: Recording) -> tuple[Defect, ...]:
-    """Find faults of the file itself: nothing to measure at all, or a channel without sound."""
+    """Find faults of the file itself: no measurable content, or a channel without sound."""
     length = round(recording.duration, 3)
     if recording.defect:
         return (Defect("unusable", 0.0, length, recording.defect),)

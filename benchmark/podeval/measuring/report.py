@@ -48,7 +48,7 @@ from podeval.reports.page import (
 )
 
 PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)
-"""Rates of MP3, Hz: the sound is brought down to the next of them."""
+"""Sample rates of MP3 in Hz: the sound is resampled to the next lower one."""
 QUALITY = 0.6
 """Quality of the sound, from 0 (best, largest) to 1: about 60 kbit/s for speech in one channel."""
 MOST_SECONDS = 2 * 3600.0
@@ -138,7 +138,7 @@ def render_html(scores: RecordingResults) -> str:
 
 
 def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
-    """Make the transcript from existing words; nothing if no metric transcribed the recording."""
+    """Make the transcript from existing words; empty if no metric transcribed the recording."""
     try:
         turns = read_turns(scores)
     except PodevalError:
@@ -197,7 +197,7 @@ def encode_sound(recording: Recording) -> str:
     return "data:audio/mpeg;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-# A metric's values over time, as pictures: a line a key, the stretch of what is usual behind it, defects marked.
+# A metric's values over time, as pictures: one line for each key, the usual range behind it, and marked defects.
 
 WIDTH, HEIGHT = 720, 130
 
@@ -207,7 +207,7 @@ class TimelinePlot:
     """Pictures of values over time; a notebook shows them.
 
     Attributes:
-        pictures: SVG, one a value, by `metric.key`.
+        pictures: SVG, one for each value, by `metric.key`.
     """
 
     pictures: Mapping[str, str]
@@ -275,9 +275,9 @@ def plot_results(
     return TimelinePlot(pictures)
 
 
-# The words of a recording with their times and speakers, as they were heard: what a report and labels show.
+# The recognised words of a recording with their times and speakers, for reports and labels.
 #
-# Nothing is heard again where scoring has heard it already: transcript and speakers are in the cache.
+# Nothing is transcribed again after scoring: transcript and speakers are in the cache.
 
 
 @dataclass(frozen=True)
@@ -333,7 +333,7 @@ def _count_asked(scores: RecordingResults) -> int:
 
 
 def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tuple[TranscribedTurn, ...]:
-    """Words in turns: a new one where another speaker has most of a word, or after a pause of a second."""
+    """Words in turns: a new turn begins if another speaker has most of a word, or after a pause of a second."""
     turns: list[TranscribedTurn] = []
     for word in words:
         who = _speaker_at(word, speakers, turns[-1].speaker if turns else "")

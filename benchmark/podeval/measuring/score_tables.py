@@ -107,7 +107,7 @@ def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool
 
 
 def tabulate_all(scores: RecordingResults, words: ReportWords) -> list[Part]:
-    """Make the tables of a recording: the chosen lines, and behind a fold the whole if it has more."""
+    """Make the tables of a recording: the chosen lines, and all others, folded, if there are more."""
     tables: list[Part] = [tabulate_values(scores, words)]
     return [*tables, tabulate_values(scores, words, whole=True)] if count_hidden(scores) else tables
 

@@ -111,7 +111,7 @@ def name_extra(metric: Metric) -> str:
 def write_script(metric: Metric) -> str:
     """Write the script that `evaluate` loads; the package makes the module.
 
-    If podeval is not installed, `evaluate` tells the user to install the package after `From:`.
+    If podeval is not installed, `evaluate` asks the user to install the package after `From:`.
     """
     name = metric.name.title().replace("_", "")
     return (
@@ -122,7 +122,7 @@ def write_script(metric: Metric) -> str:
 
 
 def write_app(metric: Metric) -> str:
-    """Write a page to try the metric on one file, for those who run the Space with `sdk: gradio`."""
+    """Write a page to try the metric on one file, for people who run the Space with `sdk: gradio`."""
     return (
         f'"""Try {metric.title} on one file: `pip install podeval{name_extra(metric)} gradio`, '
         f'then `python app.py`."""\n\n'
@@ -310,7 +310,7 @@ def find_reference(metric: Metric) -> str:
 
 
 def write_example(metric: Metric) -> str:
-    """Write an example call that runs unchanged, given the files in it."""
+    """Write an example call that runs unchanged if its files exist."""
     lines = ["import evaluate", "", f'metric = evaluate.load("podeval/{metric.name}")']
     call = f"predictions=[{PREDICTION[metric.inputs[0]]}]"
     if metric.reference:

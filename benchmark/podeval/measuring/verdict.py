@@ -120,7 +120,7 @@ class ReportWords:
         return str(self["made"]).format(__version__, datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))
 
     def reason(self, sentence: str) -> str:
-        """Why something is not scored."""
+        """The reason why something is not scored."""
         return translate_reason(sentence, self._causes)
 
     def note(self, name: str, sentence: str) -> str:
@@ -157,7 +157,7 @@ class ReportWords:
         return str(self["counted"]["hours" if in_hours else "words"]).format(round(row.value * row.counted), length)
 
     def usual(self, row: ScoreRow) -> str:
-        """The usual values, or the best range of a key that has one; empty if there is no word."""
+        """The usual values, or the best range of a key that has one; empty without a word."""
         band = row.band
         if not band:
             return ""
@@ -174,7 +174,7 @@ class ReportWords:
         return str(self["basis"]).format(self.usual(row), translate(band["material"], self.language), band["n"])
 
     def defect(self, defect: Defect) -> tuple[str, str]:
-        """The kind of a defect, and the words that should be heard there."""
+        """The kind of a defect, and the expected words."""
         kinds, phrases = self._defects["defect_kinds"], self._defects["defect_heard"]
         name = defect.kind.replace(" ", "_")
         kind = kinds.get(name) or self["file_defects"].get(name, defect.kind)
@@ -217,7 +217,7 @@ def choose_lines(rows: Sequence[ScoreRow], requested: Sequence[str]) -> list[Sco
     """Choose the values to show first: those requested by name, or about ten."""
     if requested:
         return list(rows)
-    # Of a language with words, the error rate of its letters says no more.
+    # In a language with words, the error rate of its letters adds nothing.
     hidden = {"wer.cer"} if "wer.wer" in (row.name for row in rows) else set()
     return [row for row in rows if row.name in LINES and row.name not in hidden]
 
@@ -237,7 +237,7 @@ def write_verdict(
     judged = [row for row in lines if row.word]
     poor = [row for row in judged if row.word == "poor"]
     sentences += [_describe_level(row, words) for row in poor if row.name == _LEVEL]
-    # A count of faults repeats what the defects say.
+    # A count of faults would repeat the defects.
     listed = [row for row in poor if row.name != _LEVEL and not (row.counted and defects)]
     if listed:
         bands = (texts["usual"].format(words.usual(row)) if row.band["n"] else words.usual(row) for row in listed)

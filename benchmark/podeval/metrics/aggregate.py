@@ -45,7 +45,7 @@ def is_complete(scored: int, unscored_system: int, unscored_ours: int) -> bool:
 
 
 def find_gap(score: Score, key: Key) -> Unscored | None:
-    """Return the reason why a score lacks the value of a key that the item could have; None if it lacks none.
+    """Return the reason why a score lacks a value that the item could have; None if no value is missing.
 
     A key does not exist for an item if the score leaves it out, or if it is None and its declaration has a condition
     `only_for`. Otherwise the item is unscored for the key: for the reason and cause in the note `<key>_unscored`, or
@@ -54,7 +54,7 @@ def find_gap(score: Score, key: Key) -> Unscored | None:
     stated = score.notes.get(f"{key.name}_unscored", {})
     if score.values.get(key.name, 0.0) is not None or (key.only_for and not stated):
         return None
-    # A sentence alone says which model is not installed.
+    # The sentence alone states which model is not installed.
     stated = stated if isinstance(stated, Mapping) else {"unscored": stated, "cause": "ours"}
     return Unscored(stated.get("unscored", f"{key.name} has no value"), stated.get("cause", "system"))
 

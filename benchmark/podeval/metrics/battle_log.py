@@ -80,7 +80,7 @@ def read_judged_logs(runs: Path) -> list[JudgedLog]:
     Battles of different files, before different judges or held in different ways are never one log.
 
     Raises:
-        BadInput: a line is not what `podeval judge battles` prints; the message names the file.
+        BadInput: a line does not have the format of `podeval judge battles`; the message names the file.
     """
     logs: dict[tuple[Path, str, str], list[Mapping[str, Any]]] = {}
     for file in sorted((runs / JUDGES).glob(f"*/{BATTLES}")):

@@ -1,4 +1,4 @@
-"""The catalogue of all metrics, by name: a metric is called as its file, and only that file is imported for it."""
+"""The catalogue of all metrics, by name: a metric has the name of its file, and only that file is imported for it."""
 
 import importlib
 from difflib import get_close_matches

@@ -345,7 +345,7 @@ def _contains(quote: str, text: str) -> bool:
 
 
 def _says_enough(quote: str) -> bool:
-    """Tell whether a quote has the words, or the Chinese characters, that make it evidence."""
+    """Return whether a quote has enough words, or Chinese characters, to be evidence."""
     characters = len(re.findall(f"[{HAN}]", quote))
     words = [word for word in re.split(rf"[\s{HAN}]+", quote) if keep_letters(word)]
     return len(words) >= _WORDS or characters >= _CHARACTERS or len(words) + characters / 2 >= _WORDS

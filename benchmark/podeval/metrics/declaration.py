@@ -78,7 +78,7 @@ class Key:
     ranked: bool = True
     """Whether systems are ranked by it; False for a key that is easily won, and shown because a paper prints it."""
     unreached: str = ""
-    """Reason why nothing comparable is known; a key that ranks systems has this or `reach`."""
+    """Reason why no comparable values are known; a key that ranks systems has this or `reach`."""
     timing: bool = False
     """Whether it depends on pauses between turns: then the strategy is part of the protocol's id."""
     percent: bool = False
@@ -141,7 +141,7 @@ class Metric:
 
     @property
     def misreading(self) -> str:
-        """What must not be concluded from its values, as a sentence."""
+        """A sentence on what must not be concluded from its values."""
         return f"Do not conclude {MISREADINGS.get(self.name, UNWARNED)}"
 
     @property
@@ -236,7 +236,7 @@ class Metric:
             try:
                 result: Any = self.function(**self._arguments(inputs), **chosen)
             except CannotScore as refusal:
-                # The file is not to be changed first, only to learn of the weights second.
+                # The file is not changed before its weights are known.
                 result = self._find_missing_model(inputs, chosen) or refusal
             except PodevalError as error:
                 result = error

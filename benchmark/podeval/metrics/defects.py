@@ -1,4 +1,4 @@
-"""The proof-listener: all defects of one recording, with their times.
+"""All defects of one recording, with their times, as a proof-listener would list them.
 
 The notes of `speaker_attribution`, `content_errors` and `integrity` on a recording, in one list by time, with breaks of
 pace; each of them can be measured separately, with the same result. The pace of words is checked if a script is given,

@@ -239,7 +239,7 @@ def name_source(source: str) -> str:
 
 
 def cite(metric: Metric) -> str:
-    """Return the BibTeX of a metric's source; podeval's own for a metric that no paper has."""
+    """Return the BibTeX of a metric's source; podeval's own for a metric without a paper."""
     entries = [benchmarks.get(benchmark).citation for title, benchmark in _BENCHMARKS.items() if title in metric.paper]
     entries += [_PAM] if metric.paper == "PAM" else []
     return "\n\n".join(entries or [_OWN])

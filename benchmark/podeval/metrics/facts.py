@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from podeval.judges import Prompt
 
 # What people and good systems reach on a metric: the values that a reader sets a score against, each with its source.
-#
-# They are facts of a metric's declaration, as `reach=Reach(...)` of a key. A range is the middle half of recordings
-# where recordings were measured one by one, their span if there are few, and that of the averages where a paper
-# prints such.
+# They are facts of a metric's declaration, as `reach=Reach(...)` of a key. A range is the middle half of individually
+# measured recordings, their span if there are few, or the span of the averages that a paper prints.
 
 CLIPS = (
     "the middle half of 34 clips of real podcasts, and of 51 by NotebookLM, MOSS-TTSD and MoonCast "

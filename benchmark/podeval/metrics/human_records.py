@@ -124,7 +124,7 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
         # A listener's answer.
         question = _word(record, "question", location).casefold()
         if question not in (*RATED, SPEAKERS) and "mark" in record and is_missing(record["mark"]):
-            continue  # A question that is answered in words alone.
+            continue  # A question that is answered only in words.
         if question not in (*RATED, SPEAKERS):
             raise BadInput(f"{location}: the questions are {', '.join((*RATED, SPEAKERS))}, not {record['question']!r}")
         mark = _read_count(record, "mark", location)
@@ -254,7 +254,7 @@ def _read_count(record: Mapping[str, Any], name: str, location: str) -> int | No
     """Return a whole number from 0; None if it is missing.
 
     Raises:
-        BadInput: it is something else.
+        BadInput: it is of another kind.
     """
     value, number = record.get(name), read_number(record.get(name))
     if is_missing(value):

@@ -71,7 +71,7 @@ SIGNS: Mapping[str, re.Pattern[str]] = {
 
 
 def count_signs(text: str) -> Counter[str]:
-    """Count how often a text shows each sign of addressing its judge."""
+    """Count the occurrences of each sign that a text addresses its judge."""
     counts = {name: sum(1 for _ in pattern.finditer(text)) for name, pattern in SIGNS.items()}
     return Counter({name: count for name, count in counts.items() if count})
 
@@ -201,7 +201,7 @@ class JudgeConfig:
         }
 
     def reword(self, prompt: "Prompt") -> "Prompt":
-        """Return the prompt as it is used: in another wording if there is one."""
+        """Return the prompt in the form in which it is used, possibly with another wording."""
         from podeval.judges.wording import reword
 
         return reword(prompt, self.wordings.get(prompt.family, ""))
@@ -247,7 +247,7 @@ def note_injections(
     texts: dict[str, str] = {}
     """Name of the input in which each text first occurred."""
     audible = False
-    # Pass requests and answers on, and collect every text that is shown.
+    # Pass requests and answers through, and collect every text that is shown.
     try:
         requests = next(conversation)
         while True:
@@ -274,9 +274,9 @@ def note_injections(
 
 
 def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
-    """Return the words heard in a metric's recording, or in the answers of its dialogue, by name.
+    """Return the recognised words of a metric's recording, or of the answers of its dialogue, by name.
 
-    A recording without speech, or that no model here can transcribe, has none.
+    A recording has none if it contains no speech, or if no model here can transcribe it.
     """
     from podeval.metrics.spoken_dialogue import SpokenDialogue
     from podeval.recording import Recording
@@ -299,7 +299,7 @@ def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
 
 
 def locate_default_records() -> Path:
-    """Return the default folder of judges' records: in `PODEVAL_CACHE`, else in the user's cache folder."""
+    """Return the default folder of judges' records: in `PODEVAL_CACHE`, or else in the user's cache folder."""
     from podeval.files import find_user_folder
 
     return find_user_folder() / "judgements"

@@ -141,7 +141,7 @@ class JudgedBattle:
     ballots: tuple[JudgeBallot, ...]
     modality: Literal["transcript", "audio"] = "transcript"
     lengths: Mapping[str, float] = field(default_factory=dict)
-    """Length of each system's dialogue as the judge read or heard it, in characters or seconds."""
+    """Length of each system's dialogue in the form that the judge read or heard, in characters or seconds."""
 
     @property
     def winner(self) -> str | None:

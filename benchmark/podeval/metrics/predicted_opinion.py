@@ -52,7 +52,7 @@ def rate_speech(
     shortest: float = SHORTEST,
     speech: float = SHORTEST,
 ) -> Score:
-    """Return the mean of a predictor over windows of speech, with the course, and the mean of the stem next to it.
+    """Return the mean of a predictor over windows of speech, with its course, and the mean of the stem for comparison.
 
     Args:
         recording: speech.

@@ -62,8 +62,8 @@ def read_wordings(folder: str | Path | None) -> dict[str, str]:
     no other wordings.
 
     Raises:
-        BadInput: there is no such folder or no file in it, a file is of no prompt, or its text does not ask about the
-            prompt's inputs; the message names the file.
+        BadInput: there is no such folder or no file in it, a file belongs to no prompt, or its text does not ask about
+            the prompt's inputs; the message names the file.
     """
     if not folder:
         return {}
@@ -91,7 +91,7 @@ def write_wordings(folder: Path) -> list[Path]:
     """Write the wording of every prompt to a separate file, as a start for other wordings; return the files.
 
     Raises:
-        BadInput: one of them exists, and may contain another wording; nothing is written.
+        BadInput: a file exists, and may contain another wording; nothing is written.
     """
     wordings = {folder / f"{prompt.family}{SUFFIX}": write_wording(prompt) for prompt in reversed(list_all_prompts())}
     if existing := sorted(path for path in wordings if path.exists()):

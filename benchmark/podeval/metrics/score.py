@@ -17,7 +17,7 @@ UNRANKED = "unranked"
 """The note that gives, by key, the reason why a value is shown without a rank."""
 
 LOW_RATE = "its sampling rate is below what the models need, so what was not recorded is missing"
-"""Why values of a recording that was upsampled on request are not ranked."""
+"""The reason why values of a recording that was upsampled on request are not ranked."""
 
 Cause = Literal["system", "ours"]
 """`system`: the output is missing, silent, has too few speakers. `ours`: a model is absent, a judge unreadable."""
@@ -183,7 +183,7 @@ def _describe_endurance(notes: Mapping[str, Any]) -> Iterator[str]:
 
 
 BESIDE_VALUES = ("notes", "drift", "timeline", "weights", "parts")
-"""Fields of a score as plain data besides the values of its keys."""
+"""Fields of a score as plain data, except the values of its keys."""
 
 
 def parse_result(data: Mapping[str, Any]) -> Result:
@@ -207,10 +207,10 @@ def parse_result(data: Mapping[str, Any]) -> Result:
 
 MINUTE = 60.0
 LONG = 300.0
-"""Seconds from which a recording has a course: below, a minute is too large a part of it."""
+"""Minimum seconds of a recording with a course; in a shorter one, a minute is too large a part."""
 
 FEWEST = 20
-"""Number of words that a minute needs for a share of its own."""
+"""Number of words in a minute from which it has a share of its own."""
 
 
 def compute_share_by_minute(
@@ -220,7 +220,7 @@ def compute_share_by_minute(
     scale: float = 1.0,
     fewest: float = FEWEST,
 ) -> Timeline | None:
-    """Return how often something happens per minute, or None for a recording under five minutes.
+    """Return the number of occurrences per minute, or None for a recording under five minutes.
 
     Args:
         key: the metric's key, which is the sum of the shares.
@@ -245,7 +245,7 @@ def compute_share_by_minute(
 
 @dataclass(frozen=True)
 class Defect:
-    """One stretch of a recording that is not as it should be.
+    """A defective stretch of a recording.
 
     Attributes:
         kind: kind of the defect in a word, such as `hole` or `clipped`.

@@ -70,7 +70,7 @@ def format_reach(key: Key) -> tuple[str, str]:
 
 
 def format_span(key: Key, span: tuple[float | None, float | None] | None) -> str:
-    """A range of a key's values as a text; one number if both ends are equal, `≤ −1` if one is open."""
+    """A range of a key's values as a text; a single number if both ends are equal, `≤ −1` if one is open."""
     if span is None:
         return ""
     low, high = (None if end in (None, float("-inf")) else format_value(key, end).removesuffix(".0") for end in span)
@@ -123,7 +123,7 @@ def _format_bounds(row: dict[str, str]) -> str:
     return f" [{row['low']}, {row['high']}]" if row["low"] else ""
 
 
-# What declarations of metrics say in English, in other languages; apart, so that measuring imports no translations.
+# Declarations of metrics in other languages, in a separate module, so that measuring imports no translations.
 
 
 def translate(text: str, language: str) -> str:

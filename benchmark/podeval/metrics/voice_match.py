@@ -27,9 +27,9 @@ from podeval.recording.speech_track import (
 )
 from podeval.text.script import Script
 
-# A reference that is played back instead of spoken again: its loudest two seconds are laid over the recording at every
-# offset. The correlation of a copy stays above 0.9 through codecs, another level or a little noise; that of the same
-# words spoken again is near 0.
+# A reference that is played back instead of spoken anew: its loudest two seconds are compared with the recording at
+# every offset. The correlation of a copy stays above 0.9 through codecs, another level or a little noise; that of the
+# same words spoken anew is near 0.
 RATE = 4_000
 """Hz at which sounds are compared."""
 PIECE = 2.0
@@ -130,7 +130,7 @@ class VoiceComparison:
 
     @property
     def times(self) -> dict[str, Any]:
-        """Notes on how long each speaker speaks."""
+        """Notes on the speaking time of each speaker."""
         return {"seconds": {match.voice.speaker: round(match.voice.seconds, 2) for match in self.matches}}
 
     def score(
@@ -224,7 +224,7 @@ def _match_speakers(
     silence: bool = False,
     segments: bool = False,
 ) -> tuple[list[Match], dict[str, Any]]:
-    """Match every reference voice with a speaker; return the matches, and notes on how many speakers there are.
+    """Match every reference voice with a speaker; return the matches, and notes on the number of speakers.
 
     Args:
         recording: the recording whose speakers are matched.
@@ -245,7 +245,7 @@ def _match_speakers(
             return embed_segments(recording, turns)
         return recording.voices(turns) if silence else select_spoken_voices(recording, turns)
 
-    # One voice and one reference: nobody must be told apart.
+    # With one voice and one reference, no voices have to be distinguished.
     if len(references) == 1 and (ONLY in references if script is None else len(script.speakers) == 1):
         require_speech(recording)
         spoken = recording.speech() if segments else (Span(0.0, recording.duration),)

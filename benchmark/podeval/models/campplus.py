@@ -45,7 +45,7 @@ class CamPlusPlus(SpeakerEncoder):
         batches = list(batch_equal_lengths([(len(clip) - _FRAME) // _HOP + 1 for clip in clips], _BATCH))
 
         def make_batch(batch: Sequence[int]) -> NDArray[np.float32]:
-            # Clips are read batch by batch, so that those of a long recording need not be in memory at once.
+            # Clips are read in batches, so that those of a long recording need not be in memory at once.
             return np.stack([make_filter_banks(clips[index]) for index in batch])
 
         done = 0

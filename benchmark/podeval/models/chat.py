@@ -94,7 +94,7 @@ class ChatBusy(PodevalError):
 
 
 class ChatRefused(PodevalError):
-    """This call will never be answered; `for_all`: nor will any other (no key, no such model)."""
+    """This call will never be answered; with `for_all`, no other call will be either (no key, no such model)."""
 
     def __init__(self, reason: str, *, for_all: bool) -> None:
         super().__init__(reason)
@@ -135,7 +135,7 @@ class Form:
 
 
 _THOUGHTS = ("reasoning", "thinking", "reasoning_text", "redacted_thinking")
-"""Types of the parts of a content that are thoughts."""
+"""Types of the parts of a content that are reasoning."""
 LONGEST_BODY, VALUES_MOST = 20_000_000, 2_000_000
 """Highest number of bytes of a response, and of values of its JSON; 100,000 pieces of a stream have this many."""
 
@@ -231,7 +231,7 @@ def parse_body(body: str) -> Any:
 
 
 def read_choice(data: Any, form: str) -> ChatAnswer:
-    """Read the answer in a response that is data.
+    """Read the answer from the data of a response.
 
     Raises:
         ChatBusy: the response does not follow the API, which another call may fix.
@@ -239,7 +239,7 @@ def read_choice(data: Any, form: str) -> ChatAnswer:
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ChatBusy(f"the response contains no choice: {json.dumps(data)[:80]!r}", crowded=False)
-    # Take from it what is there.
+    # Only valid parts are read.
     message = choices[0].get("message")
     message = message if isinstance(message, dict) else {}
     prompt_tokens, answer_tokens, audio_tokens, thinking_tokens = _count_tokens(_to_mapping(data.get("usage")))
@@ -262,11 +262,11 @@ def read_choice(data: Any, form: str) -> ChatAnswer:
 
 
 def _count_tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int, int]:
-    """Return the tokens of the request and of the answer, and the audio and thought tokens among them."""
+    """Return the tokens of the request and of the answer, and the audio and reasoning tokens among them."""
     request, answer = _to_count(usage.get("prompt_tokens")), _to_count(usage.get("completion_tokens"))
     audio = _to_count(_to_mapping(usage.get("prompt_tokens_details")).get("audio_tokens")) or 0
     thoughts = _to_count(_to_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
-    # Google's endpoint in OpenAI's form counts thoughts in the total alone.
+    # Google's endpoint in OpenAI's form counts thinking only in the total.
     hidden = (_to_count(usage.get("total_tokens")) or 0) - (request or 0) - (answer or 0)
     if request is not None and answer is not None and hidden > 0:
         answer, thoughts = answer + hidden, thoughts + hidden
@@ -281,7 +281,7 @@ def has_audio(messages: Sequence[Message]) -> bool:
 
 
 def read_text(content: Any) -> str | None:
-    """Return the text of a content that is a string or a list of parts, without thoughts."""
+    """Return the text of a content that is a string or a list of parts, without reasoning."""
     if isinstance(content, list):
         parts = [part if isinstance(part, dict) else {"text": part} for part in content]
         texts = [part.get("text") for part in parts if not (part.get("thought") or part.get("type") in _THOUGHTS)]

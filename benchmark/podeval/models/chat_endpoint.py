@@ -82,7 +82,7 @@ class EndpointChat:
         self._model = model
         self._endpoint = endpoint
         self.provider = provider or find_provider(endpoint, model)
-        # The address of a server alone is taken for that of its API, as clients of Hugging Face do.
+        # The address of a server alone is treated as that of its API, as in Hugging Face's clients.
         base = "" if urlsplit(endpoint).path.strip("/") else urlsplit(self.provider.address).path
         self._url = f"{endpoint.rstrip('/')}{base}{self.provider.api.path.format(model=model)}"
         self._key = key
@@ -146,7 +146,7 @@ class EndpointChat:
         """Return the bytes of a request in the provider's form.
 
         Raises:
-            ChatRefused: there are more of them than the provider accepts.
+            ChatRefused: there are more clips than the provider accepts.
         """
         wire = {name: value for name, value in fitted.items() if (name, value) != ("stream", False)}
         if as_uri:
@@ -163,7 +163,7 @@ class EndpointChat:
 
     def _post(self, data: bytes, timeout: float) -> tuple[httpx.Response, bytes]:
         """Send a request and return the response with any status, and the part of its body that was read."""
-        # What is asked for is what `read_body` can take apart without ever holding the whole.
+        # The request asks only for encodings that `read_body` can decompress without holding the whole.
         headers = {"Accept-Encoding": "gzip, deflate", "Content-Type": "application/json"}
         headers |= self.provider.api.make_headers(self._key) if self._key else {}
         request = self._client.build_request("POST", self._url, content=data, headers=headers, timeout=timeout)
@@ -184,7 +184,7 @@ class EndpointChat:
         return end_reads(httpx.Client(limits=httpx.Limits(max_connections=None)))
 
     def _read(self, response: httpx.Response, content: bytes) -> tuple[HttpError | None, Any]:
-        """Return the error of a response, by its status, or with a good status by its content; else the answer."""
+        """Return the error of a response, by its status, or with a good status by its content; otherwise the answer."""
         if not response.is_success:
             return read_http_error(response.status_code, content, response.headers), None
         if count_values(content) > VALUES_MOST:
@@ -206,7 +206,7 @@ class EndpointChat:
                 f"({self.provider.name})",
                 for_all=True,
             )
-        # A simpler form of the schema does not change what a filter found.
+        # A simpler form of the schema does not change what a filter finds.
         kind = ChatRefused if _FILTERED.search(error.message) else _BadRequest
         return kind(reason, for_all=False)
 

@@ -22,7 +22,7 @@ _FINISHES = {
     **{"refusal": "content_filter", "tool_use": "tool_calls"},
     **dict.fromkeys(("safety", "recitation", "language", "blocklist", "prohibited_content", "spii"), "content_filter"),
 }
-"""Reasons for the end of an answer in OpenAI's words, by those of Anthropic and Google."""
+"""Reasons for the end of an answer in OpenAI's terms, by those of Anthropic and Google."""
 _LIMITS = frozenset(
     [
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
@@ -249,7 +249,7 @@ NAMES = tuple(provider.name for provider in PROVIDERS)
 
 
 def find_provider(endpoint: str, model: str) -> Provider:
-    """Return the provider at an address, recognised by the path for a proxy; else the user's own server."""
+    """Return the provider at an address, recognised by the path for a proxy; otherwise the user's own server."""
     parts = urlsplit(endpoint)
     for provider in PROVIDERS[:-1]:
         address = urlsplit(provider.address)

@@ -109,7 +109,7 @@ class TransformersChat:
     def _ask(self, messages: Sequence[Message], sampling: Sampling, timeout: float) -> ChatAnswer:
         import torch
 
-        # The question has to leave room for an answer.
+        # The question must leave room for an answer.
         inputs = self._prepare_inputs(messages)
         prompt_length = int(inputs["input_ids"].shape[1])
         room = self._read_context_length() - prompt_length
@@ -131,7 +131,7 @@ class TransformersChat:
                 max_time=timeout,
                 pad_token_id=self._tokenizer.pad_token_id or self._list_end_tokens()[0],
             )
-        # The answer is what follows the question; without an end token it was cut off.
+        # The answer follows the question; without an end token it was cut off.
         answer = sequences[0, prompt_length:].tolist()
         whole = bool(answer) and answer[-1] in self._list_end_tokens()
         if not whole and time.monotonic() - began >= timeout:

@@ -56,7 +56,7 @@ def require_length(clips: Sequence[Samples], least: int) -> None:
     """Refuse clips of a voice with less than `least` samples.
 
     Raises:
-        CannotScore: one of them is shorter than that.
+        CannotScore: a clip is shorter than that.
     """
     shortest = min((len(clip) for clip in clips), default=least)
     if shortest < least:

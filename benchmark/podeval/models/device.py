@@ -39,7 +39,7 @@ def choose_device(requested: str | None = None) -> str:
         require_device(chosen, f"PODEVAL_DEVICE={chosen}", "unset it")
     if torch.device(chosen).type == "cpu":
         return "cpu"
-    # cuDNN has it on unless told otherwise.
+    # cuDNN enables it by default.
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_tf32 = False
     return chosen
@@ -92,7 +92,7 @@ def count_copies(gigabytes: float) -> int | None:
 
 def is_out_of_memory(error: Exception) -> bool:
     """Return whether an error of Python, torch or CTranslate2 reports insufficient memory."""
-    # cuDNN says that it does not support what it has no memory for.
+    # cuDNN reports a lack of memory as a lack of support.
     reasons = ("out of memory", "can't allocate memory", "ALLOC_FAILED", "CUDNN_STATUS_NOT_SUPPORTED")
     is_said = isinstance(error, RuntimeError) and any(reason in str(error) for reason in reasons)
     return is_said or isinstance(error, MemoryError)
@@ -106,14 +106,14 @@ def free_memory() -> None:
         torch.cuda.empty_cache()
 
 
-# The number of CPU cores that models may use, and work spread over them in order.
+# The number of CPU cores that models may use, and a function that spreads work over them in order.
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 _torch_lock = Lock()
 _torch_users: list[int] = []
-"""The number of torch's threads before the first of those who have it use one."""
+"""The number of torch's threads before the first user of this context limited it to one."""
 
 
 @contextmanager

@@ -84,7 +84,7 @@ class Dnsmos:
             Start of every window in seconds, in order, with its SIG (speech), BAK (background) and OVRL (overall)
             after the polynomials, and the P.808 network's overall quality: shape (windows, 5).
         """
-        # The windows to score, and the blocks of seconds that cover them.
+        # The windows to score, and the blocks of seconds that contain them.
         signal = _repeat_to_window(samples)
         starts = list_window_starts(len(signal), windows)
         to_score = set(starts)
@@ -294,7 +294,7 @@ def _read_for_many_listeners(path: Path) -> bytes:
     """Return the network, changed to take one sound and any number of listeners.
 
     The published network takes as many sounds as listeners, and processes the same sound again for each of them.
-    The encoding of a sound meets the listener's character in one place, where it is repeated here.
+    The encoding of a sound is combined with the listener's character in one place, where it is repeated here.
     """
     import onnx
     from onnx import helper, numpy_helper
@@ -324,7 +324,7 @@ def _read_for_many_listeners(path: Path) -> bytes:
             added.append(helper.make_node("Expand", [name, shape], [f"{name}_repeated"]))
     for node in reversed(added):
         graph.node.insert(position, node)
-    # Sizes are no longer those that are written down: one sound, and as many marks as listeners.
+    # The sizes differ from the stored ones: one sound, and as many marks as listeners.
     del graph.value_info[:]
     graph.output[0].type.tensor_type.ClearField("shape")
     (sound,) = (entry for entry in graph.input if entry.name == _SOUND)

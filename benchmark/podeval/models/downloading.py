@@ -23,7 +23,7 @@ from podeval.files import explain_write_errors, hash_file
 
 _HEADERS = {
     "User-Agent": "podeval (https://huggingface.co/podeval)",
-    # Bytes are counted, hashed and gone on from as the server has them.
+    # Bytes are counted, hashed and resumed in the form in which the server has them.
     "Accept-Encoding": "identity",
     "Connection": "close",
 }
@@ -174,7 +174,7 @@ def _go_on(client: httpx.Client, url: str, part: Path, most_bytes: int, timeout:
     except httpx.TransportError as error:
         raise _Passing(str(error) or type(error).__name__) from None
     except (httpx.InvalidURL, ValueError) as error:
-        # Names that are none, such as of digits in circles, which no header can hold.
+        # Names that are invalid, for example with digits in circles, which no header can contain.
         raise BadInput(f"{url} is not an address that can be fetched ({error}); check it") from None
 
 
@@ -256,7 +256,7 @@ Client = TypeVar("Client", httpx.Client, httpx.HTTPTransport)
 
 def end_reads(client: Client) -> Client:
     """Have the connections of a client, or of a transport, keep to `end_after`, and return it."""
-    # httpx limits each read alone, so that a head of a byte a second never ends, and has no place for a backend.
+    # httpx limits only each read, so that headers of one byte per second never end, and it has no option for a backend.
     for transport in (client._transport, *client._mounts.values()) if isinstance(client, httpx.Client) else (client,):
         if isinstance(transport, httpx.HTTPTransport):
             pool: Any = transport._pool

@@ -96,7 +96,7 @@ def _read_or_export(
 ) -> bytes:
     made_by = f"{hash_file(weights)} {changes} {axes} opset {_OPSET} torch {version('torch')}"
     path = find_user_folder() / "networks" / f"{name}-{hashlib.sha256(made_by.encode()).hexdigest()[:32]}.onnx"
-    # A file is its digest and then the network; one that does not match is exported again.
+    # A file is its digest followed by the network; one that does not match is exported again.
     with contextlib.suppress(OSError):
         kept = path.read_bytes()
         if hashlib.sha256(kept[_DIGEST:]).digest() == kept[:_DIGEST]:
@@ -104,7 +104,7 @@ def _read_or_export(
     progress.report(progress.PREPARING, 0, 1)
     network = _export(*build(), axes)
     progress.report(progress.PREPARING, 1, 1)
-    # A full or read-only disk costs the file, never the result.
+    # A full or read-only disk costs only the file, never the result.
     with contextlib.suppress(PodevalError):
         write_whole(path, hashlib.sha256(network).digest() + network)
     return network

@@ -55,7 +55,7 @@ class HttpError:
 
     @property
     def is_theirs(self) -> bool:
-        """Whether the endpoint says that it is broken, or does not say whose fault it is."""
+        """Whether the endpoint reports a fault of its own, or does not state whose fault it is."""
         return self.status >= 500 or not self.status
 
     def describe(self, endpoint: str) -> str:
@@ -135,7 +135,7 @@ class RefusedFields:
         if error.status not in _REFUSING and _UNEXPECTED not in error.message:
             return False
         if self.fit(body) != sent:
-            return True  # Another thread learnt it meanwhile.
+            return True  # Another thread learned it in the meantime.
         if _TOO_MUCH.search(error.message):
             return False
         for name, ways in self._instead.items():
@@ -152,7 +152,7 @@ class RefusedFields:
 
 
 def leave_out(value: Any) -> Fields:
-    """Send nothing in the place of a refused field."""
+    """Leave out a refused field."""
     return {}
 
 
@@ -186,7 +186,7 @@ def _find(data: Any, names: Collection[str]) -> Iterator[Any]:
 
 
 def _read_seconds(value: str) -> float | None:
-    """Read how long to wait: a number, perhaps with Google's `s` behind it, or a date."""
+    """Read the time to wait: a number, perhaps followed by Google's `s`, or a date."""
     with contextlib.suppress(ValueError):
         return max(0.0, float(value.removesuffix("s")))
     with contextlib.suppress(ValueError):

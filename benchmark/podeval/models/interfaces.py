@@ -101,7 +101,7 @@ class Segmentation(Protocol):
     """Finds the speakers within short chunks, including two at once, without linking speakers between chunks."""
 
     def segment(self, samples: Samples) -> NDArray[np.uint8]:
-        """Return who speaks, shape (chunks, frames, speakers of a chunk): 1 while a speaker speaks.
+        """Return the active speakers, shape (chunks, frames, speakers of a chunk): 1 while a speaker speaks.
 
         Chunks last 10 s and begin every 5 s, the last one followed by silence; frames are `SEGMENTATION_FRAME` apart,
         the first centred at `SEGMENTATION_START`.
@@ -119,7 +119,7 @@ class MusicDetector(Protocol):
     """Detects music."""
 
     def music(self, samples: Samples) -> tuple[Span, ...]:
-        """Return the spans that contain music, under speech or alone, in order."""
+        """Return the spans that contain music, under speech or on its own, in order."""
 
 
 class WindowScorer(Protocol):

@@ -44,14 +44,14 @@ _BLANK = 0
 
 
 def align_tokens(log_probabilities: NDArray[Any], tokens: Sequence[int]) -> list[tuple[int, int]]:
-    """Return of each token its first frame and the frame after its last.
+    """Return the first frame of each token and the frame after its last.
 
     Args:
         log_probabilities: log probability of every label on every frame, shape (frames, labels).
         tokens: labels that were said, without blanks.
 
     Returns:
-        Nothing if there are too few frames for the tokens.
+        Return nothing if there are too few frames for the tokens.
     """
     frames = len(log_probabilities)
     if not tokens or frames < count_frames(tokens):
@@ -104,7 +104,7 @@ class MmsAligner(Aligner):
         from torchaudio.pipelines import MMS_FA
 
         path = files[WEIGHTS]
-        # The pinned file already exists, so that torch's loader fetches nothing; it reads tensors only.
+        # The pinned file already exists, so torch's loader fetches nothing; it reads only tensors.
         place = {"model_dir": str(path.parent), "file_name": path.name, "map_location": "cpu", "weights_only": True}
         self._network = MMS_FA.get_model(with_star=True, dl_kwargs=place).eval().to(choose_device())
         self._labels: dict[str, int] = MMS_FA.get_dict(star=_STAR)
@@ -129,7 +129,7 @@ class MmsAligner(Aligner):
         return tuple(timed)
 
     def _time(self, samples: Samples, spelt: Sequence[str]) -> list[tuple[float, float]]:
-        """Return seconds from the beginning for each word; nothing if they do not fit."""
+        """Return seconds from the beginning for each word; nothing if the words do not fit."""
         with torch.inference_mode():
             chunk = torch.from_numpy(np.ascontiguousarray(samples, dtype=np.float32))[None].to(choose_device())
             log_probabilities = self._network(chunk)[0][0].cpu().numpy()

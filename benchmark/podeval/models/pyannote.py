@@ -86,7 +86,7 @@ class Pyannote3Diarizer(PyannoteDiarizer):
             clustering="AgglomerativeClustering",
             segmentation_batch_size=_BATCH,
             embedding_batch_size=_BATCH,
-            # Asked for in any case, and used by another clustering only.
+            # It is required in any case, although only another clustering uses it.
             plda=PLDA.__new__(PLDA),
         )
         settings = {"method": clustering, "threshold": threshold, "min_cluster_size": min_cluster_size}

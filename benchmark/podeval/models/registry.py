@@ -181,7 +181,7 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
     """
     if unknown := [job for job in jobs if job not in JOBS]:
         raise BadInput(f"there is no job {unknown[0]!r}; the jobs are {', '.join(JOBS)}")
-    # A name that is no profile has packaged weights only.
+    # A name that is not a profile has only packaged weights.
     name = profile.partition(",")[0]
     if name not in MEASURING:
         return _install_packaged(profile, progress)

@@ -1,9 +1,9 @@
 """Diarisation by senko: Silero VAD, CAM++ every 0.6 s, spectral clustering (UMAP and HDBSCAN from 20 minutes).
 
 senko's steps are called one by one, with the same result: the features of an hour of overlapping windows fill half a
-gigabyte twice, so they are computed for a few windows at a time. Only for a recording that repeats itself, as of a
-system in a loop, does the result differ. Spectral clustering connects a window with the six or so most similar ones.
-For a repeated sentence these are its copies and not the rest of the voice, so every second of the sentence becomes a
+gigabyte twice, so they are computed for a few windows at a time. The result differs only for a recording that repeats
+itself, such as that of a system in a loop. Spectral clustering connects a window with the six or so most similar ones.
+For a repeated sentence, these are its copies and not the rest of the voice, so every second of the sentence becomes a
 speaker. Windows that repeat earlier ones are therefore excluded, and get the speaker of the window that they repeat:
 the number of speakers is that of the recording with everything said once. The thresholds are from
 docs/decisions/who-speaks-when.md. CAM++ runs in ONNX Runtime instead of torch (`models.exported`), and so does Silero,
@@ -44,7 +44,7 @@ def open_silero(path: Path) -> Any:
 
 
 def find_speech(silero: Any, samples: Samples, **rule: Any) -> list[dict[str, int]]:
-    """Return where speech begins and ends, in samples, as `silero_vad.get_speech_timestamps` does.
+    """Return the beginnings and ends of speech, in samples, like `silero_vad.get_speech_timestamps`.
 
     Args:
         silero: the model that `open_silero` returned.
@@ -74,7 +74,7 @@ def find_speech(silero: Any, samples: Samples, **rule: Any) -> list[dict[str, in
 
 _NUMBA_CACHE = "NUMBA_CACHE_DIR"
 _PADDED = 64
-"""Windows that senko pads to the longest of them."""
+"""The windows, which senko pads to the length of the longest."""
 
 _TOGETHER = 8 * _PADDED
 """Windows whose features are in memory at a time; a multiple of `_PADDED`."""
@@ -114,7 +114,7 @@ class SenkoDiarizer(Diarizer):
         speech = senko._perform_vad(safe)
         if not speech:
             return ()
-        # Embed windows of it, some at a time.
+        # Embed its windows, a few at a time.
         windows = senko._generate_subsegments(speech, None)
         embeddings: list[NDArray[np.float32]] = []
         for first in range(0, len(windows), _TOGETHER):
@@ -136,16 +136,16 @@ class SenkoDiarizer(Diarizer):
         if not runs_senko_features():
             return [make_filter_banks(_cut_window(samples, *window)) for window in windows]
         features, frames, offsets, bands = self._diarizer._extract_fbank_features(samples, windows)
-        # Threads lay the features of windows down in any order.
+        # The threads compute the features of windows in any order.
         rows = (offsets // bands).astype(int)
         return [features.reshape(-1, bands)[row : row + int(n)] for row, n in zip(rows, frames, strict=True)]
 
 
 @cache
 def runs_senko_features() -> bool:
-    """Tell whether senko's feature extractor runs on this processor.
+    """Return whether senko's feature extractor runs on this processor.
 
-    Its wheel for Linux on x86 is built for AVX-512, and on a processor without that the process would die. The features
+    Its wheel for Linux on x86 is built for AVX-512; on a processor without it, the process would die. The features
     are then Kaldi's from its own package, which differ in the last digits.
     """
     try:
@@ -164,11 +164,11 @@ def _cut_window(samples: Samples, start: float, end: float) -> Samples:
 
 
 class _ImportedWhenUsed(ModuleType):
-    """Stands for a module in whoever imported it, until something of it is asked for."""
+    """Replaces a module in the module that imported it, until one of its attributes is used."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
-            # What libraries ask of every module that is there is no use of it.
+            # Attributes that libraries look up in every loaded module do not count as a use of it.
             raise AttributeError(name)
         return getattr(importlib.import_module(self.__name__), name)
 
@@ -205,7 +205,7 @@ def _numba_cache_kept() -> Iterator[None]:
 
 
 def _pad_together(pictures: list[NDArray[np.float32]]) -> Iterator[list[NDArray[np.float32]]]:
-    """Yield batches of features, each (frames, bands), that zeros make as long as the longest of their 64."""
+    """Yield batches of features, each (frames, bands), padded with zeros to the longest of their 64."""
     for first in range(0, len(pictures), _PADDED):
         group = pictures[first : first + _PADDED]
         longest = max(1, *(len(picture) for picture in group))

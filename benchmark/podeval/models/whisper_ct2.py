@@ -67,7 +67,7 @@ class SharedDecoding:
         return getattr(self._network, name)
 
     def join(self, work: Callable[[], T]) -> T:
-        """Do the work of one piece; others wait for its requests until it ends."""
+        """Process one piece; other pieces wait for its requests until it ends."""
         with self._lock:
             self._members += 1
         try:
@@ -97,7 +97,7 @@ class SharedDecoding:
         return [request.result.result()]
 
     def _decode_if_ready(self) -> None:
-        """Decode the waiting requests if they fill a batch, or if nobody else could add to it."""
+        """Decode the waiting requests if they fill a batch, or if no other piece could add to it."""
         with self._lock:
             if not self._waiting or len(self._waiting) < min(self._together, self._members):
                 return
@@ -158,7 +158,8 @@ class WhisperCT2(Transcriber):
             return Transcript("", language or "", ())
         if language is None:
             language = self._detect(samples, sounding)
-        # As many pieces at once as the cores decode together; each core has its share if there are few.
+        # The number of pieces at once is the number that the cores can decode together; if there are few, they share
+        # the cores.
         cores = count_threads()
         together = min(MOST, -(-len(sounding) // cores))
         shared = SharedDecoding(self._model.model, together, cores)

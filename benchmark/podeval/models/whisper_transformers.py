@@ -164,7 +164,7 @@ class WhisperTransformers(Transcriber):
         ]
         end, longest = self._processor.tokenizer.eos_token_id, max(map(len, written))
         rows = torch.tensor([prompt + tokens + [end] * (longest - len(tokens)) for tokens in written])
-        # Of every layer only the heads that follow the audio are kept, while it runs.
+        # Only the heads that follow the audio are kept of each layer while it runs.
         decoder, weights = self._model.get_decoder(), {}
 
         def watch(number: int, heads: list[int]) -> Any:
@@ -184,7 +184,7 @@ class WhisperTransformers(Transcriber):
 
 
 def _fuse_attention(encoder: Any) -> None:
-    """Have an encoder compute its attention in one step (SDPA), whatever the decoder does that shares its settings."""
+    """Have an encoder compute its attention in one step (SDPA), whatever the decoder with the same settings does."""
     config = copy.deepcopy(encoder.config)
     for module in encoder.modules():
         if getattr(module, "config", None) is not None:
@@ -238,7 +238,7 @@ def _smooth(weights: NDArray[np.float32]) -> NDArray[np.float32]:
     reach = min(_SMOOTHED // 2, weights.shape[-1] - 1)
     padded = np.pad(weights, [(0, 0), (0, 0), (reach, reach)], mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=-1)
-    # An odd number of values: the median is one of them. Parting takes a third of the time of `np.median`.
+    # An odd number of values: the median is one of them. Partitioning takes a third of the time of `np.median`.
     return np.asarray(np.partition(windows, reach, axis=-1)[..., reach])
 
 

@@ -1,8 +1,8 @@
-"""Back up everything that cannot be made again: judgements, submissions, uploads, runs, recordings of the arena.
+"""Back up everything that cannot be recreated: judgements, submissions, uploads, runs, recordings of the arena.
 
-The site and the workers go on meanwhile. The database is copied first, in one state; then the files in one pass, each
-before the files that it refers to. Recordings in the database that cannot be found are listed. A restored backup is
-a state that existed; later votes come back from the public log and the bucket.
+The site and the workers continue during the backup. The database is copied first, in one state; then the files in one
+pass, each before the files that it refers to. Recordings in the database that cannot be found are listed. A restored
+backup is a state that existed; later votes come back from the public log and the bucket.
 
 A backup is a tar file with a manifest of lengths and SHA-256 sums. The content of a backup cannot lead out of a folder:
 names, links, devices and sizes are checked before anything is unpacked.
@@ -67,9 +67,9 @@ class Backup:
     files: int
     bytes: int
     secret: bool
-    """Whether the service's secret is in it."""
+    """Whether it contains the service's secret."""
     audio: bool
-    """Whether recordings are in it."""
+    """Whether it contains recordings."""
     absent: list[str] = field(default_factory=list)
     """Recordings of the arena and of listening tests that were not at the place given in the database."""
 
@@ -192,7 +192,7 @@ def make_backup(
     try:
         with explain_write_errors(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            # A folder that nobody else can read, and that leaves nothing behind.
+            # A folder that nobody else can read, and that is removed completely.
             with tempfile.TemporaryDirectory(prefix=".", dir=target.absolute().parent) as folder:
                 if runs is not None:
                     _note_path(target, runs)
@@ -209,7 +209,7 @@ def _write(
 ) -> Backup:
     """Write a backup into an empty folder, and sync it."""
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
-    # Copy the database, in one state.
+    # Copy the database in a consistent state.
     copy, key = folder / DATABASE, folder / SECRET
     copy_database(database, copy)
     paths = [(DATABASE, copy)]
@@ -241,7 +241,7 @@ def _write(
 
 
 def _note_path(target: Path, runs: Path) -> None:
-    """Note a backup among the runs, also while it is made, so that a later takedown is noted next to it."""
+    """Record a backup in the folder of runs as soon as it begins, so that a later takedown is noted next to it."""
     try:
         append_line(runs / BACKUPS, {"path": str(target.resolve())})
     except BadInput as error:
@@ -254,7 +254,7 @@ def verify(path: Path) -> Backup:
     The database was checked when it was copied.
 
     Raises:
-        BadInput: it is not a backup, or a file of it differs.
+        BadInput: it is not a backup, or one of its files differs.
     """
     with BackupReader(path) as reader:
         reader.unpack(None)
@@ -277,7 +277,7 @@ def _list_files(runs: Path, with_audio: bool) -> Iterator[tuple[str, Path]]:
             ours = not path.name.startswith(".") and not NO_RUN.search(path.name)
             if ours and path.is_file() and (with_audio or path.suffix[1:] not in AUDIO_ENDINGS):
                 yield _name(path, runs), path
-    # Of each upload that is unpacked the file about it, then its recordings.
+    # For each unpacked upload, the file about it, then its recordings.
     for about in sorted((runs / UPLOADS).glob("u*.json")) if with_audio else ():
         if about.with_suffix("").is_dir():
             for path in (about, *sorted(about.with_suffix("").rglob("*"))):
@@ -289,7 +289,7 @@ def _name(path: Path, runs: Path) -> str:
 
 
 def _name_sounds(paths: Iterable[str], runs: Path | None) -> dict[str, str]:
-    """Name the recordings that are outside the runs as no earlier restore did."""
+    """Give the recordings that are outside the runs names that no earlier restore used."""
     outside = [path for path in sorted(paths) if runs is None or not (runs / path).resolve().is_relative_to(runs)]
     return {path: f"{RUNS}/{SOUNDS}/{secrets.token_hex(8)}{Path(path).suffix}" for path in outside}
 

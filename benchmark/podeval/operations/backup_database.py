@@ -58,7 +58,7 @@ def copy_database(database: str | Path, file: Path) -> None:
                     copy_rows(rows, copy)
         merge_log(file)
     except (sqlite3.DatabaseError, DBAPIError) as error:
-        # The text of SQLAlchemy's errors has the row, the driver's first line has not.
+        # The text of SQLAlchemy's errors contains the row; the driver's first line does not.
         reason = str(getattr(error, "orig", error)).partition("\n")[0]
         name = url.render_as_string()
         if "full" in reason or "disk I/O" in reason:
@@ -72,12 +72,12 @@ def copy_rows(source: Connection, target: Database) -> None:
     """Copy all rows that a connection sees into the empty tables of another database."""
     with target.engine.begin() as written:
         for table in list_tables():
-            # What refers to a row of its own table comes after those that do not.
+            # Rows that refer to their own table come after those that do not.
             refers_to_itself = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
             query = select(table).order_by(*refers_to_itself, *table.primary_key)
             for part in source.execute(query, execution_options={"yield_per": _ROWS}).mappings().partitions():
                 written.execute(insert(table), [dict(row) for row in part])
-            # A server's numbers go on after the highest; without a sequence or a number, `setval` does nothing.
+            # A server's numbers continue after the highest; without a sequence or a number, `setval` does nothing.
             number = table.autoincrement_column
             if number is not None and not target.is_sqlite:
                 sequence = func.pg_get_serial_sequence(table.name, number.name)

@@ -89,7 +89,7 @@ def restore(
         if not force:
             _refuse_to_replace(reader, runs)
         runs.mkdir(parents=True, exist_ok=True)
-        # Prepare everything in a folder of its own, which nobody else can read.
+        # Prepare everything in a separate folder, which nobody else can read.
         with tempfile.TemporaryDirectory(prefix=".restoring-", dir=runs, ignore_cleanup_errors=True) as folder:
             unpacked, new_runs = Path(folder), Path(folder, RUNS)
             reader.unpack(unpacked)
@@ -156,10 +156,10 @@ def _read_replaced(
 
 
 def _put_file(file: Path, target: Path, moment: str, kept: list[Path]) -> None:
-    """Move a SQLite file into its place, and the replaced one next to it."""
+    """Move an SQLite file into its place, and the replaced one next to it."""
     merge_log(file)
     beside = target.with_name(f".{target.name}.{moment}")
-    # First onto the disk of its place, which may be another and full, or not writable.
+    # Copy to the target's disk first, which may be another one, and full or not writable.
     with explain_write_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -209,7 +209,7 @@ def _fill_server(copy: Database, database: str | Path) -> None:
 
 
 def _point_into(session: Session, manifest: dict[str, Any], runs: Path, unpacked: Path) -> None:
-    """Change the paths of recordings to their future places in the folder of runs; none leads out of it afterwards."""
+    """Change the paths of recordings to their future places in the folder of runs; afterwards none leads out of it."""
     before = Path(manifest["runs"])
 
     def locate(path: str) -> str:

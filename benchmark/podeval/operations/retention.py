@@ -63,7 +63,7 @@ def keep_to_budget(
 ) -> Retention:
     """Remove recordings until those of all runs fit a budget, and return the removed ones.
 
-    They are moved to the storage that `PODEVAL_RUNS_STORE` names, if it does.
+    They are moved to the storage that `PODEVAL_RUNS_STORE` names, if it is set.
 
     Args:
         runs: the folder of runs.
@@ -170,7 +170,7 @@ def schedule_housekeeping(
 
 
 def fetch_recordings(run: RunFolder) -> int:
-    """Fetch the recordings of a run that were moved to a storage; return of how many items they are.
+    """Fetch the recordings of a run that were moved to a storage; return the number of their items.
 
     Raises:
         PodevalError: the storage does not return one of its tars.
@@ -194,7 +194,7 @@ def _remove(run: RunFolder, outputs: Sequence[tuple[Output, list[Path]]], name: 
         recordings = [path for _, files in outputs for path in files]
         names = "\n".join(path.name for path in recordings).encode()
         address = f"{store.rstrip('/')}/{name}/{hashlib.sha256(names).hexdigest()[:16]}.tar"
-        # The address is kept first, so that a takedown deletes what a kill leaves there.
+        # The address is stored first, so that a takedown also deletes remains of a killed move.
         if address not in list_shards(run):
             append_line(run.path / SHARDS, {"schema": 1, "address": address})
         write_shard(address, recordings)

@@ -38,7 +38,7 @@ MOST_DOTS = 200
 """Most values that are drawn as dots; of more, some are drawn, evenly spaced by rank."""
 MOST_BARS = 24
 FEWEST = 4
-"""Fewest values that have quartiles worth a box."""
+"""Fewest values for which quartiles are drawn."""
 _TALL, _ROW = 64, 36
 
 LEFT, RIGHT = 56, 28
@@ -354,7 +354,7 @@ class _Rays:
         return f"{x:g} {y:g}"
 
     def render_grid(self) -> str:
-        """Rings at the quarters, rays, and the scale next to the edge before the first of them."""
+        """Rings at the quarters, rays, and the scale next to the edge before the first axis."""
         numbers = range(self.count)
         rings = "".join(f'<path d="M{" ".join(self.point(n, ring) for n in numbers)}z"/>' for ring in (0.0, *RINGS))
         x, y = self.layout.middle

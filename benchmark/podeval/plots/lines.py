@@ -141,7 +141,7 @@ def draw_densities(
 
 
 def estimate_density(values: Sequence[float], width: float, grid: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the density of values at the points of a grid, by a Gaussian kernel of a width."""
+    """Return the density of values at the points of a grid, with a Gaussian kernel of the given width."""
     distances = (grid[:, np.newaxis] - np.asarray(values, np.float64)) / width
     return np.asarray(np.exp(-0.5 * distances**2).mean(axis=1) / (width * math.sqrt(2 * math.pi)))
 

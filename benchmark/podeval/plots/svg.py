@@ -69,7 +69,7 @@ class Axis:
         least, most = min(values) / 1.15, max(values) * 1.15
         powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
         inside: list[float] = []
-        # Powers of ten alone, or with as many multiples between them as are needed.
+        # Only powers of ten, or as many multiples between them as needed.
         for factors in ((1,), (1, 3), (1, 2, 5), range(1, 10), (1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9)):
             ticks = [factor * 10.0**power for power in powers for factor in factors]
             inside = [tick for tick in ticks if least <= tick <= most]
@@ -127,7 +127,7 @@ def _round_step(raw: float) -> float:
 class Frame:
     """The surroundings of a picture: its title for screen readers, its width in units, its letters, its class.
 
-    `alone` is a picture outside of our pages, which includes a style and a background. `percent` means that the values
+    `alone` is a picture outside our pages, which includes a style and a background. `percent` means that the values
     are shares, shown in percent.
     """
 
@@ -153,7 +153,7 @@ class Frame:
 
 
 def stack_pictures(pictures: Sequence[str], title: str, columns: int = 1) -> str:
-    """Combine separate pictures into one, in rows of some columns as wide and high as the largest of them."""
+    """Combine separate pictures into one, in rows whose cells are as wide and high as the largest of them."""
     sizes = [re.findall(r' width="([\d.]+)" height="([\d.]+)"', one)[0] for one in pictures]
     wide, high = (max((float(size[side]) for size in sizes), default=1.0) for side in (0, 1))
     content = "".join(
@@ -173,7 +173,7 @@ def render_text(x: float, y: float, text: str, css_class: str = "", anchor: str 
 
 
 def render_tooltip(text: str) -> str:
-    """Render the tooltip of the shape around it; nothing without a text."""
+    """Render the tooltip of the surrounding shape; empty without a text."""
     return f"<title>{escape(text)}</title>" if text else ""
 
 

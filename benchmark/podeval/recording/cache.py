@@ -30,7 +30,7 @@ _PRUNE_EVERY, _PRUNE_SHARE = 200, 1 / 50
 """Entries that are written between two scans of the folder, and bytes as a share of its limit, at least."""
 
 _LOOKED, _LOOK_HOLDS = ".looked-through", 3600.0
-"""The file that was touched at the last look, and for how many seconds a new process relies on that."""
+"""The file that was touched at the last check, and the seconds for which a new process relies on that."""
 
 _DERIVED = "/"
 
@@ -46,12 +46,12 @@ class Cache:
 
     @staticmethod
     def key(content: str, fact: str, **dependencies: Any) -> str:
-        """Return the name of an entry, from its content, its fact and everything that can change it."""
+        """Return the name of an entry, from its content, its fact and all settings that can change it."""
         text = json.dumps([_VERSION, content, fact, dependencies], sort_keys=True)
         return f"{_make_prefix(content)}-{hashlib.sha256(text.encode()).hexdigest()[:48]}"
 
     def delete_about(self, contents: Iterable[str]) -> int:
-        """Delete every entry about these contents or derived from them; return how many.
+        """Delete every entry about these contents or derived from them; return the number of entries.
 
         Entries of earlier versions, whose names do not identify their recording, are also deleted.
         """
@@ -114,11 +114,11 @@ class Cache:
             (self.folder / _LOOKED).touch()
 
     def measure_bytes(self) -> int:
-        """Return how many bytes the entries have together."""
+        """Return the total size of the entries in bytes."""
         return sum(size for _, size, _ in self._list_entries())
 
     def _list_entries(self) -> list[tuple[float, int, Path]]:
-        """List when each entry was used last, its bytes and its file; another process may delete it meanwhile."""
+        """List each entry's last use, size in bytes and file; another process may delete one in the meantime."""
         entries = []
         for path in self.folder.glob("??/*"):
             with contextlib.suppress(OSError):
@@ -147,7 +147,7 @@ def _make_prefix(content: str) -> str:
 
 
 def dump_array(array: NDArray[Any]) -> bytes:
-    """Write an array in the form for `Cache.put`."""
+    """Write an array in the form that `Cache.put` expects."""
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
     return buffer.getvalue()

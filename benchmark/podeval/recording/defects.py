@@ -8,7 +8,7 @@ and mostly without music, because music there is a jingle. The pace is that of w
 letters of the words as spoken (characters in Chinese) per second of speech; it varies less than that of syllables. The
 window that is furthest from the median stands out if its rate is more than a fifth above or below the mean of those
 that share nothing with it, and further from it than 3.5 times their standard deviation: so a recording with a varying
-pace has fewer reports. It is put aside, and the next is looked at. Consecutive windows that stand out on the same side
+pace has fewer reports. It is put aside, and the next one is tried. Consecutive windows that stand out on the same side
 are one stretch; its edges are those with the clearest difference. A recording with less than 60 s of speech has no
 usual pace from which a stretch could differ.
 
@@ -35,7 +35,7 @@ Severity = Literal["high", "medium", "low"]
 
 @dataclass(frozen=True)
 class TimedDefect:
-    """One stretch of a recording that is not as it should be.
+    """A defective stretch of a recording.
 
     Attributes:
         kind: such as `omitted`, `repeated`, `wrong_voice`, `hole`.
@@ -60,7 +60,7 @@ class TimedDefect:
         return "; ".join(part for part in parts if part)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data, with `detail` for those who read no more."""
+        """Return plain data, with `detail` for programs that read only this."""
         return {
             "kind": self.kind,
             "start": round(float(self.start), 3),

@@ -48,7 +48,7 @@ def describe_windows(recording: Recording, melody: float = 1.0) -> dict[str, Fea
         melody: the remaining part of each distance of the pitch from its median; less than 1 plants damage.
 
     Raises:
-        CannotScore: the recording has less than 3 s of speech, or contains nothing to measure.
+        CannotScore: the recording has less than 3 s of speech, or no measurable content.
         ModelMissing: a model or librosa is not installed.
     """
     recording.require_sound(WINDOW)
@@ -167,7 +167,7 @@ _SIZE, _STEP, _CEPSTRUM = 512, 128, 30
 
 
 def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
-    """Move the formants up by this part of their frequencies, and leave the pitch: a voice that no throat has."""
+    """Move the formants up by this part of their frequencies, but not the pitch: a voice that no throat has."""
 
     def move(envelope: Spectrum) -> Spectrum:
         bins = np.arange(len(envelope))
@@ -177,7 +177,7 @@ def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
 
 
 def mumble(samples: Samples, speech: Sequence[Span], seconds: float) -> Samples:
-    """Average the formants over this many seconds, and leave pitch and level: sounds run into each other."""
+    """Average the formants over this many seconds, but keep pitch and level: sounds run into each other."""
     frames = max(1, round(seconds * RATE / _STEP))
     return _change_envelope(samples, lambda envelope: uniform_filter1d(envelope, frames, axis=1))
 
@@ -215,4 +215,4 @@ DAMAGES: Mapping[str, tuple[Callable[[Samples, Sequence[Span], float], Samples],
     "timing": (interrupt, (0.2, 0.4, 0.8)),
     "sound": (add_noise, (30.0, 20.0, 10.0)),
 }
-"""The damage of each factor, and three strengths of it, the worst last."""
+"""The damage for each factor, and its three strengths, the worst last."""

@@ -95,7 +95,7 @@ class Playback:
         self._written = 0
         self._hashes: dict[tuple[int, ...], str] = {}
         """SHA-256 by the file system's facts about a file, which change when it is written or replaced."""
-        # Creating a copy keeps a core busy; existing copies do not wait for it.
+        # Creating a copy keeps a core busy; requests for existing copies do not wait for it.
         self._making = threading.BoundedSemaphore(max(1, (os.cpu_count() or 2) // 2))
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
 
@@ -128,7 +128,7 @@ class Playback:
                     self._require_unchanged(stretch)
                     samples, chance = decode_standard(stretch), None
                     if seconds is not None:
-                        # Silence makes it exactly as long, or the end is cut.
+                        # Silence pads it to exactly that length, or its end is cut.
                         frames, chance = round(seconds * RATE), np.random.default_rng(int(key[-16:], 16))
                         samples = np.pad(samples[:frames], ((0, max(0, frames - len(samples))), (0, 0)))
                     self._write(path, self._path(key, "json"), samples, gain, chance)
@@ -182,7 +182,7 @@ class Playback:
         return level
 
     def delete_copies(self, contents: Iterable[str]) -> int:
-        """Delete every copy made of the files with these SHA-256; return how many files were deleted."""
+        """Delete all copies of the files with these SHA-256; return the number of deleted files."""
         return self._cache.delete_about(contents)
 
     def _make_key(self, stretch: Stretch, fact: str, **more: float) -> str:
@@ -267,12 +267,12 @@ def measure_level(samples: Samples) -> Level:
 
 
 def match_gains(a: Level, b: Level, target: float) -> tuple[float, float]:
-    """Return the gains in dB that bring two passages to one loudness; zero if one of them has no loudness.
+    """Return the gains in dB that bring two passages to the same loudness; zero if either has none.
 
     Args:
         a: level of the first.
         b: level of the second.
-        target: LUFS; lowered if one of them would exceed `CEILING`.
+        target: LUFS; lowered if either of them would exceed `CEILING`.
     """
     if a.loudness is None or b.loudness is None:
         return 0.0, 0.0
@@ -336,7 +336,7 @@ def pad_flac(content: bytes, size: int) -> bytes:
     more = size - len(content) - _BLOCK_HEADER
     if content[:4] != b"fLaC" or not 0 <= more <= _LARGEST_BLOCK:
         raise BadInput(f"{len(content)} bytes cannot be padded to {size} as FLAC")
-    # Find the last block of the header, behind which the padding goes.
+    # Find the last block of the header; the padding follows it.
     at = 4
     while not content[at] & _LAST:
         at += _BLOCK_HEADER + int.from_bytes(content[at + 1 : at + 4], "big")
@@ -348,7 +348,7 @@ def pad_flac(content: bytes, size: int) -> bytes:
 
 
 def find_sound(file: Path) -> int:
-    """Return the byte at which the sound of a FLAC file begins, behind its header and padding; 0 for another file."""
+    """Return the byte at which the sound of a FLAC file begins, after its header and padding; 0 for another file."""
     with file.open("rb") as flac:
         if flac.read(4) != b"fLaC":
             return 0

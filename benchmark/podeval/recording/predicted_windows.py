@@ -112,7 +112,7 @@ def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
 
 
 def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
-    """Return where sound begins and ends between zeros, which are zeros at the recording's own rate only.
+    """Return the beginning and end of sound between zeros, which are zeros only at the recording's own rate.
 
     Fewer zeros than `FEWEST_ZEROS` are part of the sound: sound without padding is rated from its first sample.
     """

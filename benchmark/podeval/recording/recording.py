@@ -1,4 +1,4 @@
-"""`Recording`: one audio file as decoded samples, and everything that measurements derive from it, each computed once.
+"""`Recording`: one audio file as decoded samples, and all facts that measurements derive from it, each computed once.
 
 Facts come from the models of one profile. They are computed on first use, then kept in memory for the life of the
 object and on disk by content hash, model identity and parameters. Channels and rate are preserved; a model's input
@@ -67,7 +67,7 @@ class Recording:
         self.layout = layout
         self.profile = profile
         self.allow_upsampling = allow_upsampling
-        # What scores on this recording have to mention; empty for a file as it is.
+        # Notes that scores on this recording must mention; empty for an unchanged file.
         self.notes = notes or {}
         self.decoder_note = ""
         self.cache = cache or open_default_cache()
@@ -183,7 +183,7 @@ class Recording:
         return self.fact_from("voice_activity", tuple[Span, ...], lambda model: model.speech(self.mono()))
 
     def music(self) -> tuple[Span, ...]:
-        """Return the spans of music, under speech or alone."""
+        """Return the spans of music, under speech or on its own."""
         from podeval.audio.windows import Span
 
         return self.fact_from("music_detector", tuple[Span, ...], lambda model: model.music(self.mono()))
@@ -264,7 +264,7 @@ class Recording:
         """
         from podeval.models.interfaces import Transcript
 
-        # One at a time: who asks for another language waits to see whether it is the same.
+        # Only one thread at a time: a request for another language waits to see whether it is the same.
         with self._locks.setdefault("transcripts", RLock()):
             same = self._find_transcript(language)
             if same is None:
@@ -310,7 +310,7 @@ class Recording:
         return self._load_or_make(key, read, write, lambda: measure_prosody(self.mono()))
 
     def diarization(self) -> tuple[SpeakerTurn, ...]:
-        """Return the speakers with times, by similarity of voices alone."""
+        """Return the speakers with times, based only on the similarity of voices."""
         from podeval.models.interfaces import SpeakerTurn
 
         return self.fact_from("diarizer", tuple[SpeakerTurn, ...], lambda model: model.diarize(self.mono()))
@@ -334,7 +334,7 @@ class Recording:
         return find_voices(turns, self.duration, self.embeddings, *windows)
 
     def _compute_once(self, name: str, make: Callable[[], T]) -> T:
-        """Return a fact, computed on first use; other threads wait for it meanwhile."""
+        """Return a fact, computed on first use, while other threads wait for it."""
         # `setdefault` is one step to all threads.
         with self._locks.setdefault(name, RLock()):
             if name not in self._facts:

@@ -37,7 +37,7 @@ class ReferenceVoices(dict[str, Recording]):
 
     @classmethod
     def read(cls, source: Any, **options: Any) -> "ReferenceVoices":
-        """Read voices from a recording, or from recordings by speaker: a mapping, JSON text, or a `.json` file of it.
+        """Read voices from a recording, or from recordings by speaker: a mapping, JSON text, or a `.json` file.
 
         Args:
             source: the recordings, each in any form for `read_source`; paths in a file are relative to it.
@@ -89,7 +89,7 @@ class ReferenceVoices(dict[str, Recording]):
     @staticmethod
     def _embed(name: str, recording: Recording, *, whole: bool = False) -> NDArray[np.float32]:
         of = f"the reference voice of {name}" if name else "the reference voice"
-        # Refuse, by name, a recording from which no voice can be taken.
+        # Refuse, by name, a recording that no voice can be taken from.
         try:
             recording.require_sound()
         except CannotScore as refusal:

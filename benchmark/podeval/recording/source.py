@@ -82,7 +82,7 @@ def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
     if audio is None:
         raise MissingInput("recording")
     if isinstance(audio, Path):
-        # By its content, which says nothing of a file that cannot be read: opening it finds the sentence.
+        # Recognise it by its content; if the file cannot be read, opening it raises the error.
         return AudioSource(name or str(source if isinstance(source, str) else audio), hash_file(audio), audio, options)
     name = name or _read_name(source) or "recording"
     if isinstance(audio, bytes):
@@ -100,7 +100,7 @@ def list_recordings(source: Any) -> list[Any] | None:
     if is_missing(source):
         return None
     if isinstance(source, str | Path):
-        # Unlike a path's own method, it takes what is too long for a name.
+        # Unlike a path's own method, it accepts names that are too long.
         if not os.path.isdir(source):
             return None
         folder = Path(source)
@@ -162,7 +162,7 @@ def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
     if isinstance(source, str | os.PathLike):
         return Path(source)
     if hasattr(source, "read"):
-        # A file that is open, or was just written in memory; one of soundfile's gives samples.
+        # An open file, or one in memory that was just written; a file of soundfile gives samples.
         if hasattr(source, "seek"):
             source.seek(0)
         content = source.read()
@@ -172,7 +172,7 @@ def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
     if is_samples(source):
         samples, rate = source if _is_array(source[0]) else reversed(source)
         return _orient(samples), _read_rate(rate)
-    # A decoder of torchcodec, or what it decodes to, whose channels come first.
+    # A decoder of torchcodec, or its output, whose channels come first.
     decoded = source.get_all_samples() if hasattr(source, "get_all_samples") else source
     if hasattr(decoded, "sample_rate") and hasattr(decoded, "data"):
         return convert_to_array(decoded.data).T, _read_rate(decoded.sample_rate)

@@ -45,9 +45,8 @@ def find_speaker_turns(
     Notes are `language` and `speakers_asked` if there is a script; without one, `voices_heard` and `speakers_asked` if
     the diariser finds more voices than `speakers`.
 
-    English and Chinese are transcribed as such, and a text too short to identify its language is classified by its
-    characters. If that finds less than half of the words, or the script is in another language, the transcriber
-    decides.
+    English and Chinese are transcribed as such; the characters of a text decide if it is too short to identify its
+    language. If that finds less than half of the words, or the script is in another language, the transcriber decides.
 
     Args:
         recording: the recording of the speakers.
@@ -114,7 +113,7 @@ def _merge_voices(
         name = names[turn.speaker]
         before = merged[last[name]] if name in last else None
         if before is not None and turn.start < before.end:
-            # Two voices that spoke at once were one.
+            # Two voices that spoke at once were a single voice.
             merged[last[name]] = SpeakerTurn(name, before.start, max(before.end, turn.end))
         else:
             last[name] = len(merged)
@@ -175,7 +174,7 @@ def _transcribe(recording: Recording, language: str | None) -> Transcript:
 
 
 NEEDS = ("diarizer", "segmentation")
-"""The jobs whose models decide who speaks when."""
+"""The jobs whose models determine the speaker at each moment."""
 
 Run = tuple[int, float, float]
 """A speaker of a chunk, and the start and end of speech in the recording, seconds."""

@@ -70,7 +70,7 @@ class SpokenRecording(Protocol):
         """Return the mean of the channels at the rate of the speech models."""
 
     def music(self) -> tuple[Span, ...]:
-        """Return the spans of music, under speech or alone."""
+        """Return the spans of music, under speech or on its own."""
 
     def speech(self) -> tuple[Span, ...]:
         """Return the spans of speech."""
@@ -140,7 +140,7 @@ def separate_speech_stem(recording: R) -> R:
         "separator": registry.get_card("separator", recording.profile).identity,
         "rate": stems.rate,
     }
-    # The notes say what the stem is.
+    # The notes describe the stem.
     music = sum(span.duration for span in find_lasting_music(recording))
     notes = {
         "scored": "speech stem",
@@ -153,7 +153,7 @@ def separate_speech_stem(recording: R) -> R:
     return stem
 
 
-# Windows of speech: whether a recording holds any, which windows hold enough, and the voices of its speakers.
+# Windows of speech: whether a recording contains any, which ones contain enough, and the voices of its speakers.
 #
 # A speaker's speech is joined and cut into windows, each with an embedding.
 

@@ -52,7 +52,7 @@ def align_recording(recording: Recording, script: Script) -> tuple[ScriptAlignme
 
 
 def hear_script(recording: Recording, script: Script) -> tuple[ScriptAlignment, Transcript]:
-    """Do as `align_recording`, and return the transcript itself."""
+    """Do the same as `align_recording`, but return the transcript itself."""
     written = read_as(script.text)
     attempts = []
     for language in (None,) if written == "other" else (written or detect_language(script.text), None):
@@ -102,7 +102,7 @@ SHORTEST_WORD = 3
 SWALLOWED = frozenset(
     ("and", "but", "the", "for", "are", "was", "had", "has", "her", "him", "his", "its", "can", "you", "our", "who")
 )
-"""Single English words of three letters that people hardly sound, and that recognisers skip by themselves."""
+"""English words of three letters that people hardly pronounce, and that recognisers skip."""
 
 SKIPPED = 3
 """Number of words that the recogniser may have skipped if there is enough voice for them; it hears more again."""
@@ -114,7 +114,7 @@ LOOP, NEAR = 4, 6
 """Number of times that each word of a looping phrase occurs; stretches on both sides that a loop may extend into."""
 
 CERTAIN = 6
-"""Added words count as spoken if the first recogniser hears them twice and nearly alike, whatever the second hears."""
+"""Added words count as spoken if the first recogniser hears them twice and nearly alike, whatever the second finds."""
 
 PAUSE = 0.8
 """Seconds between stretches that are listened to again."""
@@ -187,7 +187,7 @@ def _hear_alone(
     for at, span in enumerate(merged):
         inside = [word for word in words if span.start <= (word.start + word.end) / 2 <= span.end]
         if _gave_up(inside, span) or any(looped[max(0, at - NEAR) : at + NEAR + 1]):
-            # What is next to a stretch can make a recogniser give up: heard alone, it does not.
+            # The surroundings of a stretch can make a recogniser fail; on its own, the stretch is recognised.
             words = [word for word in words if word not in inside]
             words += listen_again(recording, [span], language, job=job)
     timed = [(word.text, word.start, max(word.start, word.end)) for word in words]
@@ -195,12 +195,12 @@ def _hear_alone(
 
 
 def _goes_round(words: Sequence[Word] | Sequence[HeardWord]) -> bool:
-    """Whether a recogniser wrote a phrase again and again."""
+    """Whether a recogniser repeated a phrase many times."""
     return len(words) > LOOP * len({word.text.lower() for word in words})
 
 
 def _gave_up(words: Sequence[Word], span: Span) -> bool:
-    """Whether a recogniser wrote almost nothing, or one word again and again."""
+    """Whether a recogniser wrote almost nothing, or kept repeating one word."""
     texts = [word.text.lower() for word in words]
     if len(texts) < FEWEST_WORDS * span.duration:
         return True
@@ -343,12 +343,12 @@ def listen_again(
         return ()
 
     def ask(model: Transcriber) -> tuple[Word, ...]:
-        # Join the stretches by pauses.
+        # Join the stretches with pauses.
         samples, pause = recording.mono(), np.zeros(round(PAUSE * MODEL_RATE), np.float32)
         parts = [part for start, end in bounds for part in (samples[start:end], pause)]
         begins = np.cumsum([0, *(end - start + len(pause) for start, end in bounds)])[:-1]
         placed = []
-        # Put each word where its stretch is in the recording.
+        # Place each word at its stretch of the recording.
         for word in model.transcribe(np.concatenate(parts), language).words:
             at = max(0, int(np.searchsorted(begins / MODEL_RATE, (word.start + word.end) / 2, "right")) - 1)
             shift = (bounds[at][0] - begins[at]) / MODEL_RATE

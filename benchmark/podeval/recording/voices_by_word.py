@@ -1,4 +1,4 @@
-"""The voice that says each word of a dialogue, recognised by the voices alone.
+"""The voice of each word of a dialogue, recognised only by the voices.
 
 The recognised words are divided into stretches of about 2 s, without a change of turn in the script or a longer pause
 inside; each has an embedding. The search is for as many voices as the script has speakers: spherical k-means, started
@@ -176,7 +176,7 @@ def _mean_of(vectors: Vectors, weights: Vectors, among: NDArray[np.bool_]) -> Ve
 
 
 def _merge_alike(centres: Vectors) -> Vectors:
-    """Merge the two most similar ones as long as they are one voice."""
+    """Merge the two most similar voices as long as they count as one."""
     while len(centres) > 1:
         likeness = centres @ centres.T - 2 * np.eye(len(centres))
         one, other = np.unravel_index(int(likeness.argmax()), likeness.shape)

@@ -130,7 +130,7 @@ class Transcription:
 
 @dataclass(frozen=True)
 class Protocols:
-    """How values were made: the metric, the protocol's id, and its content line by line."""
+    """The way in which values were made: the metric, the protocol's id, and its content line by line."""
 
     entries: Sequence[tuple[str, str, Sequence[tuple[str, str]]]]
 

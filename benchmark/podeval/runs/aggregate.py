@@ -48,7 +48,7 @@ def summarise(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         provenance={**describe_provenance(profile), **({"judge_usage": usage} if usage else {})},
         protocols={
-            # What a judge refuses is noted next to the content, and changes no id.
+            # A judge's refusals are noted next to the content, and change no id.
             protocol.id: {**protocol.to_json(), **unsent.get(protocol.metric, {})}
             for protocol in current.values()
         },
@@ -68,7 +68,7 @@ def _summarise_metric(
     rows += _summarise_parts(benchmark, metric, protocol, items, results)
     if metric.name in catalogue.NAMES:
         return rows
-    # A figure made of others has the spread over its slices besides.
+    # A composite figure also has the spread over its slices.
     return [_with_spreads(benchmark, rows), *rows[1:]]
 
 
@@ -120,7 +120,7 @@ def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list
 
 
 def collect_metrics(benchmark: Benchmark, track: str) -> dict[str, Metric]:
-    """Collect the declarations of everything that is or can be measured on a track, including composite figures."""
+    """Collect the declarations of all metrics that are or can be measured on a track, including composite figures."""
     presets = (dimension for preset in PRESETS.values() for dimension in preset.adds)
     added = (dimension for dimension in (LIKENESS, *presets) if track in dimension.tracks)
     uses = (*benchmark.metrics(track), *(use for dimension in added for use in dimension.metrics))

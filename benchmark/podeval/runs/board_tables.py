@@ -26,7 +26,7 @@ Stamp = tuple[int, int]
 NOT_RANKED = "not ranked"
 """Beginning of a reason that concerns a row without a rank, and not items without a score."""
 ALONE = f"{NOT_RANKED}: there is no other system to be compared with"
-# Reasons that a reader sees from the column or from the kind of row, so that tables need not repeat them.
+# Reasons that a reader can see from the column or the kind of row, so that tables need not repeat them.
 EVIDENT: Mapping[str, str] = {
     "control": f"{NOT_RANKED}: it is a control",
     "direction": f"{NOT_RANKED}: neither more nor less of it is better",
@@ -122,7 +122,7 @@ def write_table(rows: Sequence[BaseModel], path: Path) -> None:
     model = _ROWS[path.name]
     frame = pd.DataFrame([row.model_dump() for row in rows], columns=list(model.model_fields))
     for name, field in model.model_fields.items():
-        # A column of which nothing is known yet would be stored without a type.
+        # A column without any value yet would be stored without a type.
         if frame[name].isna().all() and field.annotation in (float | None, int | None):
             frame[name] = frame[name].astype("float64")
         if frame.empty and field.annotation is str:
@@ -136,7 +136,7 @@ def read_table(path: Path) -> pd.DataFrame:
     """Read what `write_table` wrote.
 
     Raises:
-        BadInput: it contains something else, or is damaged.
+        BadInput: it contains other data, or is damaged.
     """
     try:
         return pd.read_parquet(path)

@@ -1,8 +1,8 @@
 """Two runs are compared pair by pair, where a pair is one item and one seed; differences are those of the second run.
 
 Pairs of one cluster (the topic in Real-Pod) are averaged first, so that a cluster counts once however many items and
-seeds it has. Only figures of one protocol are compared. An item on which one of the two made nothing that could be
-scored counts as the greatest possible difference, so silence never pays.
+seeds it has. Only figures of one protocol are compared. An item on which one of the two has no scorable output counts
+as the greatest possible difference, so silence never pays.
 
 The test of the mean may be checked after each item (`podeval.stats.sequential`). If there are enough seeds, items are
 also tested one by one: by rearranging the seeds, corrected for the number of items (Holm). Both together fail at most
@@ -187,7 +187,7 @@ def compare_runs(
         missing = "seed" if items else "item outside quarantine" if both else "item"
         raise BadInput(f"{first} and {second} have no {missing} in common, so nothing can be paired")
     keys = _columns(benchmark, a.plan.track)
-    # Of several that both have, the one of the benchmark as it is.
+    # If both have several, the benchmark's own one is used.
     shared = sorted((one for one in a.results if one in b.results), key=lambda one: one in a.usual)
     protocols = {a.metrics[one]: one for one in shared}
     apart = sorted({*a.metrics.values(), *b.metrics.values()} - protocols.keys())
@@ -195,7 +195,7 @@ def compare_runs(
         {_resolve(name, keys, protocols, apart): value for name, value in values.items()} for values in (watched, sizes)
     )
     share = LEVEL / max(1, len(limits))
-    # Seeds that a test of single items needs, to be able to find one among so many.
+    # The number of seeds that a test of single items needs to find one among so many.
     enough = next(n for n in range(LEAST_SEEDS, 40) if least_permutation_p(n, n) <= share / 2 / len(items))
     test_items = len(seeds) >= enough
     share /= 2 if test_items else 1

@@ -78,7 +78,7 @@ def make_composite_protocol(composite: Composite, parts: Mapping[str, Protocol])
 
 
 def compose(composite: Composite, results: Mapping[str, Result | None]) -> Result:
-    """Compose one item's figure of its results by metric; if a part is missing, so is the whole, for that reason."""
+    """Compute a composite of one item from its results by metric; a missing part makes it missing as well."""
     values = []
     for column in composite.columns:
         metric, _, key = column.partition(".")

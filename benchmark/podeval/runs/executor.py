@@ -26,13 +26,13 @@ R = TypeVar("R")
 
 
 class MemoryRanOut(Exception):
-    """Work did not fit into memory; with fewer processes next to it, it may. Raised in workers."""
+    """The work did not fit into memory, but may fit with fewer processes next to it. Raised in workers."""
 
 
 def count_workers(profile: str) -> int:
     """Return how many processes measure by default: one per core, or fewer if a GPU has no room for them."""
     cores = len(os.sched_getaffinity(0))
-    # A name that is no profile is refused where its models are looked for.
+    # A name that is not a profile is refused where its models are looked up.
     needed = {name: PROFILES[name].gigabytes for name in MEASURING}
     return min(cores, count_copies(needed.get(profile.partition(",")[0], max(needed.values()))) or cores)
 
@@ -80,7 +80,7 @@ class Workers(AbstractContextManager["Workers"]):
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
         """Yield each task with its result, in the order they finish; None if the process died twice on it.
 
-        No more tasks are in progress than there are processes, because all of them fail with a process that dies.
+        There are never more tasks in progress than processes, because all of them fail when a process dies.
         """
         running: dict[Future[R], tuple[T, ProcessPoolExecutor]] = {}
         fallen: list[T] = []
@@ -90,7 +90,7 @@ class Workers(AbstractContextManager["Workers"]):
                 yield from self._collect_finished(running, fallen, too_large, timeout=None)
             self._submit(running, work, task)
             yield from self._collect_finished(running, fallen, too_large, timeout=0)
-        # What had no room next to the others, with fewer of them.
+        # Items that had no room next to the others are run with fewer processes.
         while running or too_large:
             if too_large and len(running) < self.processes:
                 self._submit(running, work, too_large.pop())
@@ -158,7 +158,7 @@ def _run_alone(work: Callable[[T], R], task: T) -> R | None:
 
 
 def try_twice(work: Callable[[T], R], task: T) -> R | None:
-    """Do work in this process; once more, with its memory freed, if there was too little."""
+    """Do work in this process; if memory was insufficient, free it and try once more."""
     for _ in range(2):
         try:
             return work(task)
@@ -185,13 +185,13 @@ def limit_threads(threads: int) -> None:
 
 def _prepare_worker(threads: int) -> None:
     limit_threads(threads)
-    # Ctrl-C reaches the whole group: here it ends without a word, the main process speaks.
+    # Ctrl-C reaches the whole group: this process ends silently, and the main process reports it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     Thread(target=_leave_with_parent, daemon=True).start()
 
 
 def _leave_with_parent() -> None:
-    """End with the main process: a worker would wait for work for ever after its death, its models in memory."""
+    """End with the main process: otherwise a worker would wait for work indefinitely, with its models in memory."""
     parent = multiprocessing.parent_process()
     if parent:
         parent.join()

@@ -67,7 +67,7 @@ class JobPlan:
 
     @property
     def labels(self) -> dict[str, str]:
-        """By which the job is found again."""
+        """The mark by which the job is found again."""
         return make_labels(self.submission, self.run, self.round)
 
 
@@ -144,7 +144,7 @@ class HfJobs:
             BadInput: the Hub refuses.
         """
         try:
-            # Looked for at every try: the answer to the last one may have been lost.
+            # Looked up at every try, because the answer to the last one may have been lost.
             return call_with_retries(
                 lambda: self._find_labelled(plan.labels) or self.client.run_job(**self._payload(plan))
             )
@@ -152,7 +152,7 @@ class HfJobs:
             raise BadInput(f"the Hub does not run {plan.submission} ({error})") from None
 
     def find(self, labels: Mapping[str, str]) -> JobInfo | None:
-        """Find the job with these labels, whatever became of it."""
+        """Find the job with these labels, in any state."""
         return _ask(lambda: self._find_labelled(labels))
 
     def look(self, job: str) -> JobInfo:
@@ -201,7 +201,7 @@ class HfJobs:
 
 
 def _ask(call: Callable[[], Found]) -> Found:
-    """Ask the Hub; what it refuses becomes a sentence."""
+    """Ask the Hub, and turn a refusal into a sentence."""
     try:
         return call_with_retries(call)
     except HfHubHTTPError as error:
@@ -214,7 +214,7 @@ def parse_minutes(text: str) -> int:
     """Read a time limit in the forms `90m`, `2h`, or minutes.
 
     Raises:
-        BadInput: it is no time.
+        BadInput: it is not a time.
     """
     match = _TIME.fullmatch(text.strip())
     if match is None:

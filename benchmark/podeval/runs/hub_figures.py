@@ -1,4 +1,4 @@
-"""The main figures of a run in the form for the Hub's leaderboards: one value for each dimension."""
+"""The main figures of a run in the form of the Hub's leaderboards: one value for each dimension."""
 
 from collections.abc import Iterator, Sequence
 

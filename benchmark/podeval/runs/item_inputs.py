@@ -23,7 +23,7 @@ GIVEN: Mapping[str, tuple[str, ...]] = {
 
 
 def ask_of(track: str, item: Item) -> Ask:
-    """Request an item in the form for systems in our own processes: recordings by their paths on this machine."""
+    """Request an item in the form that systems in our own processes take: recordings by their paths on this machine."""
     match track:
         case "voice" if item.script is not None:
             voices = {
@@ -74,7 +74,7 @@ def gather_inputs(
     if item.instruction:
         sources["request"] = {
             "instruction": item.instruction,
-            # Of a podcast, whoever made it says what it was made from.
+            # Only its maker knows what a podcast was made from.
             "sources": list(item.sources or output.details.get(SOURCES, ())),
             "language": item.language,
             "speakers": item.voices,
@@ -88,7 +88,7 @@ def gather_inputs(
     inputs = MetricInputs(sources, profile=profile, allow_upsampling=allow_upsampling, keep=True)
     for name in inputs:
         if name not in ("recording", "reference_voices"):
-            inputs[name]  # read now: what cannot be read is the item's failure and not a metric's
+            inputs[name]  # read now, so that an unreadable input is the item's failure and not a metric's
     return inputs
 
 

@@ -1,4 +1,4 @@
-"""How fast a server answered the requests of a run, by the number of requests in flight.
+"""The speed at which a server answered the requests of a run, by the number of requests in flight.
 
 Every answer was timed by this machine's clock as it arrived (`podeval.systems.servers.streaming`). Runs that differ
 only in that number are one system under different loads, and are shown together.
@@ -23,7 +23,7 @@ LEFT = "left.jsonl"
 
 @dataclass(frozen=True)
 class Latency:
-    """How fast the requests of one run were answered.
+    """The speed at which the requests of one run were answered.
 
     Attributes:
         system: name of the run.
@@ -82,8 +82,8 @@ def read_latency(run: RunFolder) -> Latency | None:
 def list_latencies(run: RunFolder) -> list[Latency]:
     """List how fast the system of a run answered under each load, the smallest first; none without timings.
 
-    Among several runs under one load, the run itself is used, else the one with the most answers, because another may
-    be a check.
+    Among several runs under one load, the run itself is used, or else the one with the most answers, because others may
+    be checks.
     """
     if read_latency(run) is None:
         return []

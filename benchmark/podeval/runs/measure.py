@@ -33,7 +33,7 @@ CONDITIONS = {"voices": "own", "strategy": "whole", "capture": "file"}
 """Conditions that the task sets for every system alike."""
 
 JOINED = "podeval joined its turns, so that the pauses between them are not the system's"
-"""Why values of timing are not ranked."""
+"""The reason why values of timing are not ranked."""
 
 _ORDER = ("turns", "chunks", "given", "supplied", "whole", "own")
 
@@ -116,7 +116,7 @@ class Task:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The parts of it that are read from disk."""
+        """The parts of an item that are read from disk."""
         outputs = [self.output.audio, *(answer.audio for answer in self.output.answers)]
         recordings = [turn.audio for turn in self.item.user]
         return (
@@ -214,8 +214,8 @@ def measure(
         """The protocols of one output, or of all of a run together."""
         return make(*list_conditions(plan, outputs).items())
 
-    protocols()  # What cannot be measured is refused before anything is made.
-    # What is measured of all outputs together is measured when the run is summarised.
+    protocols()  # Anything that cannot be measured is refused before anything is made.
+    # Metrics of all outputs together are measured when the run is summarised.
     measured = benchmark.metrics(plan.track, plan.split, profile)
     uses = {use.name: use for use in measured if catalogue.get(use.name).inputs[0] != "recordings"}
     unjudged = [name for name in uses if not catalogue.get(name).asks]
@@ -247,18 +247,18 @@ def measure(
             else:
                 done(next(finished))
 
-    # What models measure, wherever the executor does it.
+    # Measurements by models, wherever the executor runs them.
     for task, results in executor.map(measure_item, tasks()):
         results = results or dict.fromkeys((use.name for use in task.uses), DIED)
         keep(task.item, protocols(task.output), mark_joined_timing(plan, task.output, results))
         done(next(finished))
-    # What judges say; they are asked from here, about many items at a time.
+    # Answers of judges, which are asked from here, about many items at a time.
     for name in uses:
         if name not in unjudged:
             some = [task for task in seen if missing(task.item, task.output, [name])]
             for task, result in _judge(uses[name], some, bench, partial(log_usage, folder, profile, protocols()[name])):
                 keep(task.item, protocols(task.output), {name: result})
-    # A run whose outputs were made in different ways has one protocol; then the figures that are made of the others.
+    # A run whose outputs were made in different ways has one protocol; the composite figures come last.
     after, current = folder.results(profile), protocols(*(task.output for task in seen))
     for task in seen:
         of_item = protocols(task.output)
@@ -299,7 +299,7 @@ def _restore_paths(result: Result, original_folders: Mapping[str, str]) -> Resul
 
 
 def _explain_nothing(task: Task) -> Unscored | None:
-    """Explain why there is nothing to measure; None if there is something."""
+    """Explain why an item cannot be measured; None if it can."""
     output = task.output
     if output.audio_removed and task.track != "write":
         return Unscored(
@@ -319,7 +319,7 @@ def _explain_nothing(task: Task) -> Unscored | None:
 
 
 def _score_guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
-    """Score whatever happens: an error of ours is unscored with its cause, and does not stop the run."""
+    """Score in any case: an error of ours is unscored with its cause, and does not stop the run."""
     try:
         return score_item(catalogue.get(use.name), inputs, use.parameters)
     except Exception as error:
@@ -343,7 +343,7 @@ def _judge(
     bench: JudgeConfig,
     log: Callable[[JudgeClient], AbstractContextManager[None]],
 ) -> Iterator[tuple[Task, Result]]:
-    """Ask a judge about these items; an item whose output is missing is not shown to it."""
+    """Ask a judge about these items; items without an output are not shown to it."""
     metric = catalogue.get(use.name)
     chosen = metric.read_parameters(use.choose_parameters(bench.hears))
     try:

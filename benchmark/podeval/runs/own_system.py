@@ -1,7 +1,7 @@
 """Run a system of the user's own: any `OwnMaker`, in this process, without a queue, a document or a sandbox.
 
-It is for the user's own machine: anyone who runs it trusts it. Outputs are stored as in every other run, so the same
-call resumes where the last one stopped.
+It is for the user's own machine, and is trusted by the person who runs it. Outputs are stored as in every other run, so
+the same call resumes where the last one stopped.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -62,7 +62,7 @@ class OwnSystem:
 
     @property
     def generation(self) -> dict[str, Any]:
-        """Everything that changes its outputs and their speed, as plain JSON data."""
+        """All settings that change its outputs or their speed, as plain JSON data."""
         return {**self.maker.generation, **({AT_ONCE: self.pace.at_once} if self.pace.at_once > 1 else {})}
 
 
@@ -183,7 +183,7 @@ def _make_one(system: OwnSystem, request: RunRequest, folder: RunFolder, item: I
     except PodevalError:
         raise
     except Exception as error:
-        # What nobody thought of costs this item alone, and is not a fault of the system.
+        # An unforeseen error costs only this item, and is not the system's fault.
         keep_failure(folder, item, f"{type(error).__name__}: {error}", "ours")
     return None
 

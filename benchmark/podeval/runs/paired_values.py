@@ -53,7 +53,7 @@ def pair_values(
     both = [pair for pair in clusters if pair in sides[0] and pair in sides[1]]
     before, after = ({pair: side[pair][0] for pair in both} for side in sides)
     weights = tuple({pair: side[pair][1] for pair in both} for side in sides)
-    # A pair is lost, or won, where the other side has a value and this one's system is to blame that it has none.
+    # A pair is lost, or won, if only the other side has a value and this one's system is to blame for the gap.
     lost = tuple(pair for pair in clusters if pair in sides[0] and _is_fault(second.get(pair)))
     won = tuple(pair for pair in clusters if pair in sides[1] and _is_fault(first.get(pair)))
     return PairedValues(before, after, weights, clusters, lost, won)
@@ -66,7 +66,7 @@ def _is_fault(result: Result | None) -> bool:
 
 @dataclass(frozen=True)
 class WorseItem:
-    """An item whose seeds by themselves are worse than chance has them."""
+    """An item whose seeds alone are worse than chance would produce."""
 
     item: str
     before: float
@@ -95,7 +95,7 @@ def _mean_of_cluster(values: Sequence[float]) -> float:
 
 
 def find_worse_items(paired: PairedValues, worse: float, margin: float, share: float) -> tuple[WorseItem, ...]:
-    """Find items whose seeds by themselves are worse, corrected for the number of items (Holm)."""
+    """Find items whose seeds alone are worse, corrected for the number of items (Holm)."""
     items: dict[str, list[Pair]] = defaultdict(list)
     for pair in paired.clusters:
         items[pair[0]].append(pair)

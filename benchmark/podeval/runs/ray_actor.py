@@ -1,6 +1,6 @@
 """A worker of a Ray cluster: the process on a node that does pieces of work one at a time, and keeps its models.
 
-It shares no disk with anyone who asks. Files arrive by their content, are in the worker's own folder while they are
+It shares no disk with its callers. Files arrive by their content, are in the worker's own folder while they are
 read, and are deleted afterwards; the next worker on that machine removes the files of a killed one.
 """
 
@@ -65,7 +65,7 @@ class RayWorker:
             Result of the work; None if it did not fit into memory twice.
 
         Raises:
-            Anything else that the work raises.
+            Any other error of the work.
         """
         import ray
 

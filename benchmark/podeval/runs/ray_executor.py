@@ -35,7 +35,7 @@ LOCAL = "local"
 _ANSWER_SECONDS = 5.0
 
 _LOCAL_STARTS = 2
-"""Number of attempts to start a local cluster: Ray gives its parts half a minute, whatever else the machine does."""
+"""Number of attempts to start a local cluster: Ray gives its parts half a minute, however busy the machine is."""
 
 _OWN_NODE = (
     "Ray's node on this machine is gone; start it again with `ray start`, then run the same command again; it resumes "
@@ -74,7 +74,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
     """
 
     def __init__(self, address: str = "", *, workers: int = 0, cpus: float = 1.0, gpus: float = 0.0) -> None:
-        """Store the settings; nothing is contacted yet.
+        """Store the settings without contacting the cluster.
 
         Args:
             address: the address of the cluster, see `connect`.
@@ -120,7 +120,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
         self._resources.close()
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Yield each task with its result, in the order they finish; None if processes died on it again and again.
+        """Yield each task with its result, in the order of completion; None if processes repeatedly died on it.
 
         No more tasks are taken than the number of processes plus one.
 
@@ -152,7 +152,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
         try:
             ready, _ = self._ray.wait(list(self._flights), num_returns=1, timeout=seconds)
         except SystemExit:
-            # Ray ends a program whose own node is gone; here that is told.
+            # Ray ends a program whose own node is gone; here, that is reported.
             raise ClusterFailed(_OWN_NODE) from None
         for flight in ready:
             actor, job = self._flights.pop(flight)
@@ -173,7 +173,7 @@ class Ray(contextlib.AbstractContextManager["Ray"]):
         while self._queue and self._free:
             actor, job = self._free.popleft(), self._queue.popleft()
             parcels, contents = pack(job.task)
-            # Put once more at every try: the node that had them may be the one that went.
+            # The data is put again at every try, because the node that had it may be the one that failed.
             held = [self._ray.put(content) for content in contents]
             self._flights[actor.do.remote(job.line.name, [job.line.work], job.task, parcels, *held)] = (actor, job)
 
@@ -238,7 +238,7 @@ def connect(address: str = "") -> Iterator[Any]:
 
     Args:
         address: `host:port` of the head; `auto` for the cluster of this machine; `local` for a new one here, on
-            loopback only. By default RAY_ADDRESS, or else `local`.
+            loopback only. By default RAY_ADDRESS, otherwise `local`.
 
     Raises:
         ModelMissing: Ray is not installed.
@@ -280,13 +280,13 @@ def connect(address: str = "") -> Iterator[Any]:
 
 
 def count_workers(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float) -> int:
-    """Count the processes of a size that there is room for on nodes with these resources.
+    """Count the processes of a size that fit on nodes with these resources.
 
     Raises:
         BadInput: there is no room for any process.
     """
     need = {name: amount for name, amount in (("CPU", cpus), ("GPU", gpus)) if amount > 0}
-    # Parts that are left on two nodes make no whole.
+    # Parts on two nodes do not add up to a whole.
     count = sum(min(int(node.get(name, 0.0) / amount + 1e-9) for name, amount in need.items()) for node in nodes)
     if count < 1:
         needs = " and ".join(f"{amount:g} {name}" for name, amount in need.items())
@@ -302,7 +302,7 @@ def _require_answer(address: str) -> None:
     """Look whether anything listens, as Ray itself would try for a minute and then end the process.
 
     Raises:
-        BadInput: nothing answers, or it is not an address.
+        BadInput: there is no answer, or it is not an address.
     """
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65_535:

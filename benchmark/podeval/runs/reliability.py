@@ -6,8 +6,8 @@ cover items and seeds; the share of catastrophic outputs (WER, in Chinese CER, a
 number of speakers that differs from the script's); and the worst window of values that are measured in windows of
 voices.
 
-It is next to the summary as `reliability.json`, and is on the board as a group of columns. Other seeds or other
-protocols make another column: the worst of five is not the worst of ten.
+It is stored next to the summary as `reliability.json`, and is on the board as a group of columns. Different seeds or
+protocols make a different column: the worst of five is not the worst of ten.
 """
 
 import hashlib
@@ -251,7 +251,7 @@ def _find_worst_window(result: Result, key: str) -> float | None:
 def _explain_catastrophe(
     item: Item, seed: int, folder: RunFolder, results: Mapping[str, Mapping[Pair, Result]]
 ) -> str | None:
-    """Return why an output is useless; None if it is not, or if we could not tell."""
+    """Return the reason why an output is useless; None if it is useful, or if this is unknown."""
     output = folder.output(item.id)
     if output is not None and output.failed:
         return f"no output ({output.failed[:200]})"

@@ -1,6 +1,6 @@
 """Run a system on a benchmark: plan, generate, measure, aggregate.
 
-Every step is on disk when it is done, so the same call resumes where the last one stopped, whatever the cause.
+Every step is on disk when it is done, so the same call resumes after any interruption.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ class Voicing:
 
         Raises:
             BadInput: the seed is out of range.
-            ModelMissing: something must be installed in the place where it speaks.
+            ModelMissing: something must be installed on the machine where it speaks.
         """
         for _ in self.executor.map(methodcaller("require", seed), (system,)):
             pass
@@ -110,7 +110,7 @@ RunProgress = Callable[[str, int, int], None]
 
 
 def tell_nobody(title: str, done: int, total: int) -> None:
-    """Tell nobody how far long work has come."""
+    """Report no progress."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class RunRequest:
     name: str = ""
     """Name of the run's folder, if it is not the system's own name."""
     repeats: bool = False
-    """Whether the run is of one more seed of a system that has a run; it then is in that one's folder."""
+    """Whether the run is an additional seed of a system that has a run; it is then in that run's folder."""
     only: tuple[str, ...] = ()
     """Ids of the items to run; all if there are none."""
     retry: bool = False
@@ -173,7 +173,7 @@ def run_system(
             system, items, folder, request.seed, lambda done: progress("speaking", done, len(items))
         )
 
-    # The dataset is written into the plan as the run begins.
+    # The plan records the dataset when the run begins.
     plan = RunPlan(
         benchmark=request.benchmark.name,
         split=request.split,
@@ -194,7 +194,7 @@ def measure_run(
     progress: RunProgress = tell_nobody,
     making: Making = lambda folder, items: items,
 ) -> RunSummary:
-    """Measure and aggregate a run whose outputs somebody else puts, or has put, into its folder.
+    """Measure and aggregate a run whose outputs are put into its folder by others.
 
     Args:
         plan: the plan of the run; its dataset is taken from the request's items.
@@ -230,7 +230,7 @@ def _run(
     folder = folder.repeat(plan.seed) if request.repeats else folder
     with lock_folder(folder.path):
         require(folder)
-        # A system of which everything is made again may have been changed.
+        # A system whose outputs are all made again may have changed.
         failed = find_failed(folder, request.profile) if request.retry else set()
         replace = request.retry and len(failed) == len(list(folder.readable_outputs()))
         dataset = f"{request.benchmark.dataset.path}@{data.revision}"
@@ -288,7 +288,8 @@ def reopen_failed(folder: RunFolder, profile: str) -> None:
     For items that did not fail, unscored metrics are measured again.
     """
     again = find_failed(folder, profile)
-    # The results first: a run that is killed in between measures again, instead of keeping what an old output had.
+    # Results are removed first: a run that is killed in between measures again, instead of keeping results of an old
+    # output.
     for name in {profile, *(summary.profile for summary in folder.summaries())}:
         reopened: dict[str, list[str]] = {}
         for (item, protocol), result in folder.results(name).items():

@@ -38,7 +38,7 @@ SCHEMA: Literal[1] = 1
 SUPERSEDED = ".superseded"
 """Folder next to the board's runs with earlier runs of the same systems."""
 SEEDS = "seeds"
-"""Folder in a run's own with its repeats by seed."""
+"""Folder within a run's own folder for its repeats by seed."""
 UPLOADS = ".uploads"
 """Folder next to the runs for recordings that people uploaded; only backups and the submission service read it."""
 REPLACED = ".before-restore-"

@@ -112,7 +112,7 @@ def _push_outputs(plan: RunPlan, outputs: Path, repo: str, title: str, licence: 
     """Push outputs with a card to a dataset repo; returns the source that names their commit."""
     facts = {"benchmark": plan.benchmark, "split": plan.split, "track": plan.track, "title": title}
     stated = "other" if licence in ("unknown", "proprietary") else licence.lower()
-    # Its address is nobody's business.
+    # Its address is private.
     generation = {name: value for name, value in plan.generation.items() if name != "server"}
     facts["generation"] = json.dumps(generation, ensure_ascii=False, indent=1)
     write_whole(outputs / "README.md", _CARD.format(licence=stated, **facts).encode())

@@ -2,7 +2,7 @@
 
 Isolation is by bubblewrap (new namespaces, a bare file system, no privileges, a separate user) and by a filter of
 system calls; prlimit limits each process, and a cgroup limits memory if one can be made. Everything that none of them
-limits (memory without a cgroup, output of all processes together, time, the host's disk) is watched from outside. The
+limits (memory without a cgroup, output of all processes together, time, the host's disk) is monitored from outside. The
 sandbox dies with the thread that opened it, however that ends.
 """
 
@@ -68,7 +68,7 @@ _SPARED = 4
 
 @cache
 def explain_missing_isolation() -> str | None:
-    """Return the reason why nothing can be isolated here, from one trial; None if isolation works."""
+    """Return the reason why isolation is impossible here, from one trial; None if isolation works."""
     absent = [tool for tool in command.PROGRAMS if shutil.which(tool) is None]
     if absent:
         return f"{', '.join(absent)} not found; {ADVICE}"
@@ -86,11 +86,11 @@ def explain_missing_gpu(*, trusted: bool) -> str | None:
         trusted: whether programs run without isolation.
 
     Raises:
-        NoIsolation: they are not trusted, and nothing can be isolated here.
+        NoIsolation: they are not trusted, and isolation is impossible here.
     """
     if not command.list_gpu_devices():
         return "there is none, or its driver is not loaded (no /dev/nvidia*, /dev/kfd or /dev/dri)"
-    # Where torch finds no GPU it uses the processor without a word, which would take a hundred times as long.
+    # If torch finds no GPU, it silently uses the processor, which would take a hundred times as long.
     with tempfile.TemporaryDirectory(prefix="podeval-gpu-") as folder:
         use = "import torch; print(torch.ones(8, device='cuda').sum().item())"
         ended = run(SandboxSpec([sys.executable, "-c", use], Path(folder), gpu=True, trusted=trusted))
@@ -101,7 +101,7 @@ def explain_missing_gpu(*, trusted: bool) -> str | None:
 
 
 def require() -> None:
-    """Refuse if nothing can be isolated here.
+    """Refuse if isolation is impossible here.
 
     Raises:
         NoIsolation: the message names the missing part.
@@ -113,7 +113,7 @@ def require() -> None:
 
 
 def describe_memory_bound() -> str:
-    """Describe the limit on the memory of a box here, as a clause."""
+    """Describe the limit on the memory of a sandbox here, as a clause."""
     if (tree := cgroup.find_tree()) is not None:
         return f"by a memory cgroup of its own (version {tree.interface.version}, below {tree.group})"
     return "by checks ten times per second, because no memory cgroup can be made here (see docs/operating.md)"
@@ -166,7 +166,7 @@ class Running:
         self._shared, self._disk = usage.read_machine(cgroup.read_memory_room()).shared, 0
         with contextlib.suppress(OSError):
             self._disk = usage.free_disk(box.writable)
-        # Until it has become the program, it cannot be looked into.
+        # It cannot be inspected until it has become the program.
         self._held, self._next_held = usage.Held(), self._began + TICK
         self._group = (
             None if box.trusted and not box.own else cgroup.open_group(box.limits.memory_bytes, box.limits.processes)
@@ -182,7 +182,7 @@ class Running:
 
     @property
     def alive(self) -> bool:
-        """Whether any process in it may still write."""
+        """Whether any of its processes may still write."""
         return self._watcher.is_alive()
 
     def stop(self, why: str) -> None:
@@ -328,7 +328,7 @@ def open_sandbox(box: SandboxSpec) -> Iterator[Running]:
     """Start a sandbox; when the block ends, every process in it is dead.
 
     Raises:
-        NoIsolation: the program is neither trusted nor podeval's own, and nothing can be isolated here.
+        NoIsolation: the program is neither trusted nor podeval's own, and isolation is impossible here.
     """
     if box.own and explain_missing_isolation() is not None:
         box = replace(box, trusted=True)

@@ -1,7 +1,7 @@
 """Memory cgroups: each sandbox gets its own group, and the kernel limits its memory of every kind.
 
-A group can be made if this process may write to the tree of groups: as root in a container or a virtual machine, or
-in a service or scope that systemd delegates (`Delegate=yes`). A group of somebody else's is never changed. Both
+A group can be made if this process may write to the tree of groups: as root in a container or a virtual machine, or in
+a service or scope that systemd delegates (`Delegate=yes`). A group that belongs to somebody else is never changed. Both
 versions of the interface are supported, as machines with the first are still in use.
 """
 
@@ -76,7 +76,7 @@ class ControlGroup:
 
     @property
     def enter(self) -> list[str]:
-        """The beginning of a command that makes it run in the group, with everything that it starts."""
+        """The beginning of a command that makes it, and everything that it starts, run in the group."""
         return ["/bin/sh", "-c", _ENTER, os.fspath(self.folder)]
 
     @property
@@ -86,7 +86,7 @@ class ControlGroup:
 
     @property
     def overrun(self) -> bool:
-        """Whether the kernel killed a process in it for exceeding its limit."""
+        """Whether the kernel killed one of its processes for exceeding its limit."""
         return read_numbers(self.folder / self._interface.events).get("oom_kill", 0) > 0
 
     def bound(self, memory_bytes: int, processes: int) -> None:
@@ -134,7 +134,7 @@ def open_group(memory_bytes: int, processes: int) -> ControlGroup | None:
 def find_tree() -> Tree | None:
     """Return the tree with the group in which this process can make groups that limit memory; None if there is none.
 
-    It is found by a trial. If no other process is in its group, this process moves into a group below, as version 2
+    A trial finds it. If no other process is in its group, this process moves into a group below, as version 2
     requires.
     """
     if (tree := _read_own_tree()) is None:
@@ -222,7 +222,7 @@ def _move_out(group: Path) -> bool:
         divided = " ".join(f"+{name}" for name in ("memory", "pids") if name in controllers)
         (group / "cgroup.subtree_control").write_text(divided)
     except OSError:
-        # Go back to where it was.
+        # Return to the original group.
         with contextlib.suppress(OSError):
             (group / "cgroup.procs").write_text("0")
             inside.rmdir()

@@ -96,7 +96,7 @@ PROGRAMS = ("bwrap", "prlimit", "setpriv")
 OWN_PROCESSES = 2
 """Number of processes of bubblewrap itself, in addition to those of the program."""
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 - inside the box, where nobody else is
-"""File systems of the box that are in memory and can be written to, each of a fixed size."""
+"""File systems of the sandbox that are in memory and writable, each of a fixed size."""
 
 _SYSTEM = ("/usr", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -122,7 +122,7 @@ def build_isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
     """Return the command that runs a program in a sandbox; the filter of its system calls is an open file."""
     folder = os.fspath(box.writable.resolve())
     seen = _visible_paths(box)
-    # Folders that bubblewrap makes on the way to a place would be its own alone.
+    # Folders that bubblewrap creates on the way to a place would be readable only by itself.
     above = sorted({str(parent) for path in (*seen, folder) for parent in Path(path).parents} - {"/", "/tmp"})  # noqa: S108
     ways = [part for path in above for part in ("--perms", "0755", "--dir", path)]
     places = [*ways, *(part for path in seen for part in ("--ro-bind", path, path))]
@@ -131,7 +131,7 @@ def build_isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
     settings = [part for name, value in build_environment(box).items() for part in ("--setenv", name, value)]
     bound = ["--bind", folder, folder]
     enclosed = [*list_namespace_options(box.limits, system_calls), *devices, *places, *bound, *settings]
-    # bubblewrap itself may not enter a folder that belongs to the box's user alone.
+    # bubblewrap itself may be unable to enter a folder that belongs only to the sandbox's user.
     entered = ["env", f"--chdir={folder}"]
     return [*enclosed, *_SEAL, "--", *_own_user(box.writable), *entered, *_process_limits(box), *box.command]
 
@@ -190,7 +190,7 @@ def _privileges() -> list[str]:
 
 @cache
 def _can_disable_namespaces() -> bool:
-    """Tell whether bubblewrap can forbid namespaces inside a user's sandbox; the filter does so in any case."""
+    """Return whether bubblewrap can forbid namespaces inside a user's sandbox; the filter does so in any case."""
     options = ["--unshare-user", "--disable-userns", "--ro-bind", "/", "/", "--proc", "/proc"]
     return _refusal(["bwrap", *options, "--", "/usr/bin/env", "true"]) is None
 

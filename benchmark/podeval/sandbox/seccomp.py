@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 # Offsets of `struct seccomp_data`: the number of the call, its architecture, the low half of the first argument.
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
-# Opcodes of classic BPF (linux/bpf_common.h) and what a filter may answer (linux/seccomp.h).
+# Opcodes of classic BPF (linux/bpf_common.h) and the possible answers of a filter (linux/seccomp.h).
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _KILL, _ALLOW, _ERROR = 0x8000_0000, 0x7FFF_0000, 0x0005_0000
 _X32 = 0x4000_0000
@@ -65,7 +65,7 @@ REFUSED: dict[int, dict[str, tuple[int | None, int | None]]] = {
         "bpf": (321, 280),
         "perf_event_open": (298, 241),
         "fanotify_init": (300, 262),
-        # Namespaces and mounts. Nor may a thread have open files of its own, which nobody would count.
+        # Namespaces and mounts. A thread must not have separate open files either, which nobody would count.
         "unshare": (272, 97),
         "setns": (308, 268),
         "mount": (165, 40),
@@ -111,12 +111,12 @@ REFUSED: dict[int, dict[str, tuple[int | None, int | None]]] = {
         "ioperm": (173, None),
     },
 }
-"""System calls that fail whatever their arguments: by error, their numbers on x86_64 and aarch64."""
+"""System calls that always fail: by error, their numbers on x86_64 and aarch64."""
 
 REFUSED_WITHOUT_NAMESPACES: dict[int, dict[str, tuple[int | None, int | None]]] = {
     errno.ENOSYS: {"mq_open": (240, 180), "mq_unlink": (241, 181)},
     errno.EPERM: {
-        # New processes, which nothing would hold together.
+        # New processes outside the group.
         "fork": (57, None),
         "vfork": (58, None),
         # Other processes of the same user.
@@ -136,7 +136,7 @@ REFUSED_WITHOUT_NAMESPACES: dict[int, dict[str, tuple[int | None, int | None]]] 
         "sched_setattr": (314, 274),
         "migrate_pages": (256, 238),
         "move_pages": (279, 239),
-        # Files of the same user, as far as Landlock has no rule for them.
+        # Files of the same user, unless Landlock has a rule for them.
         "truncate": (76, 45),
         "chmod": (90, None),
         "fchmod": (91, 52),
@@ -205,7 +205,7 @@ def build_filter(machine: str | None = None, *, namespaces: bool = True) -> byte
 
 @contextlib.contextmanager
 def open_filter(*, namespaces: bool = True) -> Iterator[int]:
-    """Open a file that contains the filter, in the form for bubblewrap."""
+    """Open a file that contains the filter, in the form that bubblewrap takes."""
     reading, writing = os.pipe()
     try:
         with open(writing, "wb") as pipe:

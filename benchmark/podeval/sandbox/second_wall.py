@@ -1,4 +1,5 @@
-"""The wall where bubblewrap does not work: a process encloses itself, and then becomes the program.
+"""The second wall, for machines where bubblewrap does not work: a process confines itself, and then becomes the
+program.
 
 `python second_wall.py JOB -- COMMAND` gives up all privileges, keeps only the files of the job (by Landlock) and the
 system calls that a filter allows; none of this needs a namespace or a privilege. It imports nothing from podeval,
@@ -67,7 +68,7 @@ def enclose(readable: Sequence[str], writable: str, system_calls: bytes) -> None
 
 def _restrict_files(libc: ctypes.CDLL, version: int, readable: Sequence[str], writable: str) -> None:
     rights = _RIGHTS[max(since for since in _RIGHTS if since <= version)]
-    # TCP since version 4; since 6 abstract sockets and signals, so that other processes are not reached.
+    # TCP since version 4; since 6 abstract sockets and signals, so that other processes cannot be reached.
     attributes = struct.pack("=QQQ", rights, 3, 3)[: 8 if version < 4 else 16 if version < 6 else 24]
     rules = _check(libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
     places = [(path, _READING) for path in (*readable, *_FACTS)]

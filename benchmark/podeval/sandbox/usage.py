@@ -93,7 +93,7 @@ def find_held(processes: Sequence[Path], folder: Path) -> Held:
             _look_at_open_files(process, disk, holding)
         except PermissionError:
             if not read_resident(process):
-                continue  # it is about to end
+                continue  # it is about to exit
             holding.unseen_files = True
         except OSError:
             continue  # it has ended
@@ -195,7 +195,7 @@ def read_resident(folder: Path) -> int:
 
 
 def read_shared(folder: Path) -> int:
-    """Return how much of that memory is shared between processes, or files that are in memory."""
+    """Return the part of that memory that is shared between processes, or belongs to files in memory."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in (folder / "status").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("RssShmem:"):

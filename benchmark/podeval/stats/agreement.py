@@ -113,7 +113,8 @@ def pairwise_accuracy(
     """
     a, b = _validate_pair(judged, truth)
     codes, groups = number_clusters(clusters, a.size)
-    # For each item: how many pairs the truth orders, and how many of them the judged values order alike.
+    # For each item: the number of pairs that the truth orders, and the number of them that the judged values order
+    # alike.
     alike, ordered = np.zeros(a.size), np.zeros(a.size)
     step = max(1, _BLOCK // max(1, a.size))
     for start in range(0, a.size, step):
@@ -170,7 +171,7 @@ def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence
     """
     if len(x) != len(y):
         raise BadInput(f"agreement needs two judgements of each thing; there are {len(x)} and {len(y)}")
-    # Categories as numbers, and each item as one cell of their table.
+    # Categories as numbers, and each item as a cell of their table.
     names: dict[Hashable, int] = {}
     first = np.array([names.setdefault(value, len(names)) for value in x], dtype=np.intp)
     second = np.array([names.setdefault(value, len(names)) for value in y], dtype=np.intp)

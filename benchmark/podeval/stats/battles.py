@@ -41,7 +41,7 @@ class Battles:
 
     `first`, `second` and `voter` are codes into `systems` and `voters`; `outcome` is a code into `OUTCOMES`;
     `covariates` contains, by name, the first side's value minus the second's (seconds, LU). `slight` marks outcomes
-    that the voter called a slight preference; None if nobody was asked.
+    that the voter called a slight preference; None if voters were not asked.
     """
 
     systems: tuple[str, ...]
@@ -141,7 +141,7 @@ class Tally:
 
     @property
     def battles(self) -> NDArray[np.int64]:
-        """How often every pair met; symmetric."""
+        """The number of times that every pair met; symmetric."""
         return np.asarray(self.wins + self.wins.T + self.ties + self.both_bad)
 
     @property

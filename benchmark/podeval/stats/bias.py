@@ -128,14 +128,14 @@ def length_bias(
         raise BadInput(f"length bias needs both lengths of each battle; there are {won.size} and {lost.size}")
     if not (np.isfinite(won).all() and np.isfinite(lost).all()):
         raise BadInput("the lengths contain NaN or infinity; leave those battles out")
-    # How often the longer answer wins.
+    # The frequency with which the longer answer wins.
     excess = won - lost
     codes, groups = number_clusters(voters, excess.size)
     unequal = excess != 0
     longer = preference((excess > 0)[unequal].tolist(), codes[unequal].tolist(), seed)
     if not excess.size:
         return LengthBias(longer, Estimate(None, None, None, 0), None)
-    # How much longer the winners are.
+    # The extra length of the winners.
     mean = mean_ci(excess.tolist(), voters)
     sums: Array = np.bincount(codes, weights=excess, minlength=groups).astype(np.float64)
     return LengthBias(longer, Estimate(mean.mean, mean.low, mean.high, mean.n), _test_by_exchange(sums, seed))

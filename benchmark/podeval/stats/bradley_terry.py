@@ -150,7 +150,7 @@ def rate(
     Raises:
         BadInput: there are no battles, or they do not differ in a covariate.
     """
-    # Check what can be estimated.
+    # Check which parameters can be estimated.
     for name, values in battles.covariates.items():
         if not np.any(values):
             raise BadInput(
@@ -175,7 +175,7 @@ def rate(
     of_ratings, errors = _spread_by_sandwich(strengths, variances[:size, :size], share, freedom)
     effects = POINTS * fitted[size:-1]
     far = np.sqrt(np.diag(variances)[size:]) * float(special.stdtrit(max(1, rows.voters - 1), 0.975))
-    # Which systems the votes separate, and so the ranks.
+    # Systems that the votes separate, and so the ranks.
     order = np.lexsort((-strengths, ~ranked))
     member = _find_islands(rows.a, rows.b, size)
     among = ranked[rows.a] & ranked[rows.b]
@@ -237,7 +237,7 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
     Raises:
         BadInput: a system was in no battle.
     """
-    # What the votes say of the two so far.
+    # The result of the votes so far for these two.
     names = [rating.system for rating in ratings.systems]
     i, j = (names.index(ratings.get(name).system) for name in (first, second))
     apart, error = abs(float(ratings.differences[i, j])), float(ratings.errors[i, j])
@@ -265,7 +265,7 @@ def _find_islands(a: NDArray[np.intp], b: NDArray[np.intp], size: int) -> NDArra
 
 
 def _name_islands(member: NDArray[np.intp], names: list[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the islands as names of their systems, the largest first."""
+    """Return the islands, each as the names of its systems, the largest first."""
     groups = [tuple(names[i] for i in np.flatnonzero(member == number)) for number in range(int(member.max()) + 1)]
     return tuple(sorted(groups, key=len, reverse=True))
 

@@ -29,7 +29,8 @@ def correlate_by_cluster(
     """Return SRCC, PLCC and KRCC (tau-b) of two variables, with intervals over clusters."""
     table = np.array([x, y], dtype=np.float64)
     codes, count = number_clusters(clusters, len(x))
-    # Of each two clusters: pairs of values in one order less those in opposite orders, those that differ in x, in y.
+    # For every two clusters: pairs of values in the same order less those in opposite orders, those that differ in x,
+    # in y.
     pairs = np.zeros((3, count, count))
     membership = np.eye(count)[codes]
     step = max(1, _AT_ONCE // max(1, len(x)))
@@ -80,7 +81,7 @@ def correlate_partially(
 
 
 def _draw_clusters(count: int, size: int) -> Iterator[Array]:
-    """Yield how often each cluster is drawn, `(rounds, clusters)`, in blocks; in the first round each is once."""
+    """Yield the draws of each cluster, `(rounds, clusters)`, in blocks; in the first round, each is drawn once."""
     yield np.ones((1, count))
     random, block = np.random.default_rng(0), max(1, _AT_ONCE // max(1, size))
     for start in range(0, ROUNDS if count >= FEWEST_DRAWN else 0, block):

@@ -50,7 +50,7 @@ class Rows:
 
     @property
     def weight(self) -> Array:
-        """How many votes a row represents, shape (rows,)."""
+        """The number of votes that a row represents, shape (rows,)."""
         return np.asarray(self.counts.sum(axis=0), dtype=np.float64)
 
     @property
@@ -121,7 +121,7 @@ def fit(rows: Rows, prior: float = PRIOR) -> Array:
         step = solve(information, uphill)
         if float(uphill @ step) < _TOLERANCE:
             return at
-        # Halve the step until the likelihood does not fall.
+        # Halve the step until the likelihood no longer falls.
         for shrink in 0.5 ** np.arange(30):
             tried = at.copy()
             tried[free] += shrink * step
@@ -155,9 +155,9 @@ def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
 def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     """Return the parameters' covariance, robust to any dependence between the votes of one voter.
 
-    A voter's influence is the first-order change without that voter: H^-1 (I - H_g H^-1)^-1 u_g, with H the
-    information of all votes, H_g and u_g that voter's information and score. The leverage of a voter who is nearly
-    the only one on something is capped at 0.95; the leverage of a voter with little weight is neglected.
+    A voter's influence is the first-order change without that voter: H^-1 (I - H_g H^-1)^-1 u_g, with H the information
+    of all votes, H_g and u_g that voter's information and score. The leverage of a voter who is nearly the only one for
+    some parameter is capped at 0.95; that of a voter with little weight is neglected.
     """
     free = _find_free_parameters(rows, fitted)
     inverse = naive_covariance(rows, fitted, prior)[free, free]

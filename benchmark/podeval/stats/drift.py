@@ -34,7 +34,7 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
     measured, all lengths of the memory, 1 / (1 - correlation), are as probable on a logarithmic scale. The interval is
     then widened by the share that the root of a mean of so few squares lacks on average (Gurland and Tripathi, 1971),
     because few blocks need more. Of 20,000 series of three blocks or more without a trend, at most 4.5 % seem to drift
-    if neighbours correlate by up to 0.8; at 0.9, 8 % of 20 blocks do, 7 % of ten and 6 % of five. Its price: ten
+    if neighbours correlate by up to 0.8; at 0.9, 8 % of 20 blocks do, 7 % of ten and 6 % of five. The cost: ten
     independent blocks have an interval three times as wide as if their independence were known; an interval that is
     valid at 0.8 through a larger critical value alone would be 2.6 times as wide.
 
@@ -117,11 +117,9 @@ def _find_error(
 ) -> float:
     """Return the standard error of the least-squares slope of values whose neighbours correlate, by an unknown share.
 
-    Args:
-        blocks: number of each block; those without a value are left out.
-        offset: time of each block from their mean.
-        residuals: distances from the least-squares line.
-        memories: the possible correlations of neighbours, the first of them 0.
+    Args: blocks: number of each block; those without a value are left out. offset: time of each block relative to their
+        mean. residuals: distances from the least-squares line. memories: the possible correlations of neighbours, the
+        first of them 0.
     """
     line, free = np.stack([np.ones(len(offset)), offset], axis=1), len(offset) - 2
     covariance = memories[:, None, None] ** np.abs(np.subtract.outer(blocks, blocks))

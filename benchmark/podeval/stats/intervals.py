@@ -1,6 +1,6 @@
 """Intervals of means, and ranges of ranks that claim no difference beyond the evidence in the data.
 
-Student's interval is symmetric, so it suits values that are. Values near a bound that they cannot pass are skewed, and
+Student's interval is symmetric, so it suits symmetric values. Values near a bound that they cannot pass are skewed, and
 the interval of their mean must be wider on the side of the tail; values that always equal one of the bounds are
 yes-or-no values, and their mean is a share.
 
@@ -29,12 +29,12 @@ _LONG_TAIL = 3.0
 """The number of values that a long tail is assumed to be worth; `long_tail_reach` explains the choice."""
 
 _LONGEST_TAIL = 3.0
-"""Log of the largest ratio of a long tail's limit to the mean: one outlier is no proof of a longer tail."""
+"""Log of the largest ratio of a long tail's limit to the mean: one outlier does not prove a longer tail."""
 
 _FINEST_STEP = 1e-3
 """Step that a continuous value is never assumed to be finer than: the last decimal that a board prints."""
 
-# A change of how intervals or ranks are made raises `podeval.metrics.protocol.INTERVALS`.
+# A change in the method of intervals or ranks raises `podeval.metrics.protocol.INTERVALS`.
 
 
 def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
@@ -104,7 +104,7 @@ def skewed_reach(pulls: Array, quantile: float) -> tuple[float, float]:
 
 
 def long_tail_reach(distances: Array, quantile: float) -> float:
-    """Return how far the interval reaches into a tail that no bound ends, modelled as a lognormal's.
+    """Return the reach of the interval into an unbounded tail, modelled as a lognormal's.
 
     A few values rarely include one from the end of a long tail, so their own spread and skewness are too small. The
     upper limit of a lognormal mean (Olsson 2005, Confidence Intervals for the Mean of a Log-Normal Distribution)
@@ -220,7 +220,7 @@ def mean_ci(
     pulls = compute_pulls(residuals, sizes)
     low, high = bounds
     error = math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
-    # Values that are all one bound or the other are yes and no.
+    # If every value is one bound or the other, the values are yes and no.
     if low is not None and high is not None and np.all((y == low) | (y == high)):
         least, most = share_interval((mean - low) / (high - low), error / (high - low), sizes, y.size, level)
         return Interval(mean, low + least * (high - low), low + most * (high - low), y.size, count)
@@ -267,10 +267,10 @@ def paired_bootstrap_ranks(
     Gaps cost the system that has them: if it lacks items of another, it beats that one only if both intervals exclude
     zero even if each missing item counts as a loss by one standard deviation of their differences. If a pair shares
     less than nine tenths of the clusters of the system with more of them, neither beats the other, and the one with
-    fewer clusters is compared with nobody.
+    fewer clusters is not compared with any system.
 
     A system's best rank is 1 + the number of systems that beat it; its worst is the number of systems that it does not
-    beat, including itself. A system that is compared with nobody may have any rank.
+    beat, including itself. A system that is not compared with any other may have any rank.
 
     Args:
         scores: value of each item that a system was scored on, by system.
@@ -332,7 +332,7 @@ def paired_difference(
         BadInput: there is no item common to both, a value that is not finite, a weight that is not positive, or an item
             without a cluster.
     """
-    # Loaded where intervals are drawn: one recording has none, and a short command starts sooner.
+    # Imported only where intervals are drawn: one recording has none, and a short command starts sooner.
     from podeval.stats import pair_comparisons as draws
 
     if not (items := sorted(a.keys() & b.keys())):
@@ -344,7 +344,7 @@ def paired_difference(
     membership = draws.make_membership(items, clusters)
     count: int = membership.shape[0]
     whole = (w * y).sum(axis=0) / w.sum(axis=0)
-    # Equal systems differ by exactly zero, here as below.
+    # Equal systems differ by exactly zero, as below.
     mean = float(np.mean(y[:, 0] - y[:, 1]) if weights is None else whole[0] - whole[1])
     if count < 2:
         return Interval(mean, None, None, len(items), count)
@@ -362,7 +362,7 @@ def paired_difference(
     if error <= draws.NEAR_ZERO * abs(mean):
         if mean != 0 and draws.bound_alike(count) > 1 - level:
             return Interval(mean, None, None, len(items), count)
-        # A difference is no coarser than itself, so that the interval excludes zero exactly if one beats the other.
+        # A difference is never coarser than itself, so that the interval excludes zero exactly if one beats the other.
         half = alike_reach(membership @ w[:, 0], len(items), min(find_step(y), abs(mean) or 1.0), level)
         return Interval(mean, mean - half, mean + half, len(items), count)
     tail, half = draws.expand_tail(count, level), draws.find_student_quantile(count - 1, level) * error

@@ -70,7 +70,7 @@ def standings(
     """
     if not marks:
         raise BadInput("there are no marks; every listener was left out or nobody finished")
-    # Marks by stimulus, and who gave them.
+    # Marks by stimulus, and their raters.
     values: dict[str, dict[str, float]] = {}
     people: dict[str, str] = {}
     for mark in marks:
@@ -79,7 +79,7 @@ def standings(
             raise BadInput(f"{mark.rater} marked {mark.stimulus} twice on page {mark.page}; keep one of them")
         values[mark.stimulus][key] = mark.value
         people[key] = mark.rater
-    # Ranks of each two over the pages that both are on; one that was hardly heard takes nobody's rank away.
+    # Ranks of each two over the pages that both are on; a system that was hardly heard does not cost another its rank.
     taking_part = {name: values[name] for name in values if ranked is None or name in ranked}
     several = any(set(taking_part[a]) & set(taking_part[b]) for a, b in combinations(taking_part, 2))
     ranks = paired_bootstrap_ranks(taking_part, True, clusters=people) if several or len(taking_part) == 1 else {}
@@ -103,7 +103,7 @@ def tabulate_marks(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | 
 
 
 def reliability(marks: Sequence[Mark], level: Level = "interval") -> Estimate:
-    """Return Krippendorff's alpha over everything that was marked."""
+    """Return Krippendorff's alpha over all marks."""
     return krippendorff_alpha(tabulate_marks(marks)[1], level)
 
 

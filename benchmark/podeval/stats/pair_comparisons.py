@@ -83,7 +83,7 @@ def bound_alike(clusters: int | NDArray[np.intp]) -> Any:
 
 
 def find_student_quantile(freedom: int, level: float) -> float:
-    """Return how many standard errors Student's interval of this level reaches."""
+    """Return the reach of Student's interval of this level in standard errors."""
     return float(special.stdtrit(freedom, (1 + level) / 2))
 
 
@@ -281,12 +281,12 @@ class _PairTable:
         self._better, self._membership = np.where(self._present, better, 0.0), make_membership(items, clusters)
         self._whole: Any = self._present.all(axis=0)
         self._drawn_means: NDArray[np.float64] | None = None
-        # Student's test of each claim to be ahead; the one that is behind makes none.
+        # Student's test of each claim to be ahead; the system that is behind makes none.
         claims = map(self.test_claims, range(len(self._systems)))
         self._shared, self.p = (np.array(rows) for rows in zip(*claims, strict=True))
         sizes = self._shared.diagonal()
         self._comparable = self._shared >= np.maximum(1, ENOUGH_SHARED * np.maximum.outer(sizes, sizes))
-        # Of two that are not comparable, the one with fewer clusters is compared with nobody.
+        # If two are not comparable, the one with fewer clusters is not compared with any system.
         lacking = (~self._comparable & (sizes > sizes[:, None])).any(axis=1)
         self._comparable &= ~(lacking[:, None] | lacking)
         self.p[~self._comparable] = np.nan
@@ -297,7 +297,7 @@ class _PairTable:
         ahead, beats = apart & (self.p < self.p.T), np.zeros(self.p.shape, dtype=bool)
         for index in np.flatnonzero(ahead.any(axis=1)).tolist():
             beats[index, ahead[index]] = self.draw_claims(index, np.flatnonzero(ahead[index]), rounds, seed, level)
-        # A pair that is not comparable widens both ranges; a system that is comparable with nobody has none.
+        # A pair that is not comparable widens both ranges; a system that is not comparable with any other has none.
         field = np.flatnonzero(comparable.sum(axis=1) > 1)
         best, worst = 1 + beats.sum(axis=0), len(field) - beats.sum(axis=1)
         return PairVerdicts(
@@ -321,7 +321,7 @@ class _PairTable:
         theirs = self._present[:, others]
         both = theirs & self._present[:, [index]]
         if filled:
-            # Where they share nothing there is no spread, and no test either.
+            # Pairs that share nothing have no spread, and so no test.
             spread = np.std(differences, axis=0, where=both | ~both.any(axis=0))
             return np.where(both, differences, np.where(theirs, -spread, 0.0)), theirs
         return np.where(both, differences, 0.0), both
@@ -357,7 +357,7 @@ class _PairTable:
         if self._drawn_means is None:
             draws = draw_clusters(count, rounds, seed)
             self._drawn_means = (draws @ (self._membership @ self._better)) / (draws @ sizes)[:, None]
-        # The means of systems that lack nothing are drawn once; of others, and close ones, the differences.
+        # The means of systems without gaps are drawn once; for others, and for close ones, the differences.
         ahead, unclear = compare_draws(self._drawn_means, index, others, expand_tail(count, level))
         unclear |= ~(self._whole[others] & self._whole[index])
         ahead |= unclear

@@ -1,4 +1,4 @@
-"""Evidence from paired differences that may be looked at after each of them, whatever they are distributed like.
+"""Evidence from paired differences of any distribution, which may be looked at after each of them.
 
 Two equal systems may be swapped in any pair without changing anything, so both signs of each difference, given its
 size, are equally likely. Somebody who bets on "worse" pair by pair, with stakes that depend on sizes and earlier pairs,
@@ -57,8 +57,8 @@ def evidence_of_increase(differences: ArrayLike, margin: float = 0.0) -> Array:
 def sequential_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, float] | None:
     """Return the interval of the differences' centre that is valid at every look.
 
-    It contains every centre without enough evidence against it on either side; None if there are too few differences
-    for any evidence.
+    It contains every centre that lacks sufficient evidence against it on either side; None if there are too few
+    differences for any evidence.
     """
     values = np.asarray(differences, np.float64)
     values = values[np.isfinite(values)]
@@ -75,7 +75,7 @@ def sequential_interval(differences: ArrayLike, level: float = 0.95) -> tuple[fl
 def count_needed(differences: ArrayLike, evidence: float, margin: float = 0.0) -> int | None:
     """Return how many differences like these give this much evidence of increase; None if no number would do.
 
-    The evidence is assumed to grow as fast with each stake as it has so far.
+    The evidence is assumed to continue to grow at its present rate with each stake.
     """
     capitals = _log_capitals(differences, margin)
     if not len(capitals):
@@ -122,7 +122,7 @@ def count_repeats_needed(
 def count_to_show(
     differences: ArrayLike, size: float, evidence: float, margin: float = 0.0, seed: int = 0
 ) -> int | None:
-    """Return how many differences show an increase of a size in four of five comparisons; None for over 3,200.
+    """Return the number of differences that show an increase of a size in four of five comparisons; None above 3,200.
 
     Differences are drawn from those at hand, with replacement; each gets a random sign, as with equal systems, and the
     size is added. If the systems at hand are not equal, the number is too large rather than too small.
@@ -200,7 +200,7 @@ def _bisect(rejects: Callable[[float], bool], far: float, near: float) -> float:
     return near
 
 
-# Pilots: a small sample that represents the whole, and what the whole would show.
+# Pilots: a small sample that represents the whole, and the expected result of the whole.
 
 T = TypeVar("T")
 
@@ -209,7 +209,7 @@ USUAL = 20
 
 
 def choose_pilot(strata: Sequence[Hashable], names: Sequence[str], count: int) -> list[int]:
-    """Choose a stratified sample: each stratum has its share of it, to within one item.
+    """Choose a stratified sample in which each stratum has its share, to within one item.
 
     Items are ordered by stratum and, within it, by a hash of their names; then every k-th is taken. The same items give
     the same sample.

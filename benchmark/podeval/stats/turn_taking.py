@@ -6,7 +6,7 @@ start, and somebody holds the floor. A unit of another person
 - that lasts at most `BACKCHANNEL`, after which the holder continues before anybody speaks longer, is a backchannel;
 - takes the floor otherwise. Its floor-transfer offset is its start minus the end of the holder's speech: a gap if
   positive, an overlap if negative (Heldner and Edlund 2010; Levinson and Torreira 2015).
-Only times are looked at: a short answer between two turns of one person counts as a backchannel, whatever its words.
+Only times are considered: a short answer between two turns of one person counts as a backchannel, whatever its words.
 """
 
 import json
@@ -32,7 +32,7 @@ OVERLAPPING = OFFSETS.index(0.0) + 1
 """Number of the kinds of transfers that overlap."""
 
 KINDS = (*(f"up to {bound:g} s" for bound in OFFSETS), f"over {OFFSETS[-1]:g} s", "backchannel", "talking over")
-"""Kinds of events when another person than the holder of the floor speaks, in the order of counts."""
+"""Kinds of events in which someone other than the holder of the floor speaks, in the order of counts."""
 
 Spoken = tuple[str, float, float]
 """A person, and the start and end of speech."""
@@ -74,7 +74,7 @@ class FloorEvents:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How often each of `KINDS` happens."""
+        """The frequency of each of `KINDS`."""
         return np.bincount(np.asarray(self.kinds, dtype=np.int64), minlength=len(KINDS))
 
 
@@ -99,7 +99,7 @@ def follow_the_floor(spoken: Iterable[Spoken]) -> FloorEvents:
         elif short and _goes_on(units[index + 1 :], holder):
             kinds.append(KINDS.index("backchannel"))
         else:
-            # To the millisecond: the difference of two times has no more.
+            # Rounded to the millisecond, the resolution of the times.
             offsets.append(round(start - until, 3))
             kinds.append(int(np.searchsorted(OFFSETS, offsets[-1])))
             holder, until = person, end
@@ -159,7 +159,7 @@ def read_people() -> dict[str, dict[str, Any]]:
 
 
 def count_people(kind: str) -> NDArray[np.int64]:
-    """Return how often each of `KINDS` happens among people in one kind of conversation."""
+    """Return the frequency of each of `KINDS` among people in one kind of conversation."""
     counts = read_people()[kind]["counts"]
     return np.array([counts[name] for name in KINDS], dtype=np.int64)
 

@@ -62,8 +62,8 @@ class LoweredVotes:
 
     `grouped_by` is `votes` or `arrival`, and `least` and `most` are the cohort's numbers of votes, or its first and
     last place in the order of arrival; or it is `fans` or `opponents`, without such numbers. `voters` are those of the
-    cohort who judged the system, or the estimated number of fans in excess; `weight` is the weight of the surest fan.
-    `z` is the difference in standard errors between their view and that of the other voters (above 0: they find it
+    cohort who judged the system, or the estimated number of fans in excess; `weight` is the weight of the most certain
+    fan. `z` is the difference in standard errors between their view and that of the other voters (above 0: they find it
     stronger), or the excess of their number.
     """
 
@@ -93,7 +93,7 @@ class LoweredVotes:
 
 @dataclass(frozen=True)
 class _JudgedSystems:
-    """Which voter judged which system: a cell for each such pair, the cells of one system in a row.
+    """The systems that each voter judged: a cell for each voter and system, the cells of one system in a row.
 
     `voter` and `system` are codes, shape (cells,); `of_rows` is the cell of each row's A, then that of each row's B.
     """
@@ -118,7 +118,7 @@ def weigh_votes(
         names: the names of the systems, in the order of `rows.systems`.
         arrival: the place of each voter in the order of their first votes, from 0.
     """
-    # By voter and system: score, information, and how much likelier the votes are if a fan or an opponent gave them.
+    # By voter and system: score, information, and how much likelier the votes are from a fan or an opponent.
     cells, of_rows = number_present(np.concatenate([rows.a, rows.b]) * rows.voters + np.tile(rows.voter, 2))
     judged = _JudgedSystems(cells % rows.voters, cells // rows.voters, of_rows)
     pull, information, chances = score_rows(rows, fitted)
@@ -131,11 +131,11 @@ def weigh_votes(
     scores, fisher, *sides = (judged.sum_by_cell(*pair) for pair in pairs)
     votes = np.bincount(rows.voter, weight)
     counted, of_cohorts = _weigh_cohorts(judged, scores, fisher, names, votes, arrival)
-    # Among fans, voters count by the chance that they order the systems as everyone does, not the other way round.
+    # Among fans, voters count by the probability that they order the systems as everyone does, not the other way round.
     turned = np.bincount(rows.voter, (won - lost) * np.log(of_b / of_a))
     straight = 1 / (1 + CONTRARY / (1 - CONTRARY) * np.exp(np.minimum(_MOST_LOG_ODDS, turned)))
     by_fans, of_fans = _weigh_fans(judged, scores, fisher, np.stack(sides), counted * straight[judged.voter], names)
-    # Of the weights of a vote's two systems, the less counts.
+    # The lower weight of a vote's two systems counts.
     lower = (counted * by_fans)[of_rows].reshape(2, -1).min(axis=0)
     return replace(rows, counts=rows.counts * lower), (*of_cohorts, *of_fans)
 
@@ -197,7 +197,7 @@ def _weigh_fans(
     # The variance of the voters' tastes, as in the median system.
     beyond, information = (_sum_by(judged.system, counted * values, size) for values in (scores**2 - fisher, fisher**2))
     taste = max(0.0, float(np.median(beyond / np.maximum(_HAIR, information))))
-    # The shares of fans and of opponents, and what exceeds the usual.
+    # The shares of fans and of opponents, and their excess over the usual.
     shares, errors, chance = np.ones((2, size)), np.ones((2, size)), np.zeros((2, len(scores)))
     people = np.bincount(judged.system, minlength=size)
     for system, end in enumerate(np.cumsum(people)):
@@ -232,7 +232,7 @@ def _estimate_fans(
         counted: their weights.
     """
     shares, stronger, spread = np.full((2, 1), USUAL), 0.0, 1 + taste * fisher
-    # How likely the votes of all others are, to second order: this part is the same however strong the system is.
+    # The likelihood of all other votes, to second order: this part is the same however strong the system is.
     pulled, known = scores / spread, fisher / spread
     alike = sides + np.log(spread) / 2 - taste / 2 * scores * pulled
     for _ in range(STEPS):
@@ -242,7 +242,7 @@ def _estimate_fans(
         weight = counted / total
         shares = before * (odds @ weight)[:, None] / max(_HAIR, counted.sum())
         stronger = float(others * (weight @ pulled) / max(_HAIR, others * (weight @ known)))
-    # What the votes say of the shares, less what they would say if only the strength differed.
+    # The result of the votes for the shares, less the result that a difference in strength alone would give.
     chance = before * odds / total
     slope, pull = weight * (odds - 1), others * weight * (pulled - known * stronger)
     information = (slope**2).sum(axis=1) - (slope @ pull) ** 2 / max(_HAIR, float(pull @ pull))
@@ -277,7 +277,7 @@ def _compare(
     weight, z = np.ones_like(apart), np.zeros_like(apart)
     examined = (judged >= FEWEST) & (2 * information <= information.sum(axis=0))
     for _ in range(_PASSES):
-        # The other cohorts, with the weights that they have by now.
+        # The other cohorts, with their current weights.
         theirs = np.maximum(_sum_others(weight * information), _HAIR)
         variance = spread / np.maximum(information, _HAIR) ** 2 + _sum_others(weight**2 * spread) / theirs**2
         difference = apart - _sum_others(weight * pulled) / theirs

@@ -98,7 +98,7 @@ class Database(AbstractContextManager["Database"]):
             (upgrade if migrate and not read_only else check)(self.engine, self.name)
         except DBAPIError as error:
             self.close()
-            # SQLite speaks of an error of reading if it cannot make the files that it needs next to its own.
+            # SQLite reports a read error if it cannot create the files that it needs next to its own.
             if self.is_sqlite and (why := explain_unwritable(Path(str(self.url.database)).parent)):
                 raise StoreReadOnly(f"the disk of {self.name} is {why}, then start again") from error
             raise StoreUnusable(
@@ -240,7 +240,7 @@ def parse_address(location: str | Path) -> URL:
 def _open_sqlite(url: URL, read_only: bool = False) -> Engine:
     file = Path(str(url.database))
     if read_only:
-        # Without a log to read, the file alone is everything; else the log is indexed in memory.
+        # Without a log, the file alone is complete; otherwise the log is indexed in memory.
         log = file.with_name(f"{file.name}-wal")
         how = "readonly_shm=1" if log.exists() and log.stat().st_size else "immutable=1"
         return create_engine(f"sqlite:///{file.as_uri()}?mode=ro&{how}&uri=true", **_POOL)
@@ -249,7 +249,7 @@ def _open_sqlite(url: URL, read_only: bool = False) -> Engine:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot make {file.parent}: {error.strerror}; choose a folder that you can write to") from error
-    # isolation_level None: the driver starts no transaction itself, `_begin` does.
+    # isolation_level None: the driver itself starts no transaction; `_begin` does.
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, **_POOL)
     event.listen(engine, "connect", _safe_sqlite)
     event.listen(engine, "begin", _begin)
@@ -305,7 +305,7 @@ def _begin(connection: Connection) -> None:
 
 def _open_postgresql(url: URL) -> Engine:
     try:
-        # A connection that its server closed meanwhile is replaced before it is used.
+        # A connection that the server has closed is replaced before it is used.
         engine = create_engine(url, connect_args={"connect_timeout": 10}, pool_pre_ping=True, **_POOL)
     except ModuleNotFoundError as error:
         raise BadInput(f"PostgreSQL needs the package {error.name}; pip install 'podeval[postgres]'") from None

@@ -126,7 +126,7 @@ def read_closed_dimensions(session: Session) -> frozenset[str]:
 
 
 def read_votes_goal(session: Session) -> int | None:
-    """Return how many counted votes the operator wants on each dimension; None if no goal is set."""
+    """Return the operator's goal of counted votes on each dimension; None if no goal is set."""
     return int(votes) if (votes := _value(session, VOTES_GOAL)) else None
 
 
@@ -151,7 +151,7 @@ def read_done(session: Session, name: str) -> datetime | None:
 
 
 def measure_drift(session: Session, now: datetime) -> float:
-    """Return how many seconds a time is ahead of the clock of the database: its server's, or for a file this one."""
+    """Return the seconds that a time is ahead of the database's clock: its server's, or for a file this machine's."""
     moment = session.scalars(select(func.now())).one()
     return (now - (moment if moment.tzinfo else moment.replace(tzinfo=UTC))).total_seconds()
 

@@ -53,7 +53,7 @@ def make_pseudonym(session: Session, secret: Secret, identity: str, *, now: date
 
 
 def find_pseudonym(session: Session, secret: Secret, identity: str) -> str | None:
-    """Return the pseudonym of a person who was here before; None if they were not."""
+    """Return the pseudonym of a person who has been here before; None for others."""
     row = session.get(Pseudonym, _digest(secret, identity))
     return row.pseudonym if row else None
 
@@ -83,7 +83,7 @@ def remember_name(session: Session, secret: Secret, identity: str, name: str, *,
 
 
 def find_pseudonym_by_name(session: Session, secret: Secret, issuer: str, name: str) -> str | None:
-    """Return the pseudonym of the person who last signed in by a name; None if nobody did, or they were erased."""
+    """Return the pseudonym of the person who last signed in with a name; None if there is none, or it was erased."""
     row = session.get(Pseudonym, _name_digest(secret, issuer, name))
     return row.pseudonym.removeprefix(_NAMED) if row else None
 
@@ -96,10 +96,10 @@ def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> E
     erased votes.
     """
     erasure = session.get(Erasure, pseudonym)
-    # Take what the person gave out of the counts.
+    # Subtract the person's contributions from the counts.
     count_votes(session, Vote.voter == pseudonym, -1)
     count_battles(session, session.scalars(select(Battle).where(Battle.voter == pseudonym)), -1)
-    # Delete it; battles that repeat another first, because they refer to it.
+    # Delete the battles that repeat another first, because they refer to it.
     votes = _count_rows(session.execute(delete(Vote).where(Vote.voter == pseudonym)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym, Battle.repeats.is_not(None)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym))

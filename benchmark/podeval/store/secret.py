@@ -88,7 +88,7 @@ class Secret:
         operator_settings.keep_setting(session, operator_settings.CHECK_VALUE, self.mark(_CHECK), "podeval", now)
 
     def digest(self, purpose: str, *parts: str) -> bytes:
-        """Return 32 bytes that nobody without the secret can compute."""
+        """Return 32 bytes that cannot be computed without the secret."""
         message = b"".join(
             len(part).to_bytes(4, "big") + part for part in (text.encode() for text in (purpose, *parts))
         )
@@ -104,7 +104,7 @@ class Secret:
 
     def verify(self, purpose: str, token: str) -> tuple[str, ...] | None:
         """Return the parts of a token that this secret signed for this purpose; None if it did not."""
-        # What decodes base64 would pass over other letters, so that many texts were one token.
+        # The base64 decoder would ignore other characters, so that many texts were the same token.
         if len(token) > 500 or not _TOKEN.fullmatch(token):
             return None
         signer = self._signer(purpose)
@@ -112,7 +112,8 @@ class Secret:
             signed = signer.unsign(token)
         except BadSignature:
             return None
-        # The last letter of base64 has spare bits: four letters spell one signature, of which one was given.
+        # The last letter of base64 has spare bits, so that four letters encode the same signature, of which only one
+        # was issued.
         return tuple(signed.decode().split(".")) if signer.sign(signed).decode() == token else None
 
     def _signer(self, purpose: str) -> Signer:
@@ -154,7 +155,7 @@ def renew(database: Database, reason: str, by: str) -> int:
             beside.rename(beside.with_name(f"{beside.name}.before-{now:%Y%m%dT%H%M%S%f}"))
     check = Secret(read_secret(database.url) or _make_secret(database)).mark(_CHECK)
 
-    # Make it the database's, unless it is already.
+    # Store it in the database, unless it is already there.
     def work(session: Session) -> int:
         if operator_settings.read_secret_check(session) == check:
             raise BadInput(f"the database {database.name} knows this secret; set another {VARIABLE} first")

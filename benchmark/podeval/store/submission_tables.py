@@ -43,7 +43,7 @@ class SubmissionRow(TableBase):
     """SHA-256 of the model or files to run: two submissions with the same digest are duplicates."""
     document: Mapped[dict[str, Any]]
     place: Mapped[str] = mapped_column(Text, default="")
-    """Folder of a document that was read with files next to it."""
+    """Folder of a document that came with files next to it."""
     profile: Mapped[str] = mapped_column(String(20), default="embedded")
     pinned: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """Findings of the gate: commits, sizes, licence, base."""
@@ -74,7 +74,7 @@ class SubmissionRow(TableBase):
 
 
 class _OfSubmission:
-    """The first column of the key of what belongs to one submission."""
+    """The first column of the key of tables that belong to one submission."""
 
     submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True, sort_order=-1)
 
@@ -104,7 +104,7 @@ class SubmissionLogLine(_OfSubmission, TableBase):
     """Number that increases; lines of items that were made again are missing."""
     attempt: Mapped[int] = mapped_column(Integer)
     item: Mapped[str] = mapped_column(String(200), default="")
-    """`<benchmark>/<split>/<item>`; empty if a line is about all of it."""
+    """`<benchmark>/<split>/<item>`; empty if a line is about the whole submission."""
     text: Mapped[str] = mapped_column(Text)
     at: Mapped[datetime]
 

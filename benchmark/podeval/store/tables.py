@@ -78,7 +78,7 @@ class TableBase(DeclarativeBase):
 
 
 class _InArena:
-    """Columns of what battles are made of."""
+    """Columns of the tables that battles are made from."""
 
     active: Mapped[bool] = mapped_column(Boolean, default=True)
     """Whether new battles may show it; its votes count either way."""
@@ -86,7 +86,7 @@ class _InArena:
 
 
 class _Judgement:
-    """Columns of what counts, or does not: a vote, a listener's session."""
+    """Columns of rows that may or may not count: a vote, a listener's session."""
 
     origin: Mapped[str] = mapped_column(String(40), default="")
     """Keyed hash of the origin; never published."""
@@ -97,7 +97,7 @@ class _Judgement:
 
 
 class _OnPage:
-    """Columns of what a listener gave on one page."""
+    """Columns of a listener's input on one page."""
 
     number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
     session: Mapped[str] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"))

@@ -1,8 +1,8 @@
 """Running counts of the arena's battles and votes, by pair, item, system with its voters, and dimension.
 
 They are changed in the transaction that adds, excludes or removes a battle or vote, so dealing a battle, revealing one
-or finding a page of the public list does not require counting all votes. At any time they equal what `recount` makes of
-the battles and votes again. A vote is rated if it counts, is no skip, and its battle repeats no other.
+or finding a page of the public list does not require counting all votes. At any time they equal the result of `recount`
+over all battles and votes. A vote is rated if it counts, is not a skip, and its battle repeats no other.
 """
 
 from collections import Counter, defaultdict
@@ -55,7 +55,7 @@ ITEM_COUNTS = _make_table("item_counts", {**_PAIR_KEYS, "item": 200}, ("served",
 """The battles of two systems on one item."""
 
 SYSTEM_COUNTS = _make_table("system_counts", {"protocol": 20, "dimension": 100, "system": 200}, ("votes", "voters"))
-"""The rated votes on a system under one protocol on one dimension, and how many people gave them."""
+"""The rated votes on a system under one protocol on one dimension, and the number of people who gave them."""
 
 RATED_VOTES = Table(
     "rated_votes",
@@ -185,7 +185,7 @@ def _make_upsert(table: Table, dialect: str) -> tuple[Any, list[str], list[str]]
 
 
 def recount(session: Session) -> None:
-    """Make all counts again from the battles and votes, however many there are."""
+    """Recompute all counts from the battles and votes."""
     for table in COUNTS:
         session.execute(delete(table))
     rated_battle, *rated_vote = RATED
@@ -217,7 +217,7 @@ def recount(session: Session) -> None:
         session.execute(insert(table).from_select(table.c.keys(), rows))
 
 
-# Each vote is on two systems.
+# Each vote concerns two systems.
 _COUNT = select(func.sum(SYSTEM_COUNTS.c.votes) / 2)
 _COUNT_OF_DIMENSION = _COUNT.where(SYSTEM_COUNTS.c.dimension == bindparam("dimension"))
 

@@ -1,6 +1,6 @@
 """An author's starting point: a draft of the document for a model repo, or scripts to speak for any other system.
 
-A draft contains what the Hub says of the commit, the card, the languages and the headers of the weights; nothing is
+A draft contains the Hub's facts on the commit, the card, the languages and the headers of the weights; nothing is
 downloaded or run. Scripts come as a zip, with a notebook that pushes the outputs: `<name>.json` is spoken into
 `<name>.flac`.
 """
@@ -51,7 +51,7 @@ def draft_document(
         api: client of the Hub.
 
     Raises:
-        BadInput: this is no repo's name, the repo is not there, or there is no such benchmark.
+        BadInput: this is not the name of a repo, the repo is not there, or there is no such benchmark.
         HubUnavailable: the Hub does not answer.
     """
     repo = read_repo_name(repo)
@@ -98,7 +98,7 @@ def _make_id(name: str) -> str:
 
 
 def _describe(text: str) -> str:
-    """The first paragraph of a card that is no heading, table, image or code, on one line."""
+    """The first paragraph of a card that is not a heading, table, image or code, on one line."""
     for paragraph in re.split(r"\n\s*\n", text[:20_000]):
         line = " ".join(paragraph.split())
         if line and not line.startswith(("#", "|", "!", "<", "`", "[!", "-", "*")):
@@ -117,7 +117,7 @@ _MOMENT = (1980, 1, 1, 0, 0, 0)
 
 
 def list_spoken(data: Path | None = None) -> list[tuple[RunEntry, tuple[Item, ...]]]:
-    """List the runs whose scripts can be had here, with their items: on tracks of reading aloud, entered by default."""
+    """List the runs whose scripts are available here, with their items: those read aloud, entered by default."""
     spoken = []
     for name in benchmarks.list_benchmarks():
         for split in benchmarks.get(name).splits:
@@ -160,7 +160,7 @@ def write_scripts(entry: RunEntry, items: Sequence[Item]) -> bytes:
 
 
 def write_notebook(entry: RunEntry, address: str) -> str:
-    """Write a notebook that speaks the scripts of a run, a zip at an address, by a function of its reader's."""
+    """Write a notebook that speaks the scripts of a run, a zip at an address, by a function of the user's own."""
     cells = [
         ("markdown", _INTRO.format(folder=entry.folder)),
         ("code", "%pip install --quiet huggingface_hub numpy soundfile"),
@@ -246,7 +246,7 @@ def check_document(
 
 
 def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | None) -> dict[str, Any]:
-    """Whether the model of a document can be run, for its submitter: as what, how much of it, when and for how much.
+    """Whether the model of a document can be run, for its submitter: the adapter, the amount, the time and the cost.
 
     Args:
         desk: the desk that accepts submissions.
@@ -272,7 +272,7 @@ def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | 
 
 
 def make_preview(desk: SubmissionService, document: Submission, parameters: int) -> dict[str, Any]:
-    """What would run, under which settings, and when it would be done at the latest."""
+    """The model that would run, its settings, and the latest time at which it would be done."""
     standing = desk.queue.end()
     runs = []
     for entry in list_entries(document):

@@ -76,10 +76,11 @@ class Intake:
         if size > _LOG_MOST:
             raise BadInput(f"its log is larger than {_LOG_MOST // 2**20} MiB")
         pieces = content.split(b"\n")
-        # Before any of it is parsed; the last piece is a line that is still being written, or cut off by what is read.
+        # Split before anything is parsed; the last piece is a line that is still being written, or that the limit cut
+        # off.
         if any(len(piece) > _LINE_MOST for piece in pieces):
             raise BadInput(f"a line of its log is longer than {_LINE_MOST // 2**20} MiB")
-        # A line an item is what there should be; who writes millions is not read to the end at once.
+        # There should be one line for each item; the lines of a program that writes millions are not all read at once.
         whole = b"".join(piece + b"\n" for piece in pieces[:-1][:_LINES_MOST])
         return list(_parse_lines(whole)), start + len(whole)
 
@@ -114,7 +115,7 @@ class Intake:
         if refused:
             self.fail(item, refused[0])
             return
-        # Read the script, or keep the one that was asked for.
+        # Read the script, or keep the requested one.
         script: tuple[dict[str, str], ...] = _script_asked_for(item)
         details = keep_proportionate_details(line)
         if line.script is not None:
@@ -128,7 +129,7 @@ class Intake:
         if not audio_files and line.script is None:
             self.fail(item, "it returned neither audio nor a script")
             return
-        # Move the recordings into the run, then write the output, which says that they are whole.
+        # Move the recordings into the run, then write the output, which marks them as complete.
         kept = {name: _adopt(clean / str(copies[name].file), self.folder.outputs) for name in audio_files}
         seconds = sum(copies[name].seconds for name in audio_files) or None
         audio = kept.get(item.id) if line.audio else None
@@ -175,7 +176,7 @@ class Intake:
         box = sandbox.SandboxSpec(command, clean, sources, limits, sandbox.ONE_THREAD, trusted=self.trusted, own=True)
         with open_box(box) as running:
             ended = running.wait()
-        # Believe of its report only what can be.
+        # Accept only possible values from its report.
         reports = {}
         for line in _read_file(clean / REPORT, 0, 2**20)[0].splitlines():
             with contextlib.suppress(ValueError, TypeError):
@@ -183,7 +184,7 @@ class Intake:
                 if one.item in files and (one.refused or _is_right(one, clean)):
                     reports[one.item] = one
         if any(one.refused for one in reports.values()):
-            # A file may be refused for nothing but want of room for its copy.
+            # A file may be refused only because there is no room for its copy.
             require_disk(clean)
         return reports, ended.failure
 
@@ -237,7 +238,7 @@ def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -
         return
     require_disk(folder)
     if ended.log.startswith("bwrap: "):
-        # Asked again: what worked when the worker started need not work now.
+        # This is checked again, because conditions may have changed since the worker started.
         tried = getattr(sandbox.explain_missing_isolation, "__wrapped__", sandbox.explain_missing_isolation)
         if (why := tried()) is not None:
             raise MachineFault(f"sandboxes can no longer be opened: {why}")
@@ -293,7 +294,7 @@ def _read_script(path: Path) -> str:
 
 
 def is_name(name: str) -> bool:
-    """Return whether a name is allowed for an output's file: no path, nothing hidden."""
+    """Return whether a name is allowed for an output's file: without a path, and not hidden."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -316,7 +317,7 @@ def _audio_files(item: Item, line: Generated) -> dict[str, str]:
 
 
 def _is_right(one: Transcoded, clean: Path) -> bool:
-    """Tell whether a report names an existing file and has possible figures."""
+    """Return whether a report names an existing file and has possible figures."""
     plain = one.file in (f"{one.item}.flac", f"{one.item}.wav") and _is_plain_file(clean, str(one.file))
     return plain and math.isfinite(one.seconds) and one.seconds > 0
 
@@ -344,7 +345,7 @@ def _require_possible_seconds(value: float) -> float | None:
 
 
 def keep_possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
-    """Return the times of turns; none if one of them is impossible."""
+    """Return the times of turns; none if any of them is impossible."""
     longest = (seconds or 0.0) + 1.0
     return line.turns if all(0 <= turn.start <= turn.end <= longest for turn in line.turns) else ()
 

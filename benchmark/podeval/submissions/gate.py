@@ -83,7 +83,7 @@ class Gate:
         """
         source = document.source
         if getattr(source, "repo", None) and (unfilled := list(list_placeholders(document))):
-            # Before the Hub is asked about a repo that nobody means.
+            # The check comes before the Hub is asked about a repo that nobody means.
             raise SubmissionRefused(*unfilled, *check_task(document))
         if isinstance(source, Outputs | Human) and (shared := list(check_task(document))):
             raise SubmissionRefused(*shared)
@@ -256,7 +256,7 @@ def _check_card(repo: hub.RepoFacts, licence: str | None) -> Iterator[Refusal]:
 def _check_weights(repo: hub.RepoFacts) -> Iterator[Refusal]:
     """Check that the weights are complete safetensors and that no file can contain code."""
     config = repo.configs.get("config.json")
-    # The voices of one class of models are a pickle of tensors, which is looked at when it is fetched.
+    # The voices of one class of models are a pickle of tensors, which is checked when it is fetched.
     opened = VOICES_FILE if isinstance(config, dict) and config.get("model_type") == MODEL_TYPE else ""
     unsafe = [name for name in repo.files if name.lower().endswith(UNSAFE_WEIGHTS) and name != opened]
     yield from select_refusals(

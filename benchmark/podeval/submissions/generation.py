@@ -165,7 +165,7 @@ class SandboxRunner:
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, sandbox.ExitInfo]:
         """Start the model in a sandbox; see `Runner`."""
-        # Whole, without links: a box is entered in a folder of its own, and sees files where they really are.
+        # The path is complete and has no links: a sandbox has a separate root, and sees files at their real places.
         work = self.work.resolve()
         folder = work / str(sum(1 for _ in work.glob("*")) if work.is_dir() else 0)
         try:
@@ -184,7 +184,7 @@ class SandboxRunner:
             alive = True
             while alive or unread:
                 self.check()
-                # Looked at before the log: what is written last must not be missed.
+                # The state is read before the log, so that the last lines are not missed.
                 alive = running.alive
                 try:
                     lines, start = intake.lines(out, start)
@@ -192,7 +192,7 @@ class SandboxRunner:
                     running.stop(str(error))
                     break
                 new = [(outstanding.pop(line.item), line) for line in lines if self._is_wanted(line, outstanding)]
-                # Only so much is read at a time: what it left is read on as long as it contains what was asked for.
+                # The amount is limited each time: reading continues as long as the last part contained requested items.
                 unread = bool(new)
                 if new:
                     batches += 1
@@ -245,7 +245,7 @@ class SandboxRunner:
             with contextlib.suppress(ValueError, RecursionError):
                 refusal = json.loads(path.read_bytes())
         if not isinstance(refusal, dict) or "reason" not in refusal:
-            # It writes its reason where it was told to, once it has read what it was told.
+            # The program writes its reason to the requested place once it has read the request.
             last = ended.log.strip().splitlines()[-1:] or ["it gave no reason"]
             raise OursFailed(f"the program that runs models could not start the model: {redact_line(last[0])[:1_000]}")
         reason = redact_line(str(refusal["reason"]))[:1_000]

@@ -71,7 +71,7 @@ class FetchedResults:
             content = None if item.id in self.done else self._fetch_small(name_line(item.id, _SEED), sizes)
             if content is None:
                 continue
-            # A line that is not about the item is none.
+            # A line that is not about the item is ignored.
             line = _parse_line(content)
             if line is None or line.item != item.id or line.seed != _SEED:
                 self.done.add(item.id)
@@ -91,7 +91,7 @@ class FetchedResults:
         return new
 
     def _fetch_small(self, name: str, sizes: Mapping[str, int]) -> bytes | None:
-        """Fetch a small file; return None if it is not there, larger than a line may be, or changed meanwhile."""
+        """Fetch a small file; return None if it is missing, is larger than a line may be, or has changed."""
         size, file = sizes.get(name, 0), self.out.parent / "small.json"
         if 0 < size <= _LINE_MOST:
             with contextlib.suppress(BadInput):
@@ -103,7 +103,7 @@ class FetchedResults:
         for file in files:
             size = sizes.get(f"{FILES}/{file}")
             if size is None or not is_name(file):
-                continue  # the intake says what is wrong with it
+                continue  # the intake reports the problem
             self._left -= size
             if self._left < 0:
                 raise Unusable("the model made more than an output may contain; it was stopped")
@@ -134,7 +134,7 @@ MOST_ROUNDS = 9
 """Highest number of jobs of one run; a model that needs more is given up."""
 
 SILENCE_SECONDS = 1_800.0
-"""Seconds without an answer of the Hub after which a worker returns the submission; the job continues meanwhile."""
+"""Seconds without an answer of the Hub after which a worker returns the submission, while the job continues."""
 
 _OUT = "/tmp/podeval-out"  # noqa: S108 - inside the container, which is the job's alone
 
@@ -163,7 +163,7 @@ class OnTheHub:
             raise BadInput("set a budget for all jobs together, in US dollars, with --budget or PODEVAL_JOBS_BUDGET")
 
     def end_strays(self, under_way: Callable[[str], bool]) -> list[str]:
-        """Stop jobs of submissions that nobody works on any more, and settle their cost; return the jobs' ids.
+        """Stop jobs of submissions that no worker holds any more, and settle their cost; return the jobs' ids.
 
         Args:
             under_way: function that says whether a submission is queued or in progress.
@@ -238,7 +238,7 @@ class HubRounds:
             results = self._open_results(row, intake.list_missing(missing))
             try:
                 yield from self._take_in(results, intake, final=True)
-            except BadInput as error:  # somebody emptied the bucket: what is not there is made again
+            except BadInput as error:  # somebody emptied the bucket: missing outputs are made again
                 self.hub.log(f"{self.submission}: nothing is left of round {row.round} ({error})")
             shutil.rmtree(results.out.parent, ignore_errors=True)
 
@@ -270,7 +270,7 @@ class HubRounds:
         while alive:
             self.check()
             try:
-                # Looked at before the bucket: what is written last must not be missed.
+                # The state is read before the bucket, so that the last outputs are not missed.
                 job = jobs.look(job.id)
                 alive = get_stage(job) in RUNNING
                 yield from self._take_in(results, intake, final=not alive)
@@ -284,7 +284,7 @@ class HubRounds:
                 raise
             if alive:
                 self._wait()
-        # Settle the cost, and tell the system's faults from ours.
+        # Settle the cost, and distinguish the system's faults from ours.
         ended = _describe_end(job, results.end)
         ledger.settle(row, job)
         shutil.rmtree(results.out.parent, ignore_errors=True)
@@ -337,7 +337,7 @@ class HubRounds:
         return job
 
     def _push_asks(self, missing: Sequence[Item]) -> tuple[str, str]:
-        """Push the items to the dataset of asks; return the commit and the folder in it."""
+        """Push the items to the dataset of requests; return the commit and the folder in it."""
         local = self.work / "asked"
         shutil.rmtree(local, ignore_errors=True)
         write_task(
@@ -367,7 +367,7 @@ class HubRounds:
         return f"{self.submission}/{self.entry.folder}/{row.round}"
 
     def _open_results(self, row: HubJob, items: Sequence[Item]) -> FetchedResults:
-        """Return the results of a round for some items; nothing is fetched yet."""
+        """Return the results of a round for some items without fetching them."""
         bucket = BucketFolder(self.hub.jobs.bucket, self._results_folder(row), api=self.hub.jobs.client)
         out = self.work / f"job-{row.round}" / "out"
         return FetchedResults(bucket, {item.id: item for item in items}, out, self.making.limits.output_bytes)

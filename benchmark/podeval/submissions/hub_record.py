@@ -58,7 +58,7 @@ class HubRecord:
     results: AppendOnly
 
     def push(self) -> int:
-        """Send every change of state that is not on the Hub; return how many.
+        """Send every change of state that is not on the Hub; return their number.
 
         Raises:
             HubUnavailable: the Hub does not answer; the next push sends it.
@@ -75,7 +75,7 @@ class HubRecord:
         return len(new)
 
     def push_results(self, board: Path) -> int:
-        """Send every finished run of the board that is not on the Hub; return how many.
+        """Send every finished run of the board that is not on the Hub; return their number.
 
         A run is sent under its submission's name, so a later one of the same system is separate. Results of
         taken-down submissions are deleted first.
@@ -95,7 +95,7 @@ class HubRecord:
         return sent
 
     def push_all(self, board: Path) -> tuple[int, int]:
-        """Send changes of state and runs of the board; return how many of each."""
+        """Send changes of state and runs of the board; return their numbers."""
         return self.push(), self.push_results(board)
 
     def delete_taken_down(self) -> int:
@@ -110,7 +110,7 @@ class HubRecord:
         return self.results.delete({"/".join(part[:5]) for part in parts if len(part) >= 6 and part[4] in taken_down})
 
     def read_back(self) -> int:
-        """Insert the submissions that this database does not have; return how many.
+        """Insert the submissions that this database does not have; return their number.
 
         A submission that a worker held is queued, because that worker's folder is unknown here.
 
@@ -132,7 +132,7 @@ class HubRecord:
         return count
 
     def read_back_results(self, board: Path) -> int:
-        """Write the newest results of each system that the board's folder lacks; return how many files."""
+        """Write the newest results of each system that the board's folder lacks; return the number of files."""
         # Choose the newest published submission of each system's run.
         newest: dict[tuple[str, ...], str] = {}
         order = {row.id: row.number for row in self.queue.all(states=("published",))}
@@ -196,14 +196,14 @@ def _read(content: bytes, path: str) -> dict[str, Any]:
 
 
 def _take_in(records: list[dict[str, Any]], session: Session) -> int:
-    """Insert a submission with its history, unless it exists by now or a step is missing; return how many."""
+    """Insert a submission with its history, unless it exists already or a step is missing; return the number."""
     last = records[-1]
     kept = {key: value for record in records for key, value in record["submission"].items()}
     if session.get(SubmissionRow, kept["id"]) is not None:
         return 0
     if [record["step"] for record in records] != list(range(1, len(records) + 1)):
         return 0
-    # The row has the state of the last change.
+    # The row has the state after the last change.
     now, state = datetime.now(UTC), last["change"]["after"]
     names = [name for name in (*_ALWAYS, *_AT_THE_END, "pinned") if name in kept and name != "submitted_at"]
     row = SubmissionRow(
@@ -221,7 +221,7 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
     for record in records:
         change = {**record["change"], "at": datetime.fromisoformat(record["change"]["at"])}
         session.add(SubmissionHistory(submission=row.id, step=record["step"], **change))
-    # The worker that held it is elsewhere.
+    # The worker that held it is on another machine.
     if state in LEASED:
         row.state, row.reason = "queued", "restored from the Hub; its worker is not known here"
         row.state_at = now

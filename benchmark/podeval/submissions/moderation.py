@@ -86,7 +86,7 @@ class SubmissionModeration:
         return self._queue.retry(id, IN_HISTORY, reason=reason, also=also)
 
     def cancel(self, id: str, reason: str, by: str) -> SubmissionRow:
-        """Stop a submission that is not published.
+        """Stop an unpublished submission.
 
         Raises:
             BadInput: there is nothing to stop.
@@ -141,9 +141,9 @@ class TakenDown:
 def take_down(
     queue: Queue, id: str, by: str, board: Path, reason: str, now: datetime, tell: Tell = _LOG.warning
 ) -> None:
-    """Take a submission down, whatever its state; if the process is killed in between, the same call finishes the work.
+    """Take down a submission in any state; if the process is killed in between, the same call finishes the work.
 
-    The trail has the name of the person who decides, the public history has not.
+    The trail contains the name of the person who decides; the public history does not.
 
     Raises:
         BadInput: there is no such submission.
@@ -160,7 +160,7 @@ def _carry_out(queue: Queue, decision: TakenDown, board: Path, tell: Tell = _LOG
     try:
         row = queue.get(decision.submission)
     except BadInput:
-        # It was submitted after the backup was made; its content is known again anyway.
+        # The submission was made after the backup; its content is recognised anyway.
         queue.database.write(lambda session: _keep_takedown(session, decision))
         return
     content = SpokenContent(set(decision.marks))
@@ -207,7 +207,7 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
         delete_log(session, row.id)
         _keep_takedown(session, decision)
         for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
-            # Also a copy that is elsewhere; votes on it stay.
+            # This includes copies elsewhere; votes on it stay.
             if output.sha256 in content.contents or str(Path(output.audio).resolve()).startswith(places):
                 output.active, output.audio = False, ""
 

@@ -29,7 +29,7 @@ from podeval.submissions.states import LEASED, OPEN, QueuePosition, is_waiting_f
 from podeval.text.redaction import redact
 
 MOST_LINES, LONGEST = 5_000, 500
-"""Number of lines that are kept of a submission, and of characters of a line."""
+"""Number of stored lines of a submission, and of characters of a line."""
 
 _WORKER = re.compile(r"[^\s:]+:\d+")
 
@@ -210,12 +210,12 @@ def delete_log(session: Session, id: str) -> None:
 
 
 SILENT_SECONDS = 300.0
-"""Without a sign of life for so long, no worker lives."""
+"""Without a sign of life for this long, no worker is considered alive."""
 
 
 @dataclass(frozen=True)
 class QueueHealth:
-    """How a queue is at a moment.
+    """The state of a queue at a moment.
 
     `waiting`: submissions that could be claimed. `waited`: seconds of the longest wait. `busy`: workers
     that contain a claim. `alive_at`: the last sign of life of a worker.
@@ -236,7 +236,7 @@ class QueueHealth:
 
 
 def read_health(session: Session, now: datetime) -> QueueHealth:
-    """Return how many submissions there are, how long they wait, and when a worker gave a sign of life."""
+    """Return the number of submissions, their waiting time, and the time of a worker's last sign of life."""
     counted = select(SubmissionRow.state, func.count()).group_by(SubmissionRow.state)
     ripe = (SubmissionRow.state == "queued", SubmissionRow.not_before <= now)
     states = dict.fromkeys(STATES, 0) | {state: count for state, count in session.execute(counted)}

@@ -262,12 +262,12 @@ class Queue:
         return self.database.write(back)
 
     def sweep(self) -> list[str]:
-        """Take back every claim whose worker stopped responding; return the ids of the submissions."""
+        """Reclaim all submissions whose worker stopped responding, and return their ids."""
         now = self._clock()
         return self.database.write(lambda session: self._take_back(session, now))
 
     def cancel(self, id: str, by: str, *, reason: str = "", also: Also = lambda session: None) -> SubmissionRow:
-        """Cancel a submission that is not published; its worker notices at its next beat.
+        """Cancel an unpublished submission; its worker notices at its next beat.
 
         Raises:
             BadInput: there is no such submission, or it cannot be cancelled any more.

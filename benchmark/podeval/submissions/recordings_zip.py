@@ -125,7 +125,7 @@ def _name_recordings(chosen: Sequence[zipfile.ZipInfo], runs: Sequence[str]) -> 
     """Return the recordings by their paths below the folder of outputs.
 
     Raises:
-        BadInput: two of them have the same path, or one has a name that no item has.
+        BadInput: two recordings have the same path, or one has a name that no item has.
     """
     folders = [entry.filename.split("/")[:-1] for entry in chosen]
     columns = takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False))
@@ -134,7 +134,7 @@ def _name_recordings(chosen: Sequence[zipfile.ZipInfo], runs: Sequence[str]) -> 
     starts = [at for at in range(len(common) - 1) if tuple(common[at : at + 2]) in pairs]
     # `outputs/real_pod/topics/…` is unpacked as `real_pod/topics/…`, and `recordings/…` as `…`.
     skipped = starts[0] if starts else len(common)
-    # Name each once, also where case does not count, and no file like a folder.
+    # Name each file once, ignoring case, and no file like a folder.
     recordings: dict[str, zipfile.ZipInfo] = {}
     names: set[str] = set()
     for entry in chosen:

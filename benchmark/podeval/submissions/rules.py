@@ -56,7 +56,7 @@ def write_refusal(rule: str, code: str, /, **values: object) -> Refusal:
 
 
 def select_refusals(*faults: tuple[object, str, str, Mapping[str, object]]) -> list[Refusal]:
-    """Write a refusal for each fault that is there: a rule, the code of its sentence, and what that names."""
+    """Write a refusal for each fault: a rule, the code of its sentence, and its values."""
     return [write_refusal(rule, code, **values) for is_there, rule, code, values in faults if is_there]
 
 
@@ -74,7 +74,7 @@ class SubmissionRefused(BadInput):
 
     @property
     def reason(self) -> str:
-        """Every broken rule and what to change, one on each line."""
+        """All broken rules and the necessary changes, one on each line."""
         return "\n".join(map(str, self.refusals))
 
 

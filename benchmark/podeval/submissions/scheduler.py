@@ -36,7 +36,7 @@ def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str
         from apscheduler.schedulers.background import BackgroundScheduler
     except ModuleNotFoundError:
         raise BadInput("the scheduler needs APScheduler; run `pip install 'podeval[space]'`") from None
-    # Work that takes longer than its pause is not begun twice; that is meant, and nothing to warn of.
+    # Work that takes longer than its interval is not started twice; this is intended and needs no warning.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
     for name, (seconds, work) in works.items():
@@ -84,14 +84,14 @@ class Dispatch:
         self._queue = queue
         self._conninfo = queue.database.url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._sender = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=self._conninfo))
-        # Of workers that start together one makes the tables, and the others wait for it.
+        # If workers start together, one makes the tables, and the others wait for it.
         with queue.database.writing() as session:
             if not inspect(session.connection()).has_table("procrastinate_jobs"):
                 with self._sender.open():
                     self._sender.schema_manager.apply_schema()
 
     def announce(self) -> int:
-        """Wake a worker for every waiting submission that is not announced; return how many."""
+        """Wake a worker for every waiting submission that is not announced; return their number."""
         from procrastinate.exceptions import AlreadyEnqueued
 
         count = 0

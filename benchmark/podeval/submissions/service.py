@@ -228,7 +228,7 @@ class SubmissionService:
             except HubUnavailable:
                 break
             except Exception:
-                # Whatever it is, it keeps nobody else waiting; it is tried again at the next look.
+                # Whatever the error, it does not delay others; it is tried again next time.
                 _LOG.exception("%s could not be looked over", row.id)
                 continue
             done.append(self.queue.get(row.id))

@@ -166,7 +166,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def hash_folder(folder: Path) -> str:
-    """Compute the SHA-256 of the names and contents of all files below a folder, whatever its path.
+    """Compute the SHA-256 of the names and contents of all files below a folder, independently of its path.
 
     Raises:
         SubmissionRefused: there is no such folder, or it contains a link or something that is not a plain file.
@@ -176,7 +176,7 @@ def hash_folder(folder: Path) -> str:
 
 
 def _file_digest(path: Path) -> str:
-    # A link that came after the folder was listed is not followed.
+    # A link that appeared after the folder was listed is not followed.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -196,7 +196,7 @@ def delete_upload(document_folder: str, token: str) -> None:
 
 
 def digest(document: Mapping[str, Any], profile: str, document_folder: str = "") -> str:
-    """Compute the SHA-256 of what would be run and measured, whoever submits it and whatever its name.
+    """Compute the SHA-256 of the content that would be run and measured, independently of submitter and name.
 
     A supplied folder counts by its content, so that the same recordings are the same under another name of the folder
     or the system, and changed ones are another submission.

@@ -81,7 +81,7 @@ class SpotCheck:
         folder = self.work / f"{SPOT_CHECK}{row.id}"
         folder.mkdir(parents=True, exist_ok=True)
         with lock_folder(folder):
-            # When it was used last; workers remove it a week later.
+            # The time of the last use; workers remove it a week later.
             os.utime(folder)
             files, base = self.fetch(document.model_copy(update={"source": model}), pinned, folder)
             reports = []
@@ -110,12 +110,12 @@ class SpotCheck:
             for item in entry.items(self.data)
             if (supplied_output := run.output(item.id)) and not supplied_output.failed
         ]
-        # Draw the items, and measure what was supplied.
+        # Draw the items, and measure the supplied outputs.
         dice = random.Random(f"{row.id}/{entry.folder}/{seed}")  # noqa: S311 - to be drawn again, not to be secret
         chosen = sorted(dice.sample(candidates, min(items, len(candidates))), key=lambda item: item.id)
         self.log(f"{entry.folder}: {', '.join(item.id for item in chosen)}, {len(self.seeds)} times each")
         supplied = _measure(benchmark, entry, run, chosen, row.profile)
-        # Generate them again with each seed, and measure that alike.
+        # Generate them again with each seed, and measure them in the same way.
         generated, failed = [], {}
         for number in self.seeds:
             again = self._generate(row, entry, model, files, chosen, number)

@@ -123,7 +123,7 @@ def note_step(
 
 
 def is_waiting_for_operator(row: SubmissionRow) -> bool:
-    """Tell whether a submission is in the queue again because a worker's machine was at fault."""
+    """Return whether a submission is in the queue again because a worker's machine was at fault."""
     return row.state == "queued" and row.reason.startswith(WAITS)
 
 
@@ -173,7 +173,7 @@ def read_last_position(session: Session) -> QueuePosition:
 
 
 def _measure_pace(session: Session) -> tuple[list[float], int]:
-    """Return how many seconds the latest published submissions took, and how many workers there are."""
+    """Return the duration of the latest published submissions in seconds, and the number of workers."""
     done = select(SubmissionRow.worked_seconds).where(SubmissionRow.state == "published")
     durations = list(session.scalars(done.order_by(SubmissionRow.state_at.desc()).limit(_LATEST)))
     return durations, session.scalar(select(func.count()).select_from(Lease)) or 1

@@ -62,7 +62,7 @@ class Heartbeat:
         """
         if self.lost is not None:
             raise self.lost
-        # By the clock, not by the beats: one may be waiting for an answer that does not come.
+        # The deadline uses the clock, not the beats: one may be waiting for an answer that does not come.
         if time.monotonic() - self.renewed > self._lease_seconds:
             raise LeaseLost(f"{self._claim.id}: the queue could not be reached for too long ({self.trouble})")
 
@@ -82,7 +82,7 @@ def keep_alive(queue: Queue, claim: Claim) -> Iterator[Heartbeat]:
             except LeaseLost as lost:
                 pulse.lost = lost
                 return
-            except Exception as error:  # whatever it is, the next beat may come through
+            except Exception as error:  # whatever the error, the next beat may succeed
                 pulse.trouble = str(error)
 
     thread = threading.Thread(target=beat, daemon=True)
@@ -150,7 +150,7 @@ class SubmissionRuns:
             LeaseLost: the claim is no longer valid.
         """
         row, source, folder = self.row, self.document.source, self.workplace.folder / self.row.id / "runs"
-        # Refuse before anything is made.
+        # Refuse before anything is generated.
         items_of = {entry: self._read_items(entry) for entry in list_entries(self.document)}
         for entry in items_of:
             require_weights(entry, row.profile)
@@ -182,7 +182,7 @@ class SubmissionRuns:
         try:
             return entry.items(self.workplace.data)
         except BadInput as error:
-            # Which run it is was checked when it was queued.
+            # The run was identified and checked when it was queued.
             raise MachineFault(str(error)) from error
 
     def _run_generated(self, entry: RunEntry, request: RunRequest) -> None:
@@ -202,7 +202,7 @@ class SubmissionRuns:
     def _choose_settings(self) -> GenerationSettings:
         """Choose the isolation of a submission.
 
-        A model, and whatever strangers supply, runs in a sandbox. The operator's own folder, which only the command
+        A model, and all data from strangers, runs in a sandbox. The operator's own folder, which only the command
         line accepts, is trusted: without a sandbox, a process with its own limits reads it.
 
         Raises:
@@ -251,7 +251,7 @@ def _plan(row: SubmissionRow, document: Submission, entry: RunEntry) -> RunPlan:
     assert isinstance(source, Model | Outputs | Human)
     pinned = {name: row.pinned[name] for name in ("repo", "revision", "base") if row.pinned.get(name)}
     if content := row.pinned.get("content"):
-        # A folder's revision is its content.
+        # The revision of a folder is its content.
         pinned["revision"] = content
     how = {"task": source.task, "preset": get_preset_settings(entry)} if isinstance(source, Model) else {}
     return RunPlan(

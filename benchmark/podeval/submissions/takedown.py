@@ -46,7 +46,7 @@ LEAST_WORDS = 40
 """Fewest words of a text that gets a digest; in a language without spaces, characters count as words."""
 
 LEAST_QUOTED = 24
-"""Fewest letters of a whole passage that count as a quote, whatever their case, spaces and punctuation."""
+"""Fewest letters of a whole passage that count as a quote, ignoring case, spaces and punctuation."""
 
 EMPTIED = "[taken down]"
 """Text that replaces a deleted text in a listening test."""
@@ -62,7 +62,7 @@ _FRAMES = 2**18
 _SHOWN = ("text", "prompt", "criteria", "instructions", "aspect", "consent")
 """Fields of a design with visible text; ids, which answers refer to, stay."""
 _KEPT = ("run.json", "items.json", "submission.json", "*/protocols.json", "*/summary.json")
-"""Files that stay of a run: its plan, and the values and protocols of each profile."""
+"""Files of a run that are kept: its plan, and the values and protocols of each profile."""
 _RECORD = re.compile(r"\b([0-9a-f]{16})-\d+-\d+\b")
 _LOG = logging.getLogger("podeval.submissions")
 
@@ -97,12 +97,12 @@ class SpokenContent:
         self.passages |= {letters for letters in map(keep_letters, texts) if len(letters) >= LEAST_QUOTED}
 
     def is_quoted_in(self, text: str) -> bool:
-        """Tell whether a text quotes a whole passage."""
+        """Return whether a text quotes a whole passage."""
         letters = keep_letters(text)
         return any(passage in letters for passage in self.passages)
 
     def is_shown_in(self, line: Mapping[str, Any]) -> bool:
-        """Tell whether a line of judges' records is about the content."""
+        """Return whether a line of judges' records concerns the content."""
         texts = _list_texts([line.get("messages", ()), line.get("answer", ())])
         return line["key"][:16] in self.records or self.is_quoted_in("\n".join(texts))
 
@@ -237,14 +237,14 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path, played
 
     database.write(work)
     if database.is_sqlite:
-        # What was overwritten is in the log until it is written into the file; who reads just now keeps it there.
+        # Overwritten data stays in the log until the log is written into the file; current readers keep it there.
         with database.engine.connect() as connection:
             for statement in ("ROLLBACK", "PRAGMA wal_checkpoint(TRUNCATE)", "BEGIN"):
                 connection.exec_driver_sql(statement)
 
 
 def list_boards(board: Path) -> list[Path]:
-    """List the folder of runs, and the folders in it that a restore replaced."""
+    """List the folder of runs, and its subfolders that a restore replaced."""
     return [board, *sorted(board.glob(REPLACED + "*"))]
 
 

@@ -99,7 +99,7 @@ class Uploads:
             return upload
 
     def waiting(self, owner: str, queue: Queue) -> Upload | None:
-        """Return the upload of a person that is not submitted yet, if there is one."""
+        """Return a person's upload that has not been submitted yet, if there is one."""
         return next((one for one in self._list(owner) if not self._rows(queue, one.token)), None)
 
     def clear(self, queue: Queue) -> list[str]:
@@ -158,7 +158,7 @@ class Uploads:
         try:
             with explain_write_errors(incoming):
                 (incoming / "out").mkdir(parents=True)
-            # Unpack, and believe of the report what is there.
+            # Unpack, and trust the report only for existing files.
             report = self._run(archive, incoming / "out")
             unpacked = incoming / "out" / recordings_zip.RECORDINGS
             sizes = list_files(unpacked) if unpacked.is_dir() else {}
@@ -173,7 +173,7 @@ class Uploads:
                 unreadable={str(name)[:300]: str(why)[:500] for name, why in report["unreadable"].items()},
                 ignored=[str(name)[:200] for name in report["ignored"]],
             )
-            # Put the folder in its place first: the file next to it says that it is whole.
+            # Move the folder into place first: the file next to it marks it as complete.
             if recordings:
                 with explain_write_errors(self.folder):
                     unpacked.rename(self.folder / token)
@@ -190,7 +190,7 @@ class Uploads:
         runs = [
             f"{name}/{split.name}" for name in benchmarks.list_benchmarks() for split in benchmarks.get(name).splits
         ]
-        # The box runs as another user.
+        # The sandbox runs as another user.
         archive.chmod(0o644)
         recordings_zip.write_job(out / "job.json", archive, out, runs)
         command = sandbox.build_python_command("podeval.submissions.recordings_zip", str(out / "job.json"))

@@ -47,7 +47,7 @@ REST_SECONDS = 600.0
 """Seconds for which a worker leaves a submission that its machine could not run; others may claim it at once."""
 
 SWEEP_SECONDS, CHORE_SECONDS = 30.0, 60.0
-"""Seconds between two looks for lapsed claims, and between two of every other chore."""
+"""Seconds between two checks for lapsed claims, and between two runs of every other chore."""
 
 EVERYTHING = "everything"
 """Key in `rests` for all submissions, when the machine can run none at the moment."""
@@ -111,7 +111,7 @@ class Worker(Workplace):
             except PodevalError as error:
                 self.log(str(error))
             except Exception:
-                # A worker that ended would stop everybody's submissions.
+                # A worker that ended would stop all submissions.
                 _LOG.exception("the worker continues after an unexpected error")
             _sleep(pause, stopped)
 
@@ -126,7 +126,7 @@ class Worker(Workplace):
         }
 
     def note_life(self) -> None:
-        """Record now and then that a worker is alive; its claim shows this while it works."""
+        """Record occasionally that a worker is alive; while it works, its claim shows this."""
         if time.monotonic() - self.noted >= LIFE_SECONDS:
             self.noted = time.monotonic()
             note_life(self.queue.database, datetime.now(UTC))
@@ -290,14 +290,14 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
     """Remove files that are no longer needed, and return the names of the folders that lost some.
 
     The folder `<id>` contains the files of a model and its outputs; `spot-<id>` contains those of a spot check. A
-    submission that can be retried keeps everything for a week. Nothing of a taken-down submission stays. Folders in
+    submission that can be retried keeps everything for a week. Nothing remains of a taken-down submission. Folders in
     use, and folders that belong to no submission of the queue, are kept. After a kill, the next call finishes the work.
     """
     cleared: list[str] = []
     for path in sorted(work.glob("*")):
         if path.is_dir() and _list_folder(path, _LOCK) and _is_over(queue, path, now):
             with contextlib.suppress(BadInput), lock_folder(path):
-                # Looked at again under the lock: it may have been queued meanwhile.
+                # The row is read again under the lock, because it may have been queued in the meantime.
                 if not _is_over(queue, path, now):
                     continue
                 if _is_taken_down(queue, path):
@@ -308,7 +308,7 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
 
 
 def _is_over(queue: Queue, folder: Path, now: datetime) -> bool:
-    """Tell whether a folder is of a submission that does not need it any more."""
+    """Return whether a folder belongs to a submission that no longer needs it."""
     row = queue.database.read(lambda session: session.get(SubmissionRow, folder.name.removeprefix(SPOT_CHECK)))
     if row is None:
         return False
@@ -343,8 +343,8 @@ def _remove(folder: Path) -> bool:
     with explain_write_errors(folder):
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(exist_ok=True)
-        # Renamed first: a retry after a kill finds a thing whole or not at all. Files before folders: the mark that a
-        # model was fetched must not outlive it.
+        # Folders are renamed first: a retry after a kill finds a folder whole or not at all. Files before folders: the
+        # mark that a model was fetched must not outlive it.
         for path in sorted(_list_folder(folder, _LOCK, _REMOVED), key=Path.is_dir):
             path.rename(aside / path.name)
         shutil.rmtree(aside, ignore_errors=True)

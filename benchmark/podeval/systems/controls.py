@@ -55,7 +55,7 @@ class Silence(SpeakingSystem):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """How long the silence is."""
+        """The length of the silence."""
         return {"system": self.name, "rate": _RATE, **PACE}
 
     def available(self) -> str | None:
@@ -132,7 +132,7 @@ class ShuffledVoices(ReaderControl):
         people = max(2, len(script.speakers))
         if (count := len(self._reader.voices)) < people:
             raise BadInput(f"{self.name} needs {people} voices, {self._reader.name} has {count}")
-        # Half, not each by a coin: swapping all of them would only rename the speakers.
+        # Half of them, not each by chance: swapping all would only rename the speakers.
         chance = random.Random(seed)  # noqa: S311  # no secret
         swapped = sorted(chance.sample(range(len(lines)), max(1, len(lines) // 2)))
         for number in swapped:
@@ -152,7 +152,7 @@ class DrawnGaps(ReaderControl):
     facts: ClassVar[dict[str, Any]] = {"people": _DRAWN_FROM, "offsets": list(_DRAWN_OFFSETS)}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        """Read the script, and lay its turns out again with gaps and overlaps that the seed draws."""
+        """Read the script, and rearrange its turns with gaps and overlaps that the seed draws."""
         speech = self._reader.speak(script, seed=seed)
         begin = time.perf_counter()
         offsets = _draw_offsets(len(speech.turns) - 1, seed)
@@ -200,7 +200,7 @@ class ContentFaults(ReaderControl):
             voice = (line.voice + 1) % len(script.speakers) if line.turn == turn else line.voice
             spoken += [replace(line, voice=voice)] * (0 if number == omitted else 1)
             if number == repeated:
-                # Said again, in another tone: the same sound twice would be a fault of the signal as well.
+                # The line is spoken anew in another tone: the same sound twice would also be a fault of the signal.
                 spoken.append(replace(line, text=line.text.rstrip(".!?") + ("?" if line.text.endswith("!") else "!")))
         speech = self._reader.read(script, spoken, seed=seed)
         planted = {"omitted": lines[omitted].text, "repeated": lines[repeated].text, "wrong_voice": turn}
@@ -237,7 +237,7 @@ class SignalFaults(ReaderControl):
 
 
 def _draw_offsets(changes: int, seed: int) -> list[float]:
-    """Draw an offset for each change of turn, as often as each kind of change is counted of people."""
+    """Draw an offset for each change of turn, with the frequencies of each kind among people."""
     counts = count_people(_DRAWN_FROM)[: len(OFFSETS) + 1]
     kinds = np.random.default_rng(seed).choice(len(counts), size=changes, p=counts / counts.sum())
     return [_DRAWN_OFFSETS[kind] for kind in kinds]
@@ -303,7 +303,7 @@ def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken:
     """
     step = rate // 10
     levels = np.sqrt(np.mean(np.square(samples[: len(samples) // step * step].reshape(-1, step)), axis=1))
-    # Loud from before to after, so that a fault is inside of a sound.
+    # The level stays high around it, so that a fault is inside a sound.
     inner = np.min(np.lib.stride_tricks.sliding_window_view(levels, 5), axis=1)
     moments = (np.flatnonzero(inner >= _LOUD * np.percentile(levels, 90)) + 1) / 10
     fit = [

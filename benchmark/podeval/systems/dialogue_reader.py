@@ -84,7 +84,7 @@ class DialogueReader(SpeakingSystem):
     packages: ClassVar[Mapping[str, str]]
 
     def available(self) -> str | None:
-        """Return None if the packages are installed, else which are not and the command that brings them."""
+        """Return None if the packages are installed, otherwise the missing ones and the command that installs them."""
         missing = [package for module, package in self.packages.items() if util.find_spec(module) is None]
         return f"{self.name} needs {' and '.join(missing)}; install with `{INSTALL_PACKAGES}`" if missing else None
 
@@ -168,7 +168,7 @@ def describe_chunks(longest: int | None = None) -> dict[str, Any]:
 def list_lines(
     script: Script, voices: Mapping[str, int] | None = None, longest: int | None = None, laugh: str = ""
 ) -> tuple[SpokenLine, ...]:
-    """List the spoken lines of a script, without turns that contain nothing speakable.
+    """List the spoken lines of a script, without turns that contain no speakable text.
 
     Args:
         script: the script.
@@ -194,7 +194,7 @@ def list_lines(
 def join_lines(
     script: Script, lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int
 ) -> tuple[Samples, tuple[SpokenTurn, ...]]:
-    """Join all lines to one recording, shape (frames, 1), and return the time of each turn of the script in it.
+    """Join all lines into one recording, shape (frames, 1), and return the time of each turn of the script in it.
 
     Lines without sound are left out; if there is none at all, the recording is empty.
     """
@@ -225,7 +225,7 @@ def join_lines(
 def fit_lines(
     lines: Sequence[SpokenLine], longest: int | None, measure_text: Callable[[str], int] = len
 ) -> tuple[SpokenLine, ...]:
-    """Cut lines that are too long for an engine, into as few parts as sentences, or else clauses and words, allow.
+    """Cut lines that are too long for an engine, into as few parts as sentences, or else clauses and words, permit.
 
     Args:
         lines: the lines.
@@ -293,14 +293,15 @@ def _under_ceiling(samples: Samples) -> Samples:
     return samples * np.float32(ceiling / peak) if peak > ceiling else samples
 
 
-# Written text is cleaned to what can be said: engines receive words and punctuation, never what could break them.
+# Written text is reduced to words and punctuation that engines can speak, never input that could break them.
 
 PACE = {"words_per_minute": 150.0, "characters_per_minute": 250.0}
-"""Pace of a person who reads aloud; the second is for Chinese."""
+"""Words per minute of a person who reads aloud; the second value is for Chinese."""
 
 _PLAIN = str.maketrans("‘’‛“”„«»⁄−•〇", '\'\'\'"""""/-,零')
 _KEPT = {"Mn", "Mc", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sc"}
-# Read out as "asterisk" or "open bracket" at best; [[x]] and [x](/y/) are phoneme commands to some engines.
+# These would be read out as "asterisk" or "open bracket" at best; [[x]] and [x](/y/) are phoneme commands to some
+# engines.
 _MARKUP = set("[]{}<>|\\`~^_*#")
 _LAUGH = re.compile(r"\[laughs\]", re.IGNORECASE)
 _SYMBOLS = set("+=±×÷°")
@@ -315,7 +316,7 @@ def make_speakable(text: str, laugh: str = "") -> str:
     """Strip a text of emoji, control characters and markup; make typographic forms plain and cut runs of a sign.
 
     The mark `[laughs]` becomes the engine's own mark of a laugh; it is taken out for engines that have none, which
-    would read the word. Empty if no letter or digit remains, because there is then nothing to say.
+    would read the word. Empty if no letter or digit remains, because there is then nothing to speak.
     """
     pieces = _LAUGH.split(text.translate(_PLAIN))
     plain = f" {laugh} ".join("".join(map(_plain_character, piece)) for piece in pieces)
@@ -355,7 +356,7 @@ def estimate_seconds(text: str) -> float:
 
 
 def split_into_short_lines(text: str, longest: int) -> list[str]:
-    """Split a text into sentences, those beyond `longest` characters at clauses, or else between words."""
+    """Split a text into sentences, and sentences beyond `longest` characters at clauses, or else between words."""
     return [line for sentence in split_sentences(text) for line in _break_up(sentence, longest)]
 
 
@@ -365,7 +366,7 @@ def _break_up(sentence: str, longest: int) -> Iterator[str]:
         return
     line = ""
     for clause in _CLAUSE_END.split(sentence):
-        # What fits stays as it is, unless spaces in it are others.
+        # A clause that fits stays as it is, unless it contains unusual spaces.
         fits = len(clause) <= longest and not _OTHER_SPACE.search(clause)
         for part in [clause] * bool(clause) if fits else textwrap.wrap(clause, longest, break_on_hyphens=False):
             joined = f"{line} {part}".strip()

@@ -1,4 +1,4 @@
-"""How the built-in voices say their lines: by networks on onnxruntime here, or by an engine in C in a child process."""
+"""The speech of the built-in voices: by networks on onnxruntime here, or by an engine in C in a child process."""
 
 import json
 import subprocess
@@ -28,10 +28,10 @@ class OnnxReader(DialogueReader):
     weight_names: ClassVar[tuple[str, ...]]
     """Names in the lock."""
     rate: ClassVar[int]
-    """Hz of what it says."""
+    """Sample rate of its output in Hz."""
 
     def __init__(self) -> None:
-        """Choose the number of threads for onnxruntime: PODEVAL_THREADS, else one; nothing is loaded yet."""
+        """Choose the number of threads for onnxruntime: PODEVAL_THREADS, or else one; nothing is loaded yet."""
         self.threads = count_threads(1)
         self._networks: dict[int, Any] = {}
 
@@ -78,7 +78,7 @@ class OnnxReader(DialogueReader):
 
 @contextmanager
 def name_broken_line(engine: str, line: SpokenLine) -> Iterator[None]:
-    """Turn whatever an engine raises over a line into a sentence that names both.
+    """Turn any error of an engine over a line into a sentence that names both.
 
     Raises:
         SpeechFailed: it raised any error, because third-party code converts words to sounds.
@@ -130,7 +130,7 @@ class WorkerReader(DialogueReader):
 
 
 def run_worker(engine: str, arguments: Sequence[str], job: dict[str, Any], characters: int) -> bytes:
-    """Run the worker over a job, and return what it wrote.
+    """Run the worker over a job, and return its output.
 
     Args:
         engine: the engine that speaks.
@@ -141,7 +141,7 @@ def run_worker(engine: str, arguments: Sequence[str], job: dict[str, Any], chara
     Raises:
         SpeechFailed: it took too long, or broke; the message has its last line.
     """
-    limit = 60.0 + 0.02 * characters  # a hundred times what it takes
+    limit = 60.0 + 0.02 * characters  # a hundred times the usual duration
     command = [sys.executable, "-I", speech_worker.__file__, engine, *arguments]
     try:
         done = subprocess.run(command, input=json.dumps(job).encode(), capture_output=True, timeout=limit, check=False)

@@ -19,13 +19,10 @@ from podeval.systems.dialogue_reader import INSTALL_PACKAGES, SpokenLine, cut_si
 from podeval.systems.engines import OnnxReader, name_broken_line
 from podeval.systems.speech import Samples
 
-# Piper with two voices of its own: kristin (female) and joe (male).
-#
-# Piper draws inside the ONNX graph, from a generator that runs on from call to call and cannot be set; so it speaks
-# without noise, and what is said depends on nothing said before it.
-#
-# Of Piper's voices only joe comes in a package. Kristin is fetched from the publisher's repo on the Hub, pinned by its
-# SHA-256: where that cannot be reached, the system is left out with the installer's sentence.
+# Piper with two voices of its own: kristin (female) and joe (male).  Piper draws inside the ONNX graph, from a
+# generator that continues from call to call and cannot be seeded; so it speaks without noise, and a line does not
+# depend on earlier ones.  Of Piper's voices, only joe is in a package. Kristin is fetched from the publisher's repo on
+# the Hub, pinned by its SHA-256: where that cannot be reached, the system is left out with the installer's sentence.
 
 JOE, KRISTIN = "piper-joe", "piper-kristin"
 """Voices by the names of their weights in the lock."""
@@ -72,7 +69,7 @@ def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
 
 
 VOICES = (KRISTIN, JOE)
-"""Names in the lock, in the order of the speakers who get them."""
+"""Names in the lock, in the order in which speakers get them."""
 
 
 class Piper(OnnxReader):

@@ -79,7 +79,7 @@ class _Network:
         return [self._numbers[sound] for sound in sounds if sound in self._numbers]
 
     def speak(self, sounds: Sequence[int], voice: str, speed: float) -> Samples:
-        """Say sounds in a voice, shape (frames,); a voice has a style for each number of sounds."""
+        """Speak sounds in a voice, shape (frames,); a voice has a style for each number of sounds."""
         style = self._voices[voice][len(sounds)].reshape(1, -1)
         tokens = np.array([[0, *sounds, 0]], np.int64)
         inputs = {"tokens": tokens, "style": style, "speed": np.full(1, speed, np.float32)}

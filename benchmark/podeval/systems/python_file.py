@@ -1,4 +1,4 @@
-"""A function in a Python file is a system: a user with a model in Python writes only one function.
+"""A function in a Python file is a system, so a user with a model in Python writes only one function.
 
     speak(turns, voices, language) -> (samples, rate)       reads a script aloud
     write(prompt, language) -> text, or a list of turns     writes a script
@@ -8,7 +8,7 @@
 `turns` have `speaker` and `text`; `voices` contains by speaker the path of a reference recording, or None. `heard` is
 the conversation so far, oldest first, each entry with `who` ("user" or "system"), `words` and, for the person, the path
 of the `audio`. Samples are an array (frames,) or (frames, channels): floats of full scale ±1, or 16-bit integers. A
-function with a parameter `seed` gets the seed; all others are seeded through `random`, numpy and torch.
+function with a parameter `seed` gets the seed; any other is seeded through `random`, numpy and torch.
 
 The file is the user's own and runs in this process, with all that the user may do.
 """
@@ -52,7 +52,7 @@ _EXAMPLE = "my_tts.py:speak"
 
 @dataclass(frozen=True)
 class HeardTurn:
-    """The conversation so far; `audio` is the path of a person's recording, None of our own answers."""
+    """The conversation so far; `audio` is the path of a person's recording, and None for the system's answers."""
 
     who: Literal["user", "system"]
     words: str

@@ -91,7 +91,7 @@ class PlantedPodcast(OwnMaker[Speech]):
         return {"system": "planted_podcast", "music": self.music, "reader": get(READER).generation}
 
     def make_one(self, ask: Ask, seed: int) -> Speech:
-        """Read the podcast of a topic, its turn again at the end.
+        """Read the podcast of a topic, and repeat its turn at the end.
 
         Raises:
             SpeechFailed: there is no podcast on this topic, or the voice failed.

@@ -1,4 +1,4 @@
-"""The words for what systems are asked and what they make, and the one protocol of whatever makes it.
+"""The words for the requests to systems and their outputs, and the one protocol of everything that makes outputs.
 
 An `Ask` is the same for every system, wherever it runs, and as JSON it is a line of a job's items. A built-in system, a
 model that an adapter opened, supplied files: each is an `OutputMaker` and turns its task into `Speech`, a
@@ -161,7 +161,7 @@ class SpokenAnswer:
 class SpokenAnswers:
     """A system's speech in a conversation; `wall_seconds` covers all answers together.
 
-    A live one has a recording of both channels, the person's first.
+    A live conversation has a recording of both channels, the person's first.
     """
 
     answers: tuple[SpokenAnswer, ...]
@@ -206,7 +206,7 @@ def write_audio(folder: Path, name: str, samples: Samples, rate: int) -> str:
 
 
 class OutputMaker(Protocol):
-    """Whatever makes something of items: a built-in system, an opened model, supplied files, a server.
+    """Anything that turns items into outputs: a built-in system, an opened model, supplied files, a server.
 
     Attributes:
         at_once: maximum number of items in a call.
@@ -247,7 +247,7 @@ class OwnMaker(OneByOne[P]):
     @property
     @abstractmethod
     def generation(self) -> dict[str, Any]:
-        """Every parameter that changes what it makes, as plain JSON data; the seed is given with each call."""
+        """Every parameter that changes its outputs, as plain JSON data; the seed is given with each call."""
 
     def require_some(self, asks: Sequence[Ask], seed: int) -> None:
         """Refuse, before the first item, what can do none of them.

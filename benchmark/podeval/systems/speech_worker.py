@@ -1,4 +1,4 @@
-"""The child process in which an engine in C speaks; run by its path, with nothing but the standard library.
+"""The child process in which an engine in C speaks; it is run by its path, with only the standard library.
 
 Arguments: the engine's name, then for `espeak-ng` the shared library and its data folder, for `SVOX Pico` the folder
 that contains the package `py_nanotts`. Standard input: JSON with the `lines` to say, each a list of what its engine
@@ -37,14 +37,14 @@ def speak_by_espeak(job: dict[str, Any], library_file: str, data: str) -> Iterat
             samples_of_line.extend(ctypes.string_at(samples, 2 * count))
         return 0
 
-    callback = _CALLBACK(keep)  # kept in a name, or it is collected while C still calls it
+    callback = _CALLBACK(keep)  # kept under a name, or it is collected while C still calls it
     library.espeak_SetSynthCallback(callback)
-    # Breathy voices draw noise, whose seed is else the time of day.
+    # Breathy voices draw noise, which would otherwise be seeded with the time of day.
     library.espeak_ng_SetRandSeed(ctypes.c_long(job["seed"]))
     yield rate
     for voice, pitch, words_per_minute, text in job["lines"]:
         samples_of_line.clear()
-        # An unknown name leaves the voice before it in place without a sound of protest.
+        # An unknown name silently keeps the previous voice.
         if library.espeak_SetVoiceByName(voice.encode()):
             sys.exit(f"this espeak-ng has no voice {voice!r}")
         for parameter, value in ([RATE, words_per_minute], *job["parameters"], [PITCH, pitch]):  # a voice resets them

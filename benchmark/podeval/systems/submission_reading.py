@@ -136,7 +136,7 @@ def parse_form(data: dict[str, Any]) -> Submission:
 
     Raises:
         BadDocument: it is not valid; every mistake has its field.
-        BadInput: there is something in it that is not text.
+        BadInput: it contains something that is not text.
     """
     try:
         document = _validate(_Located("the form", data), None)
@@ -316,9 +316,9 @@ def _render_value(value: object) -> str:
 
 
 def _write_path(path: Location) -> str:
-    """Write a path as a reader counts: `system.links.code`, `benchmarks[2].name`."""
+    """Write a path in the way that a reader counts: `system.links.code`, `benchmarks[2].name`."""
     text = ""
     for part in path:
-        # A name that is none could disturb the terminal that shows it.
+        # An invalid name could disturb the terminal that shows it.
         text += f"[{part + 1}]" if isinstance(part, int) else f".{part if _NAME.fullmatch(part) else '?'}"
     return text.lstrip(".")

@@ -109,7 +109,7 @@ _ITS_OWN = re.compile(
     r"(?:\b(?:in|into|as|for|make|write|create|produce|generate|record|want|need)\s+(?:me\s+)?an?\s*|的)$", re.I
 )
 
-# The words of a clause that is about nothing but the podcast's length.
+# The words of a clause that is only about the podcast's length.
 _LEAD = frozenset(
     re.findall(
         r"\S+",
@@ -240,7 +240,7 @@ def _classify_mention(mention: _Mention) -> _Meaning:
     # The length of a part, such as an introduction, is not the podcast's.
     if _PART_BEFORE.search(before) or _PART_AFTER.match(after):
         return "other"
-    # Phrases that make the length the podcast's.
+    # Phrases that show that the length is the podcast's.
     if _OF_A_PODCAST.match(after + mention.rest.partition(".")[0]) and (not about or _ITS_OWN.search(before)):
         return "asked"
     if leads and (_OF_A_TALK.match(after) or _TO_TELL.match(after)):
@@ -251,7 +251,7 @@ def _classify_mention(mention: _Mention) -> _Meaning:
     ending = after[tail.end() :].strip() if tail else after
     if leads and (not ending or (_SUBJECT.search(before) and _GOES_ON.match(ending))):
         return "asked"
-    # Phrases that make it the length of something else.
+    # Phrases that show that it is the length of something else.
     if about or _OF_SOMETHING.match(after) or not mention.certain:
         return "other"
     return "unclear"

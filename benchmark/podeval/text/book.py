@@ -1,12 +1,12 @@
-"""Books as their makers keep them: EPUB, plain text, Markdown, subtitles and JSON, as passages in reading order.
+"""Books in the forms that publishers use: EPUB, plain text, Markdown, subtitles and JSON, as passages in reading order.
 
 A passage is a heading or a paragraph, and has a kind: text that a reader reads aloud (`body`, `heading`), or text that
 readers usually leave out: front and back matter (title page, contents, copyright, index, a licence) and notes. An EPUB
 states the kind by `epub:type` and ARIA roles (W3C, EPUB Structural Semantics Vocabulary); everywhere else headings such
 as "Contents" and beginnings such as `[Footnote 1:` do. Marks that refer to notes are left out.
 
-A stranger's file cannot exceed the limits: an EPUB is read member by member up to a total, defusedxml parses its
-package, and a parser without entity expansion its pages.
+Limits apply to a stranger's file: an EPUB is read member by member up to a total size; defusedxml parses its package,
+and a parser without entity expansion parses its pages.
 """
 
 import json
@@ -40,7 +40,7 @@ LONGEST_BOOK = 6_000_000
 UNPACKED_BYTES = 64 * 2**20
 """Maximum bytes of the pages of an EPUB, unpacked."""
 MOST_MEMBERS, DEEPEST = 20_000, 256
-"""Maximum number of files in an EPUB, and of elements inside each other in its pages."""
+"""Maximum number of files in an EPUB, and maximum depth of the elements in its pages."""
 
 _MATTER_NAMES = (
     r"(?:table of )?contents|list of (?:illustrations|figures|plates|tables|maps)|illustrations|copyright.*|dedication"
@@ -135,7 +135,7 @@ def _number_sections(pieces: Iterator[Piece]) -> Book:
         if characters > LONGEST_BOOK:
             raise BadInput(f"the book has more than {LONGEST_BOOK:,} characters; split it into volumes")
         if what == "heading" or is_new:
-            # A page without a heading continues what is before it, but may be in a recording of its own.
+            # A page without a heading continues the previous one, but may be a separate recording.
             titles.append(text if what == "heading" else titles[-1])
             kind = "note" if _NOTES.fullmatch(text) else "front_matter" if _MATTER.fullmatch(text) else "body"
             is_new = False
@@ -146,11 +146,11 @@ def _number_sections(pieces: Iterator[Piece]) -> Book:
 
 
 def _tell_matter(titles: list[str], passages: list[Passage]) -> tuple[Passage, ...]:
-    """Tell contents, which are headings without text, a title page without a heading, and back from front matter."""
+    """Recognise contents (headings without text), a title page without a heading, and the end of front matter."""
     rows = list[Passage]()
     for alone, group in groupby(passages, lambda passage: passage.kind == "heading"):
         run = list(group)
-        # The last of several headings in a row has the text that follows.
+        # Of several headings in a row, the last one has the text that follows.
         listed = len(run) - 1 if alone and len(run) > _LISTED else 0
         rows += [replace(row, kind="front_matter") for row in run[:listed]] + run[listed:]
     opening = [row for row in rows if row.kind == "body" and not titles[row.section]]
@@ -164,7 +164,7 @@ def _tell_matter(titles: list[str], passages: list[Passage]) -> tuple[Passage, .
 
 
 def _read_plain(path: Path) -> Iterator[Piece]:
-    """Read plain text as Project Gutenberg has it (hard-wrapped lines, empty lines between), Markdown, or subtitles."""
+    """Read plain text like Project Gutenberg's (hard-wrapped lines, empty lines between), Markdown, or subtitles."""
     text, _ = strip_surroundings(read_text(path))
     if cues := read_cues(text):
         yield "text", " ".join(re.sub(f"{VOICE}[^{VOICE}]*{VOICE}", "", cue) for cue in cues)
@@ -212,7 +212,7 @@ def _read_epub(path: Path) -> Iterator[Piece]:
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({error.strerror or error}); check the path") from None
     except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, ParseError, ValueError, LookupError) as error:
-        # `RuntimeError` is that of an encrypted file, and of a compression that zipfile does not have.
+        # `RuntimeError` is raised for an encrypted file, and for a compression that zipfile does not support.
         raise BadInput(f"{path} is a damaged or locked EPUB ({error}); export the book again") from None
 
 
@@ -224,7 +224,7 @@ def _read_spine(archive: zipfile.ZipFile) -> Iterator[Piece]:
     left = UNPACKED_BYTES
 
     def read(name: str) -> bytes:
-        """Read a member, as long as all that are read fit."""
+        """Read a member, unless the total of all members exceeds the limit."""
         nonlocal left
         with archive.open(name) as member:
             content = member.read(left + 1)
@@ -258,7 +258,7 @@ def _decode_page(content: bytes) -> str:
     """Decode a page: UTF-16 by its mark, else the usual encoding that it states, else UTF-8.
 
     Raises:
-        LookupError: it states an unknown one.
+        LookupError: it states an unknown encoding.
         UnicodeDecodeError: it is in another.
     """
     stated = _ENCODING.search(content[:1024])
@@ -319,7 +319,7 @@ class _PageReader(HTMLParser):
             raise BadInput(f"a page of the EPUB has more than {DEEPEST} elements inside each other; export it again")
 
     def handle_endtag(self, tag: str) -> None:
-        """Close an element, and those in it that were left open."""
+        """Close an element, and any elements in it that were left open."""
         at = next((at for at in range(len(self._open) - 1, 0, -1) if self._open[at][0] == tag), 0)
         if tag in _BLOCKS:
             self._flush()
@@ -327,14 +327,14 @@ class _PageReader(HTMLParser):
             del self._open[at:]
 
     def handle_data(self, data: str) -> None:
-        """Take words, unless they are silent or the mark of a note."""
+        """Add words, unless they are silent or the mark of a note."""
         kind = self._open[-1][1]
         is_mark = kind == "mark" and not re.search(r"[^\W\d_]{2}", data)
         if kind != "silent" and not is_mark:
             self._text.append(data)
 
     def unknown_decl(self, data: str) -> None:
-        """Take the words of a literal section of XML."""
+        """Add the words of a literal section of XML."""
         self.handle_data(data.removeprefix("CDATA["))
 
     def _flush(self) -> None:

@@ -32,7 +32,7 @@ _WITH_JOINER = dict(
     zip("\u0d23\u0d28\u0d30\u0d32\u0d33\u0d15\u09a4", "\u0d7a\u0d7b\u0d7c\u0d7d\u0d7e\u0d7f\u09ce", strict=True)
 )
 _CLEANING: tuple[tuple[Any, Any], ...] = (
-    # Twice, as text that has been written as HTML twice.
+    # Unescaped twice, because some text has been written as HTML twice.
     (re.compile(r"&(?:amp;)*#?\w{2,32};"), lambda written: unescape(unescape(written[0]))),
     (re.compile("[\ud800-\udfff]"), "\ufffd"),
     (regex.compile(f"([{''.join(_WITH_JOINER)}])[\u0d4d\u09cd]\u200d"), lambda match: _WITH_JOINER[match[1]]),
@@ -49,7 +49,7 @@ _ALIKE: dict[str, str | int | None] = {
     # One apostrophe; no trade marks, whose compatibility form would be glued to the word before them.
     **dict.fromkeys("\u2018\u2019\u201b\u2032`\u00b4\u02b9\u02bb\u02bc\u02bd\u02be\u02bf\uff07\ua78b\ua78c", "'"),
     **dict.fromkeys("\u05f3\u055a\u1fbd\u1fbf", "'"), "\u0149": "'n", "\u2122": " ", "\u2120": " ",
-    # Letters of which some keyboards have only another: Persian and Urdu, Romanian; Russian leaves out the dots.
+    # Letters that some keyboards replace by another: Persian and Urdu, Romanian; Russian leaves out the dots.
     "\u06cc": "\u064a", "\u06a9": "\u0643", "\u06c1": "\u0647", "\u0671": "\u0627",
     "\u200c": None,
     # Signs of numbers in Arabic; signs of tone in Armenian, which are inside of words.
@@ -68,7 +68,7 @@ _GROUPS = re.compile(r"(?<![\d.,])\d{1,3}(?:[\u00a0\u2009\u202f]\d{3})+(?!\d)")
 _HAS_ALIKE = re.compile(f"[{''.join(_ALIKE)}]")
 # Words that begin with a capital I in texts of other languages, which may have a Turkish name in them.
 _NOT_TURKISH = re.compile(r"\bI(?:[a-z]{1,2}\b|['’ ][a-z])")
-# Numbers of footnotes behind a word; behind one or two letters are powers of units.
+# Numbers of footnotes after a word; after one or two letters they are powers of units.
 _FOOTNOTES = regex.compile(r"(?<=\p{L}{3})[¹²³⁰⁴-⁹]+")
 _FOLDING = (
     # Digits of other writing.
@@ -84,7 +84,7 @@ _FOLDING = (
     # Stress in Cyrillic, and the sign of a Hebrew abbreviation.
     (regex.compile(r"(?<=\p{Cyrillic})[\u0300\u0301]"), ""),
     (re.compile('(?<=[\u05d0-\u05ea])["\u05f4](?=[\u05d0-\u05ea])'), ""),
-    # The apostrophe of Ukrainian, as some keyboards have it.
+    # The apostrophe of Ukrainian in the form of some keyboards.
     (regex.compile(r'(?<=\p{Cyrillic})"(?=\p{Cyrillic})'), "'"),
     # Hindi: a nasal before a consonant of its own place.
     (re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])"), "ं"),
@@ -113,18 +113,18 @@ def clean_text(text: str) -> str:
 
 
 def fold_letters(text: str) -> str:
-    """Write letters and digits in one way wherever there are several that are read alike; in lower case.
+    """Write letters and digits in lower case and in one form, if there are several that are read alike.
 
-    That is character width and other compatibility forms (NFKC), apostrophes, digits of other writing, the vowel signs
-    that Arabic and Hebrew may leave out, tatweel, stress marks of Cyrillic, the dots of ё, and letters of Persian, Urdu
-    and Romanian that are typed in two ways. All other marks stay: they make other words.
+    This covers character width and other compatibility forms (NFKC), apostrophes, digits of other writing, the vowel
+    signs that Arabic and Hebrew may leave out, tatweel, stress marks of Cyrillic, the dots of ё, and letters of
+    Persian, Urdu and Romanian that are typed in two ways. All other marks stay, because they distinguish words.
     """
     text = clean_text(text).replace("\u2019", "'")
     if text.isascii():
         return text.replace("`", "'").lower()
     if _HAS_ALIKE.search(text):
         text = text.translate(str.maketrans(_ALIKE))
-    # Groups of a number are joined, and fractions and powers parted from it, before both are plain characters.
+    # Groups of a number are joined, and fractions and powers separated from it, before both become plain characters.
     text = _GROUPS.sub(lambda number: re.sub(r"\D", "", number[0]), text)
     text = unicodedata.normalize("NFKC", re.sub("(?<=[0-9])(?=[¼-¾⅐-⅞²³¹⁰⁴-⁹])", " ", _FOOTNOTES.sub("", text)))
     for pattern, replacement in _FOLDING if MARKED.search(text) else ():

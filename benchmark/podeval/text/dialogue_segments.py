@@ -142,7 +142,7 @@ def parse_diarised(text: str) -> list[Segment]:
             names the line.
     """
     segments: list[Segment] = []
-    # Not splitlines(): what it takes for a line end may be inside a text.
+    # splitlines() is not used, because some of its line ends may be inside a text.
     for number, line in enumerate(re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff")), start=1):
         if not line.strip():
             continue
@@ -236,7 +236,7 @@ def cut_dialogue_clips(
 
     Before the change come the speaker's last segments: they are added from the nearest backwards until together they
     are longer than `most_seconds` or there are `back` of them. After it come the next speaker's first segments, by the
-    same rule and at most `forward`. Both sides have at least one. Empty texts add nothing to the clip's text.
+    same rule and at most `forward`. Both sides have at least one segment. Empty texts add nothing to the clip's text.
 
     Args:
         segments: segments in order of time.
@@ -269,7 +269,7 @@ def cut_dialogue_clips(
 
 
 def explain_no_clips(segments: Sequence[Segment]) -> str | None:
-    """Return a sentence on why a transcript has no change of speaker; None if it has one."""
+    """Return a sentence that explains why a transcript has no change of speaker; None if it has one."""
     speakers = sorted({segment.speaker for segment in segments})
     if not speakers:
         return "no speech is assigned to a speaker; turn-taking needs at least two speakers"

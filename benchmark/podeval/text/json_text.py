@@ -27,5 +27,5 @@ def parse_json(content: bytes, most: int, *, strict: bool = True) -> Any:
 
 
 def count_values(content: bytes) -> int:
-    """Count the values of JSON at most, an object as three."""
+    """Return an upper limit of the number of values in JSON; an object counts as three."""
     return sum(content.count(mark) * units for mark, units in _MARKS.items())

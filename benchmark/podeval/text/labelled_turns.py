@@ -1,9 +1,9 @@
 """Turns in plain text: the lines, or tags within them, that name speakers.
 
-Read are numbered labels (`Host 1:`, `Speaker A:`, `嘉宾1：`), tags (`[S1]`, `<Person1>…</Person1>`, `<|speaker:0|>`),
-roles and names (`Narrator:`, `**Ann:**`), each also behind a time or a list's number and with a direction
-(`Speaker 1 (warmly):`), and subtitles. Speakers of `Host 1`, `Speaker 1`, `Person 1` or `S1` are called `1`, others as
-written.
+The labels that are read are numbered ones (`Host 1:`, `Speaker A:`, `嘉宾1：`), tags (`[S1]`, `<Person1>…</Person1>`,
+`<|speaker:0|>`), roles and names (`Narrator:`, `**Ann:**`), each also behind a time or a list's number and with a
+direction (`Speaker 1 (warmly):`), and subtitles. Speakers of `Host 1`, `Speaker 1`, `Person 1` or `S1` are called `1`,
+others as written.
 
 Names are believed only if many lines begin with one and some name comes again, because prose has colons too (`Note:`,
 `10:30`, `Genesis 1:1`). Every omitted word, or word under another label, causes a note for people.
@@ -22,10 +22,10 @@ from podeval.text.numerals import parse_number
 from podeval.text.script import Script
 from podeval.text.subtitles import VOICE, read_cues
 
-# Who speaks the words before the first label.
+# The speaker of the words before the first label.
 UNLABELLED = "Narrator"
 
-# Words for a speaker whose number alone is the name, and words that belong to the name.
+# Words for a speaker whose name is only a number, and words that are part of the name.
 _COUNTED = "host|speaker|spk|person|主持人|说话人|說話人|发言人|發言人"
 _ROLES = (
     r"co-?host|guest|narrator|voice[ -]?over|interviewer|interviewee|moderator|presenter|announcer|host|speaker|voice|"
@@ -72,7 +72,7 @@ _SPEAKING_TAG = regex.compile(
     r"<(?:[\w:]+\s[^<>]*?\b(?:speaker|who|spk)|(?:voice|turn|line|utterance|speaker)\s[^<>]*?\b(?:name|id))"
     r"=[\"'](?P<name>[^\"'<>]+)[\"'][^<>]*>\s*+|</?(?:voice|turn|line|utterance|utt|u|sp|speaker)>"
 )
-# Elements that are called as their speakers are.
+# Elements that are named after their speakers.
 _ELEMENT = regex.compile(r"<(\p{L}[\w .-]{0,30})>([^<>]+)</\1>")
 # Between a sentence and a label in the same line.
 _BEHIND = (
@@ -114,10 +114,10 @@ _LOOKS_LABELLED = regex.compile(
 _HEAD_OF_LINE = regex.compile(
     r"[^\p{L}\n]{0,12}(\p{L}[^\n:：|>;\t)\]}—–=«「.]{0,39}?)\s*+(?:[:：|>;\t)\]}—–=«「.]|- |\*\*|,\")"
 )
-# A word that is not a name's; chats write all names small.
+# A word that is not part of a name; chats write all names in lower case.
 _SMALL_WORD = regex.compile(
     r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu|host|co-host|guest|narrator)\b"
-    # Georgian has no capitals in use.
+    # Georgian does not use capitals.
     r"|\p{Georgian})\p{Ll}"
 )
 # A colon or a time, which no heading ends with.
@@ -125,11 +125,11 @@ _ENDS_LABEL = regex.compile(rf"(?:[:：]|\s{_CLOCK})[\s*_]*$")
 _ENDED = regex.compile(r"[.!?…。！？][\W_]*$")
 # Characters of a line among which its label is, and of a name; spaces of a label from which on it is a sentence.
 _HEAD, _LONGEST_NAME, _LONGEST_HAN_NAME, _SHORT = 200, 40, 6, 3
-# Lines among which the first name is, and lines before the first numbered label, if a text is a dialogue.
+# The lines that contain the first name, and the lines before the first numbered label, if a text is a dialogue.
 _OPENING, _LONG_OPENING = 4, 10
 # Share of the lines that begin with a label: enough by itself, and with further signs of a dialogue.
 _MOST, _SOME = 0.5, 0.25
-# Share of a text that is in elements called as speakers; ratio of names as headings to other headings.
+# Share of a text that is in elements named after speakers; ratio of names as headings to other headings.
 _INSIDE, _MORE = 0.8, 2
 
 
@@ -137,7 +137,7 @@ _INSIDE, _MORE = 0.8, 2
 class LabelledLine:
     """A line, its number from 1, the label at its beginning, if any, and the words after it.
 
-    `sure` says whether the label has the form of a speaker's, and `aside` is the text in brackets after it.
+    `sure` is true if the label has the form of a speaker's, and `aside` is the text in brackets after it.
     """
 
     number: int
@@ -177,7 +177,7 @@ def read_labels(text: str) -> Script:
 
 def _break_lines(text: str) -> str:
     """Begin a line with each tag, and with each label that is behind a sentence."""
-    # Tags with a speaker's name, as of SSML, and those that only format.
+    # Tags with a speaker's name, such as those of SSML, and tags that only format.
     text = strip_tags(_SPEAKING_TAG.sub(_begin_turn, text))
     if _begins_with_tags(text):
         text = _TAG.sub(lambda tag: f"\n{VOICE}{_name_number(tag)}{VOICE}" if tag["number"] else "\n", text)
@@ -196,7 +196,7 @@ def _break_lines(text: str) -> str:
 
 def _leave_out_headings(lines: Sequence[LabelledLine]) -> list[LabelledLine]:
     """Return the lines that are no headings; names may look like these."""
-    # Headings may be the speakers' names; of those of a document, several occur once.
+    # Headings may be the speakers' names; in a document, several headings occur only once.
     headings = {
         line.number: line.label or line.text
         for line in lines
@@ -220,7 +220,7 @@ def _leave_out_headings(lines: Sequence[LabelledLine]) -> list[LabelledLine]:
 
 
 def note_inner_labels(script: Script) -> Script:
-    """Return a script with a note on turns whose text has labels of its own, which are not read."""
+    """Return a script with a note on turns whose text contains labels, which are not read."""
     inner = [
         str(number)
         for number, turn in enumerate(script.turns, 1)
@@ -293,11 +293,11 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     small = share == 1 and min(labels.values()) > 1
     names = {label for label in labels if small or not _SMALL_WORD.search(label)}
     again = {label for label in names if labels[label] > 1}
-    # Where names have lines of their own, a word and a colon in the lines below are words.
+    # If names have lines of their own, a word and a colon in the lines below are words.
     separate = {line.label for line in lines if line.label and not line.words}
     names = names & (separate | again) if separate & again else names
     alone = again >= names > set() and all(_ENDS_LABEL.search(line.text) for line in lines if line.label in names)
-    # Labels that say by their form what they are, with names before the first of them or used more than once.
+    # Labels that are recognisable by their form, with names before the first of them or used more than once.
     certain = any(line.text.startswith(VOICE) for line in lines) or sure[:1] == [0]
     if certain or (len(sure) > 1 and share >= _SOME and sure[0] <= _LONG_OPENING):
         ahead = {line.label for line in lines[: sure[0]]} & names
@@ -327,7 +327,7 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
         )
         for line, head in zip(lines, heads, strict=True)
     )
-    # Short lines that come again above others, as names do.
+    # Short lines that recur above others, as names do.
     short = Counter(line.text.strip() for line in lines if len(line.text) <= _LONGEST_NAME)
     above = [count for text, count in short.items() if count > 1 and not _ENDED.search(text)]
     like = min(len(lines), max(like, 2 * sum(above) if len(above) > 1 or 2 * sum(above) == len(lines) else 0))
@@ -357,7 +357,7 @@ def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list
     left: list[LabelledLine] = []
     unread: list[LabelledLine] = []
     for at, line in enumerate(lines):
-        # A name that others begin with is one without a space behind its colon too.
+        # A name that begins other labels is also one without a space after its colon.
         name, colon, words = line.text.strip(" *_").partition(":")
         if line.label in speakers:
             turns.append((line.label, [line.words]))
@@ -366,7 +366,7 @@ def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list
         elif _is_direction(line) and not (turns and _DIRECTION_ALONE.match(line.text)):
             left.append(line)
         elif turns:
-            # What looks like a label, or is behind a rule, where models write what no one says.
+            # Text that looks like a label or follows a rule, where models write text that is not spoken.
             like = line.label.count(" ") < _SHORT and line.label and any(turns[-1][1])
             unread += [line] if like or left[-1:] == lines[at - 1 : at] else []
             turns[-1][1].append(line.text.strip())

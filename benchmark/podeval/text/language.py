@@ -63,7 +63,7 @@ _UNSPACED_LETTERS = 5
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _LATIN = re.compile("[A-Za-z]+")
 _MUCH = 4
-"""Ratio of other words to Chinese or Japanese ones from which the latter are merely names in the sentence."""
+"""Ratio of other words to Chinese or Japanese ones above which the latter are merely names in the sentence."""
 _NO_LANGUAGE = "zxx"
 _DIALECTS = {"ary": "ar", "arz": "ar", "nn": "no", "wuu": "zh", "yue": "zh", "uzs": "uz"}
 
@@ -141,14 +141,14 @@ def identify_language(text: str) -> IdentifiedLanguage:
     total = sum(weights.values()) + unsure
     if not total:
         return _UNKNOWN
-    # Sentences that are unsure go with the text as a whole.
+    # Uncertain sentences get the language of the whole text.
     if unsure and (code := _identify_whole_text(text)) is not None:
         weights[code] += unsure
     return _decide_language(weights, total)
 
 
 def read_as(text: str) -> Language | Literal["other"] | None:
-    """Return as which language a text is tokenised: `en` or `zh`, or `other`; None if unknown.
+    """Return the language whose rules tokenise a text: `en` or `zh`, or `other`; None if unknown.
 
     A mixture of English and Chinese is tokenised as the one with more words.
     """
@@ -236,7 +236,7 @@ def _identify_sentence(sentence: str) -> Iterator[tuple[str | None, float]]:
         return
     by_characters = "ja" if is_japanese(_LATIN.sub(" ", sentence)) else "zh"
     if characters >= words:
-        # English terms in a Chinese sentence belong to it, as does a Chinese name to an English one.
+        # English terms in a Chinese sentence belong to it, and so does a Chinese name in an English one.
         yield by_characters, characters + words
     elif words > _MUCH * characters:
         yield _identify_by_model(_CJK.sub(" ", sentence), _SURE), words + characters
@@ -249,13 +249,13 @@ def _identify_by_model(text: str, sure: float) -> str | None:
     if not FOREIGN_LETTER.search(text) and len(set(_WORD.findall(text.casefold()))) < _FEWEST_WORDS:
         return None
     code, confidence = _load_model().classify(text)
-    # An alphabet of few languages leaves little doubt, however few the words.
+    # An alphabet that few languages use leaves little doubt, however few the words.
     certain = code != _NO_LANGUAGE and (confidence >= sure or is_foreign(text))
     return _DIALECTS.get(code, code) if certain else None
 
 
 def _identify_whole_text(text: str) -> str | None:
-    """Identify the language of a text's different words taken together, for sentences too short on their own."""
+    """Identify the language of all different words of a text, for sentences that are too short on their own."""
     words = dict.fromkeys(_CJK.sub(" ", text[:_READ_AT_ONCE]).split())
     return _identify_by_model(" ".join(words), _SURE if len(words) >= _FEW_WORDS else _SURE_OF_FEW)
 

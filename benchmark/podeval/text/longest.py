@@ -59,7 +59,7 @@ def refuse_endless(text: str) -> None:
         BadInput: a limit is exceeded; the message names it.
     """
     refuse_longer(len(text))
-    # A text cannot have more words than half its characters, and so on: short texts are not counted.
+    # A text cannot have more words than half its characters, for example, so short texts are not counted.
     if len(text) <= MOST_SENTENCES:
         return
     for counted, (pattern, most) in COUNTED.items():

@@ -37,7 +37,7 @@ _STAMP = regex.compile(
     r"|start\tend\t(?:speaker\t)?text[ \t]*$)[ \t]*",
     regex.IGNORECASE,
 )
-# Minutes and seconds before words, as they are copied from players, which begin in the first ten seconds.
+# Minutes and seconds before words, as copied from players, which begin in the first ten seconds.
 _FROM_ZERO = regex.compile(r"\s*0?0:0\d[ \t]")
 _MINUTES = regex.compile(rf"{_STAMP.pattern}|[ \t]*\d{{1,3}}:\d\d[ \t]+", regex.IGNORECASE)
 _BRACKETED_TIME = regex.compile(rf"\A\s*[\[(<]{_TIME}[\])>]")
@@ -55,7 +55,7 @@ def strip_surroundings(text: str) -> tuple[str, list[str]]:
     """Strip front matter, and the few words around a block of code.
 
     Returns:
-        The text, and notes on what is left out.
+        The text, and notes on the parts that are left out.
     """
     notes = []
     rule, _, rest = text.lstrip().partition("\n")

@@ -15,7 +15,7 @@ FIRST = "en"
 
 
 class PluralText(str):
-    """A text with a form for each number: `format` uses the form for `count`, or for its last whole number.
+    """A text with plural forms: `format` uses the form for `count`, or for its last whole number.
 
     Attributes:
         forms: forms of the text in the catalogue; the text itself is the last one.
@@ -31,7 +31,7 @@ class PluralText(str):
     rule: Callable[[int], int]
 
     def __new__(cls, forms: tuple[str, ...], rule: Callable[[int], int]) -> Self:
-        """Create the text for the case that no number is given."""
+        """Create the text that is used if no number is given."""
         self = super().__new__(cls, forms[-1])
         self.forms, self.rule = forms, rule
         return self
@@ -95,7 +95,7 @@ def read_messages(file: Path) -> dict[str, str]:
 
 
 def _make_lists(value: Any) -> Any:
-    """The same with a list for each group whose names are numbers."""
+    """Return the same texts with a list for each group whose names are numbers."""
     if not isinstance(value, dict):
         return value
     if value and all(name.isdecimal() for name in value):

@@ -114,7 +114,7 @@ def say_number(digits: str, language: str = "en") -> str:
         return " ".join(_say_below_100(int(digit)) for digit in digits)
     if not year:
         return _say_value(value)
-    # A year is said as a century and the rest.
+    # A year is spoken as a century and the rest.
     century, rest = divmod(value, 100)
     low = "hundred" if not rest else f"oh {_say_value(rest)}" if rest < 10 else _say_value(rest)
     return f"{_say_value(century)} {low}"

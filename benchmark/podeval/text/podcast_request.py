@@ -106,7 +106,7 @@ def count_facts(script: Script, request: PodcastRequest, tolerance: float | None
     fits = None
     if span is not None and rate is not None:
         fits = span.least * (1 - allowed) * rate - 1e-6 <= words <= span.most * (1 + allowed) * rate + 1e-6
-    # Describe, for a judge to read.
+    # Describe it, for a judge to read.
     facts = [
         _describe_language(written, request),
         _describe_speakers(speakers, request),

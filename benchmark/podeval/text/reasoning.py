@@ -1,4 +1,4 @@
-"""Separate a model's thoughts from its answer, in one pass over texts of any length."""
+"""Separate a model's reasoning from its answer, in one pass over texts of any length."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ _FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\s*json)?\s
 def strip_reasoning(answer: str) -> str:
     """Strip a model's reasoning from its answer: keep what `<answer>` contains, else the text after thoughts, else all.
 
-    Thoughts that never end are kept, because the beginning of the answer is unknown.
+    Reasoning that never ends is kept, because the beginning of the answer is unknown.
     """
     rest = _strip_ended_thoughts(answer)
     for text in (rest, answer):

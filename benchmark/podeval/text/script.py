@@ -42,11 +42,11 @@ _RECOGNISED = frozenset(
     ("segments", "utterances", "phrases", "recognizedphrases", "sentences", "transcription", "events")
 )
 _TIMES = frozenset(("start", "starttime", "duration", "timestamp", "timestamps", "offset"))
-# What contains no turns: single words, and what is said of them.
+# Keys that contain no turns: single words, and facts about them.
 _NO_TURNS = frozenset(("words", "items", "wordsegments", "metadata", "speakers", "speakerlabels"))
-# What may be said before and after the turns, by a speaker that nothing names.
+# Keys for what may be said before and after the turns, by a speaker without a name.
 _BESIDE = frozenset(("intro", "introduction", "opening", "coldopen", "outro", "closing", "conclusion"))
-# Whose turns a recogniser's segments are that name no speaker.
+# The speaker of a recogniser's segments that have none.
 _UNKNOWN = "unknown speaker"
 # An object or a list of objects or lists; "[Music] Welcome back" and "{laughs} Hello" are words.
 _JSON = r"""(?:\{\s*["'}]|\[\s*[{\[\]])"""
@@ -55,7 +55,7 @@ _LOOKS_LIKE_JSON = re.compile(rf"\s*{_JSON}")
 _EMBEDDED = re.compile(rf"\A[^{{}}]{{0,300}}?(?={_JSON})")
 _MORE = re.compile(_JSON)
 _MOST_BEHIND = 300
-# What other readers may take for the beginning of a turn: some words and a colon.
+# Words before a colon that other readers may take for the beginning of a turn.
 _LABEL = re.compile(r"[^:\uff1a]{1,60}[:\uff1a]")
 
 
@@ -97,7 +97,7 @@ class Script:
 
     @property
     def lines(self) -> str:
-        """One line per turn, `speaker: text`, with line breaks inside a turn removed so that they cannot begin another.
+        """One line per turn, `speaker: text`, without line breaks inside a turn, which could begin another.
 
         A single turn is returned without its speaker and with its own line breaks, unless a line would look like a
         turn.
@@ -236,7 +236,7 @@ def _find_entries(data: Any) -> "str | list[Any] | None":
 
 
 def _open_sections(entries: Sequence[Any]) -> list[Any]:
-    """Put the turns of a section in its place: of an object without a text of its own, which may have a name."""
+    """Put the turns of a section in its place, if its object has no text of its own; it may have a name."""
     opened: list[Any] = []
     for one in entries:
         fields = _name_fields(one) if isinstance(one, Mapping) else {}
@@ -306,12 +306,12 @@ def _read(text: str) -> Any:
         has_turns = bool(_find_entries(data))
         if len(text[end:].strip()) <= (_MOST_BEHIND if has_turns else 0) and not _MORE.search(text, end):
             return data
-        # What is next to turns may be more of them, and turns with their brackets are no words.
+        # Text next to turns may contain more of them, and turns with their brackets are not words.
         looks = looks or has_turns
     except (ValueError, RecursionError) as error:  # ValueError also for a number of thousands of digits
         broken = error
     try:
-        # Other line ends may be in a text; a carriage return may not.
+        # Other line ends may occur in a text; a carriage return may not.
         return [json.loads(line) for line in re.split(r"[\r\n]+", text) if line.strip()]
     except (ValueError, RecursionError) as error:
         if not looks:

@@ -1,4 +1,4 @@
-"""Scripts as written by models and programs, and the time that they take to say."""
+"""Scripts as written by models and programs, and the time that they take to speak."""
 
 from typing import Any
 
@@ -18,10 +18,10 @@ _WORD = regex.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’.,\-][^\W_{HAN}]+)*")
 
 
 def read_any_script(source: Any) -> Script:
-    """Read a script in any form that podeval accepts, or as models and programs write it in plain text.
+    """Read a script in any form that podeval accepts, or in the plain text that models and programs write.
 
     The text may follow a model's reasoning; its turns may have labels, tags or the times of subtitles
-    (`podeval.text.labelled_turns`). The script's notes say what was read in another way than it is written.
+    (`podeval.text.labelled_turns`). The script's notes list the parts that were not read literally.
 
     Raises:
         BadInput: the script cannot be read; see `Script.parse`.

@@ -15,18 +15,18 @@ from itertools import groupby, pairwise
 
 from podeval.errors import BadInput
 
-# The sign before and after a speaker's name, which no text has that has been cleaned.
+# The characters before and after a speaker's name, which do not occur in cleaned text.
 VOICE = "\x00"
 
 _TIMES = re.compile(
     r"^[ \t]*(?:\d{1,3}:)?\d{1,2}:\d\d[.,]\d{1,3}[ \t]*-->[ \t]*[\d:]+[.,]\d{1,3}(?:[ \t]|$)", re.MULTILINE
 )
-# Share of the lines that are the one before from which on captions roll.
+# Share of the lines that repeat the previous one above which captions roll.
 _ROLLING = 1 / 3
 _COMMENT = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t]|$)")
 _VOICE_TAG = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]+([^<>]+)>")
 _STYLE_TAG = re.compile(r"</?(?:v|c|i|b|u|s|font|ruby|rt|lang)\b[^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
-# What may be before the first element of XML.
+# Text that may come before the first element of XML.
 _PROLOG = r"\s*(?:<\?xml[^<>]*\?>\s*)?(?:<!--.*?-->\s*)?"
 _OTHER_FORMS = {
     re.compile(
@@ -61,7 +61,8 @@ _OTHER_FORMS = {
 
 
 def read_cues(text: str) -> list[str] | None:
-    """Return the lines of subtitles, a voice before its words as `VOICE` + name + `VOICE`; None for any other text.
+    """Return the lines of subtitles, with a voice before its words as `VOICE` + name + `VOICE`; None for any other
+    text.
 
     Raises:
         BadInput: the text is in another format with markup that is not read.
@@ -71,7 +72,7 @@ def read_cues(text: str) -> list[str] | None:
     if not _TIMES.search(text):
         return None
     words = list(_find_words(text.split("\n")))
-    # Captions that roll repeat each line in the next cue; some have a time for each word.
+    # Rolling captions repeat each line in the next cue; some have a time for each word.
     repeated = sum(line == following for line, following in pairwise(words))
     rolls = re.search(r"<[\d:.]+><c>", text) or repeated > _ROLLING * len(words)
     return [line for line, _ in groupby(words)] if rolls else words

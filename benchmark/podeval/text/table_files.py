@@ -19,14 +19,14 @@ _MARKED = re.compile(rf"{_CELL}'{_FORMULA}|^'(?=[\"']*[\t\r\n])")
 def make_csv_safe(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Return a copy with an apostrophe before text that a spreadsheet would treat as a formula (= + - @, controls).
 
-    Carriage returns are line feeds in it.
+    Carriage returns in it become line feeds.
     """
     import pandas as pd
 
     safe = frame.copy()
     for name in safe.columns:
         if not pd.api.types.is_numeric_dtype(safe[name]):
-            # Each different text once: a long table says the same few again and again.
+            # Each distinct text is processed once: a long table repeats the same few.
             texts = [text for text in safe[name].unique() if isinstance(text, str)]
             if unsafe := {text: marked for text in texts if (marked := _mark(text)) != text}:
                 safe[name] = safe[name].replace(unsafe)

@@ -17,7 +17,7 @@ _OBEYED = re.compile(
 )
 
 _MOVES = re.compile(r"(?:[\r\n]|\x1b\[A)+")
-"""Control characters with which a progress bar overwrites itself; only in writes without words."""
+"""Control characters with which a progress bar overwrites itself; they are passed only in writes without words."""
 
 
 def make_printable(text: str) -> str:
@@ -41,14 +41,14 @@ class Printable(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Write the text with its control characters made visible."""
-        # A progress bar (tqdm's) starts its line again; in the middle of a text that would hide what is before.
+        # A progress bar (such as tqdm's) restarts its line; in the middle of a text that would hide the text before.
         begin = "\r" if text.startswith("\r") else ""
         safe = text if _MOVES.fullmatch(text) else begin + make_printable(text.removeprefix(begin))
         self.unfiltered.write(safe)
         return len(text)
 
     def writable(self) -> bool:
-        """Return True: the stream is for writing only."""
+        """Return True, because the stream is only for writing."""
         return True
 
     def flush(self) -> None:
@@ -70,7 +70,7 @@ class Printable(io.TextIOBase):
 
     @property
     def errors(self) -> str | None:  # type: ignore[override]
-        """How the underlying stream handles encoding errors."""
+        """The error handling of the underlying stream's encoding."""
         return self.unfiltered.errors
 
     @property

@@ -84,6 +84,6 @@ def _is_readable_json(text: str) -> bool:
         json.loads(text)
     except ValueError:
         return False
-    except RecursionError:  # the code that parses it reports that it is too deep
+    except RecursionError:  # the code that parses it reports that it is nested too deeply
         return True
     return True

@@ -27,12 +27,12 @@ PLAIN_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The loader of YAML: libyaml's if it is installed."""
 
 # Untrusted YAML makes its loader raise more than YAMLError: KeyError for `!!bool maybe`, IndexError for `!!int ""`,
-# ValueError for a date that is none, TypeError for a list as a key.
+# ValueError for an invalid date, TypeError for a list as a key.
 _ERRORS = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 
 class _Loader(PLAIN_LOADER):  # type: ignore[misc]
-    """Says of every value that it cannot make where it stands."""
+    """Reports the place of every value that it cannot construct."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
@@ -122,7 +122,7 @@ def describe_place(path: Path, location: Sequence[str | int]) -> str:
 
 
 def _look_up(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node, yaml.Node] | None:
-    """Return the node of a key, or of an entry of a list, and that of its value."""
+    """Return the nodes of a key, or of an entry of a list, and of its value."""
     if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
         return node.value[part], node.value[part]
     if not isinstance(node, yaml.MappingNode):
@@ -183,7 +183,7 @@ def _refuse_endless(text: str) -> None:
                 location = _describe_mark(event.start_mark)
                 raise BadInput(f"has a list or block, {name[:40]}, that contains itself: {location}")
             counts[-1] += values.get(name, 1)
-            # Checked while a node is open and not only at its end: sums of sums would grow without bound.
+            # Checked while a node is open and not only at its end, because nested sums would grow without bound.
             if counts[-1] > MOST_VALUES:
                 location = _describe_mark(event.start_mark)
                 raise BadInput(

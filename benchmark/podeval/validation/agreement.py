@@ -39,7 +39,7 @@ ENOUGH_SYSTEMS = 12
 FEWEST_CLUSTERS = 3
 """Systems, and items, below which there is no interval."""
 MOST_OUTPUTS = 300
-"""Outputs beyond which the variance over single ones is not subtracted."""
+"""Number of outputs beyond which the variance over single ones is not subtracted."""
 ALL_ORDERS, DRAWS = 6, 500
 """Highest number of systems all of whose orders are counted, and the number of random orders for more, from which the
 result of chance follows."""
@@ -96,7 +96,7 @@ class Validity:
 
     @property
     def without_one(self) -> tuple[float, float] | None:
-        """The lowest and the highest SRCC over systems without one of them."""
+        """The lowest and the highest SRCC with one system left out."""
         values = [value for value in self.left_out.values() if value is not None]
         return (min(values), max(values)) if values else None
 
@@ -154,7 +154,7 @@ def compare_all(
             agreements.append(comparison(metric, key, protocol, measure, shared, ours, [scores[o] for o in shared]))
             means.setdefault(measure, []).append(average_by_system(shared, ours))
     best = {measure: _draw_best(columns, human[measure]) for measure, columns in means.items()}
-    # A quantile of few possible values is reached by more than its share.
+    # More than its share may reach a quantile if few values are possible.
     rare = {
         measure: next((float(v) for v in np.unique(reached.round(9)) if (reached >= v - 1e-9).mean() <= 0.05), None)
         for measure, reached in best.items()
@@ -199,7 +199,7 @@ def compare_systems(
     ours: Sequence[float],
     theirs: Sequence[float],
 ) -> Validity:
-    """Return the agreement of one key with people over the systems' means alone, which takes little time."""
+    """Return the agreement of one key with people over only the systems' means, which takes little time."""
     by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
     nothing = Estimate(None, None, None, len(outputs))
     of_systems = srcc(list(by_system.values()), list(liked.values()))
@@ -208,7 +208,7 @@ def compare_systems(
 
 
 def correlate_without_each(ours: Mapping[str, float], theirs: Mapping[str, float]) -> dict[str, float | None]:
-    """Return the SRCC of two means by system without each of the systems in turn."""
+    """Return the SRCC of two means by system, leaving out each of the systems in turn."""
     rests = {system: [name for name in ours if name != system] for system in ours}
     return {
         system: srcc([ours[name] for name in rest], [theirs[name] for name in rest]).value
@@ -225,7 +225,7 @@ def to_badness(key: Key, value: float) -> float:
 
 
 def has_direction(key: Key) -> bool:
-    """Return whether it can be said which of two values of a key is better."""
+    """Return whether the better of two values of a key is defined."""
     return key.better in ("higher", "lower") or (key.better == "in range" and key.ideal is not None)
 
 
@@ -250,7 +250,7 @@ def correlate(
     if value is None or fewest < FEWEST_CLUSTERS:
         return Estimate(value, None, None, count)
     a, b = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
-    # Left out where it is dear and small, which only widens the interval.
+    # Left out if it is expensive and small, which only widens the interval.
     single = [np.arange(count)] if count <= MOST_OUTPUTS else []
     parts = [_jackknife(statistic, a, b, codes) for codes in (by_system, by_item, *single)]
     if any(part is None for part in parts):

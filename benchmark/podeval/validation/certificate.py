@@ -30,7 +30,7 @@ ERROR_RATES = ("wer.wer", "wer.cer")
 
 @dataclass(frozen=True)
 class Flip:
-    """Two systems whose order under a choice is not that under the run's own."""
+    """Two systems whose order under a choice differs from that under the run's own."""
 
     better: str
     worse: str

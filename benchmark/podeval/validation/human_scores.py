@@ -20,7 +20,7 @@ from podeval.validation.raters import AnalysisLine
 
 Named = Mapping[str, Estimate]
 FEWEST_SHARED = 10
-"""Outputs that a listener must share with others to be compared with them."""
+"""Number of outputs that a listener must share with others to be compared with them."""
 HALVINGS = 100
 MOST_SYSTEMS = 12
 """Number of systems whose mean marks are listed."""

@@ -48,7 +48,7 @@ class JudgeReply:
 
     @property
     def question(self) -> str:
-        """A key that is equal for all replies to the same question, whatever the judge or seed."""
+        """A key that is equal for all replies to the same question, independently of judge and seed."""
         return json.dumps([self.prompt, sorted((name, what) for name, (what, _) in self.inputs.items())])
 
 
@@ -90,7 +90,7 @@ def read_answers(folder: Path) -> list[JudgeAnswers]:
     The lines, in a separate file or as `battles.jsonl` in a folder without records, contain only the usable answers.
 
     Raises:
-        BadInput: the folder contains no records, or damaged ones; the file has something else than judged battles.
+        BadInput: the folder contains no records, or damaged ones; the file has something other than judged battles.
     """
     file = folder / BATTLES if folder.is_dir() else folder
     if file.is_file() and not (folder / FILE).exists():
@@ -102,7 +102,7 @@ def read_answers(folder: Path) -> list[JudgeAnswers]:
     answers = {described["id"]: JudgeAnswers(described, str(folder)) for described in records.judges()}
     for failure in records.failures():
         _of(answers, failure["judge"]).failed_calls += 1
-    # Of a question asked again, only the newest series counts.
+    # If a question was asked again, only the newest series counts.
     newest: dict[str, list[JudgeExchange]] = {}
     for exchange in records.all_exchanges():
         judge = _of(answers, exchange.judge)
@@ -160,7 +160,7 @@ def _add(judge: JudgeAnswers, exchanges: list[JudgeExchange]) -> None:
     try:
         value = read_answer(exchange.answer, model) if model else None
     except UnreadableAnswer:
-        # Readable when it came, under another version of the prompt.
+        # Readable when it arrived, under another version of the prompt.
         value = None
     if value is None:
         judge.unknown += 1
@@ -180,7 +180,7 @@ def answer_model(prompt: str) -> type[pydantic.BaseModel] | None:
     name = prompt.partition("@")[0]
     models = {models.name: models.answer for models in prompts.list_all_prompts()}
     for prompt_for_turns in (pairwise_judge.build_hearing_prompt, rubric.build_hearing_prompt):
-        # Prompts for dialogues of so many turns differ in nothing else.
+        # The prompts for dialogues with so many turns do not differ otherwise.
         models[prompt_for_turns(1).name.rstrip(string.digits)] = prompt_for_turns(1).answer
     return models.get(name) or models.get(name.rstrip(string.digits))
 
@@ -209,7 +209,7 @@ def _leaves(value: Any, kind: Any, path: str) -> Iterator[tuple[str, Leaf]]:
 
 
 def _is_choice(kind: Any) -> bool:
-    """Tell whether a type is a choice of words, or may be one."""
+    """Return whether a type is a choice of words, or may be one."""
     if typing.get_origin(kind) is typing.Literal:
         return True
     unions = (typing.Union, types.UnionType, typing.Annotated)

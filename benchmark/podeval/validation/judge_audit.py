@@ -83,7 +83,7 @@ class Likeness:
 
 @dataclass(frozen=True)
 class Probe:
-    """How often a judge errs in planted cases of one kind: a weakness, or the anchors of a metric.
+    """The frequency of a judge's errors in planted cases of one kind: a weakness, or the anchors of a metric.
 
     `errors` is the share among the answered cases; `unanswered` counts those without a usable answer.
     """
@@ -208,7 +208,7 @@ def compare_orders(replies: Sequence[JudgeReply]) -> Orders | None:
         first, second, about = _sides(answer)
         one, other = (repr(sorted(what for what, _ in side)) for side in (first, second))
         if one == other:
-            # The same thing against itself has no better side.
+            # A comparison of a system with itself has no better side.
             continue
         pair = pairs[(answer.prompt, answer.seed, about, frozenset((one, other)))]
         pair.preferences[one], pair.unit = preference, "seconds" if "audio" in answer.name else "characters"
@@ -219,7 +219,7 @@ def compare_orders(replies: Sequence[JudgeReply]) -> Orders | None:
 def _orders(pairs: Sequence[_Pair]) -> Orders:
     both = [pair for pair in pairs if len(pair.preferences) == 2]
     decided = [pair for pair in both if all(pair.preferences.values())]
-    # The first place preferred in one order and the second in the other is the same thing preferred twice.
+    # A preference for the first place in one order and the second in the other is the same preference twice.
     steady = [pair for pair in decided if sum(pair.preferences.values()) == 0]
     swayed = [pair for pair in decided if sum(pair.preferences.values()) != 0]
     single = [pair for pair in pairs if len(pair.preferences) == 1]
@@ -230,7 +230,7 @@ def _orders(pairs: Sequence[_Pair]) -> Orders:
         for preferred in pair.preferences.values()
         if preferred
     ]
-    # Lengths of what was read and of what was heard are not pooled: those that there are more of count.
+    # Lengths of read and of heard material are not pooled: the more frequent kind counts.
     unit = Counter(pair.unit for pair in pairs).most_common(1)[0][0]
     wins: list[tuple[float, float]] = []
     for pair in [*steady, *(pair for pair in single if any(pair.preferences.values()))]:
@@ -266,7 +266,7 @@ Side = list[tuple[str, float]]
 
 
 def _sides(answer: JudgeReply) -> tuple[Side, Side, str]:
-    """Return the first, the second, and the material that was shown once for both."""
+    """Return the first text, the second, and the material that was shown once for both."""
     first: Side = []
     second: Side = []
     rest = []
@@ -303,7 +303,7 @@ def measure_steadiness(replies: Sequence[JudgeReply]) -> tuple[Steadiness, ...]:
 
 
 def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
-    """Return Krippendorff's alpha with repeats as raters; None for words, and where all values are equal."""
+    """Return Krippendorff's alpha with repeats as raters; None for words, and if all values are equal."""
     numbers = [[value for value in row if not isinstance(value, str)] for row in rows]
     if any(len(row) != len(kept) for row, kept in zip(rows, numbers, strict=True)):
         return None
@@ -317,7 +317,7 @@ def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
 
 
 def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
-    """Return the agreement of each two judges on their common questions, by prompt and measure.
+    """Return the agreement of every two judges on their common questions, by prompt and measure.
 
     Two versions of one judge are compared by giving the answers of both: `difference` is then the drift.
     """

@@ -21,7 +21,7 @@ CHECKS = {
     "longer": "longer one preferred",
     "excess": "winners longer than losers by",
 }
-"""The rows of an audit of records, as sentences begin."""
+"""The rows of an audit of records, as beginnings of sentences."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def list_agreement_rows(people: Agreement) -> list[AuditRow]:
 
 
 def describe_repeat(repeat: Steadiness) -> str:
-    """Return how equal repeats are, as text."""
+    """Return the agreement of repeats as text."""
     alpha = f"; Krippendorff's alpha {format_estimate(repeat.alpha, 3)}" if repeat.alpha else ""
     return f"all equal in {format_estimate(repeat.identical, 3)} of {repeat.identical.count} questions{alpha}"
 

@@ -1,4 +1,4 @@
-"""A benchmark of metrics: any set of them against people's judgement of the same outputs.
+"""A benchmark of metrics: any set of them compared with people's judgement of the same outputs.
 
 For each key of a metric and each scale of people's: SRCC, PLCC and KRCC over single outputs and over the means of the
 systems, with signs such that a positive value means agreement. Intervals are over systems, because a metric serves for
@@ -233,7 +233,7 @@ def _compare(
 def _remove_controls(
     outputs: Sequence[Output], ours: Sequence[float], theirs: Sequence[float], controls: Values, name: str
 ) -> dict[str, Estimate]:
-    """Return the SRCC without each control that the key is not itself, and without all of them.
+    """Return the SRCC without each control other than the key itself, and without all of them.
 
     Outputs without a control, and controls that do not vary, are left out.
     """

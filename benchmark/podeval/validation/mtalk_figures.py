@@ -1,8 +1,8 @@
 """MTalk-Bench's analyses of evaluators (figures 4 to 12), from runs judged by rubrics and logs of battles.
 
 An evaluator of battles is a log: of a judge (`podeval judge battles`), or of people, whose voters are its raters. An
-evaluator of rubrics is a judge that measured runs, or a person who marked criteria with 0 or 1. Anyone who fights and
-measures is one rater if model and revision are, or the name of the person is.
+evaluator of rubrics is a judge that measured runs, or a person who marked criteria with 0 or 1. A person or model that
+judges battles and also marks is one rater if the name, or the model and its revision, are the same.
 """
 
 import itertools
@@ -123,7 +123,7 @@ class _Evaluator:
 
     @classmethod
     def of(cls, name: str, records: Sequence[Mapping[str, Any]]) -> "_Evaluator":
-        """Read a log; a judge is one rater, and people are as many as they are."""
+        """Read a log; a judge is one rater, and each person is a separate one."""
         rows: list[dict[str, Any]] = []
         winners: dict[str, dict[tuple[str, frozenset[str]], str | None]] = defaultdict(dict)
         for number, record in enumerate(records, 1):
@@ -181,10 +181,10 @@ def _of_evaluator(evaluator: _Evaluator, by_judge: Mapping[str, Sequence[RubricM
         against = ", ".join(f"{rates[other]:.2f} of {count} against {other}" for other, count in met.items())
         says = f"{system} wins {overall:.2f} of {sum(met.values())} battles: {against}"
         yield _line(4, name, says, {"system": system, "win_rate": overall, "against": rates, "battles": met})
-    # How long answers are, and what they are worth.
+    # The length of answers, and their value.
     seconds = {one.system: one.seconds for systems in by_judge.values() for one in systems if one.seconds is not None}
     yield from _duration(f"Elo of {name}", seconds, ratings)
-    # Whether a rater chooses the system that it gives more marks.
+    # Whether a rater chooses the system to which the rater gives more marks.
     totals: dict[tuple[str, str, str], float] = defaultdict(float)
     for judge, systems in by_judge.items():
         for one in systems:
@@ -195,7 +195,7 @@ def _of_evaluator(evaluator: _Evaluator, by_judge: Mapping[str, Sequence[RubricM
     if share.count:
         says = f"kappa {format_estimate(kappa)}, the same winner in {format_estimate(share)} of {share.count} battles"
         yield _line(8, name, says, {"kappa": asdict(kappa), "agreeing": asdict(share)})
-    # Whether pairs of systems with close ratings are told apart.
+    # Whether pairs of systems with close ratings are distinguished.
     gaps = []
     for i, j in itertools.combinations(range(len(counted.systems)), 2):
         gap = ratings[counted.systems[i]] - ratings[counted.systems[j]]
@@ -249,7 +249,7 @@ def _pseudo_agreement(one: _Evaluator, other: _Evaluator) -> Iterator[AnalysisLi
 
 
 def _common_tasks(one: _Evaluator, other: _Evaluator) -> Iterator[AnalysisLine]:
-    """Yield how often raters choose the same on tasks that both judged: of two logs, or the raters of one."""
+    """Yield the frequency with which raters agree on tasks that both judged: those of two logs, or of one."""
     pairs = itertools.combinations(one.winners, 2) if one is other else itertools.product(one.winners, other.winners)
     alike = [
         one.winners[first][task] == other.winners[second][task]

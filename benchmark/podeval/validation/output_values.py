@@ -199,6 +199,6 @@ def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) 
 
 
 def _find_key(metric: str, key_name: str) -> Key | None:
-    """Return the declaration of a key; None of a metric that podeval does not have."""
+    """Return the declaration of a key; None for a metric that podeval does not have."""
     keys = {key.name: key for key in catalogue.get(metric).keys} if metric in catalogue.NAMES else {}
     return keys.get(key_name) or next(iter(keys.values()), None)

@@ -1,8 +1,8 @@
-"""Set one's own runs next to the figures that papers print of the same systems: print, ours, difference and verdict.
+"""Compare your own runs with the figures that papers print for the same systems: print, ours, difference and verdict.
 
 A figure is compared only if a run has the paper's material, the paper's protocol (its preset) and no known deviation,
-on nearly every item; the preset lists the deviations. Any other figure has a reason and no number. A run is of a
-paper's system if it has its name in `submissions/`.
+on nearly every item; the preset lists the deviations. All other figures have a reason instead of a number. A run is of
+a paper's system if it has its name in `submissions/`.
 """
 
 from collections import defaultdict
@@ -40,7 +40,7 @@ ITEMS_OF_VARIANT: Mapping[str, tuple[str, str]] = {
     "two_speakers": ("speakers", "2"),
     "three_and_four_speakers": ("speakers", "3 and more"),
 }
-"""The items that a table is over, by a breakdown and its group, if it is not over all."""
+"""The items of a table, by a breakdown and its group, if it does not cover all items."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _compare_figure(row: Row, folder: RunFolder) -> RunFigure:
 
 
 def _explain_material(row: Row, folder: RunFolder) -> str:
-    """Return why a run cannot have a printed figure, whatever it was measured by; empty if it can."""
+    """Return why a run cannot have a printed figure, however it was measured; empty if it can."""
     plan, preset = folder.plan(), PRESETS.get(row["paper"])
     if preset is None or plan.split not in preset.material.get(plan.track, ()):
         return f"the paper's material differs from that of the split {plan.split}, track {plan.track}"
@@ -141,7 +141,7 @@ def _measure_as_printed(row: Row, folder: RunFolder, preset: PaperPreset) -> Agg
 
 
 def _is_of_preset(content: Mapping[str, Any], metric: Metric, benchmark: Benchmark, preset: PaperPreset) -> bool:
-    """Tell whether a protocol has the version, the parameters and the models of a paper."""
+    """Return whether a protocol has the version, the parameters and the models of a paper."""
     benchmark_parameters = next((use.parameters for use in benchmark.metrics() if use.name == metric.name), {})
     stated = metric.state_parameters({**benchmark_parameters, **preset.parameters.get(metric.name, {})})
     by_job = {card.job: card.id for card in list_cards(preset.profile, metric.needs)} if preset.profile else {}
@@ -161,7 +161,7 @@ def _is_of_preset(content: Mapping[str, Any], metric: Metric, benchmark: Benchma
 # the papers print of metrics and judges, each with its n if the paper states one; `judges.csv` has their audits.
 
 ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
-"""PodEval's systems as its listeners order them by the naturalness of their dialogue, the best first."""
+"""PodEval's systems in the order of its listeners by the naturalness of their dialogue, the best first."""
 MEASURE = "PodEval, dialogue naturalness, printed order"
 THIN = (
     "The evidence is thin: six systems in the order of 17 listeners of one paper, without marks by item. With six "
@@ -214,7 +214,7 @@ def _read_values() -> dict[str, dict[Output, float]]:
         for name, value in row.items():
             if row["system"] in ORDER and "." in name and value:
                 columns[name][row["system"], row["category"]] = float(value)
-    # What ranks today did not exist when the clips were measured, and follows from what was.
+    # The figure that ranks today did not exist when the clips were measured; it is computed from those that did.
     spread, mean = columns["reverb_consistency.reverb_consistency"], columns["reverb_consistency.srmr"]
     columns[CV] = {output: spread[output] / mean[output] for output in spread if mean.get(output)}
     return columns

@@ -31,7 +31,7 @@ UNPUBLISHED = "depends on single items or votes, which the paper does not publis
 EXAMPLE = "podeval_arts_19.json"
 """The published script of MoonCast on Arts_19."""
 PAGES = 17
-"""Pages of PodEval's MUSHRA test, one a category."""
+"""Pages of PodEval's MUSHRA test, one for each category."""
 DROPPED = {"7", "18", "20"}
 """The judges that PodEval excluded by the rule of its Table 3."""
 CLIPS = {
@@ -129,7 +129,7 @@ def recompute() -> list[PaperFigure]:
 
 
 def _build(row: Row, name: str, value: float | None = None, slack: float = 0.0, why_not: str = "") -> PaperFigure:
-    """Return the figure of a system's row; its inputs are assumed to be rounded to the same number of digits.
+    """Return the figure of a system's row, assuming that its inputs are rounded to the same number of digits.
 
     Args:
         row: the row as printed.
@@ -176,7 +176,7 @@ def _screening() -> Iterator[PaperFigure]:
 
 
 def _category_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
-    """Recompute the mean rows of PodEval's tables by category; those of Table 8 are in part in Table 2."""
+    """Recompute the mean rows of PodEval's tables by category; Table 2 contains some of those of Table 8."""
     for row, parts in _split(rows, "category", {"Table 8": "Tables 2 and 8"}):
         if len(parts) == PAGES or row["table"] == "Tables 2 and 8":
             yield _build(row, f"{row['printed']}, mean of {len(parts)} categories", fmean(parts.values()))
@@ -297,7 +297,7 @@ def _pooled_languages(rows: Iterable[Row]) -> Iterator[PaperFigure]:
         if row["table"] not in _BY_LANGUAGE.values():
             continue
         if len(by_language) == 1:
-            # Error rates are of one language, and printed twice.
+            # Error rates are for one language, and printed twice.
             ((language, again),) = by_language.items()
             yield _build(row, f"{row['printed']}, as printed for {language}", again)
             continue
@@ -362,7 +362,7 @@ def _dimension_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
             yield _build(row, f"{name}, mean of three", fmean(values.values()))
         else:
             share = sum(CRITERIA[name] * values[name] for name in CRITERIA) / sum(CRITERIA.values())
-            # Where judges left criteria without a verdict, their number is another one, and the share need not follow.
+            # If judges left criteria without a verdict, their number is different, and the share need not follow.
             yield _build(row, f"{name}, share of all criteria", share, 0.01)
 
 

@@ -60,14 +60,14 @@ _CREDITS = (
     "本期脚本由 {} 撰写，封面由 {} 绘制。",
 )
 OTHER_AUTHOR = "Maple-7"
-"""The author who is not the judge; no model has this name."""
+"""An author other than the judge; no model has this name."""
 
 
 class Anchor(FactSheet):
     """The inputs of one metric at several levels of quality, the best first.
 
-    A level contains the metric's inputs as data. A recording is named: `reader` is a voice of Real-Pod, `fault` what
-    was done to it, `says` are words for the formant synthesiser.
+    A level contains the metric's inputs as data. A recording is named: `reader` is a voice of Real-Pod, `fault` the
+    planted fault, `says` are words for the formant synthesiser.
     """
 
     id: str
@@ -118,7 +118,7 @@ def plant_weaknesses(scripts: Sequence[Script], count: int = CASES, author: str 
         if author:
             names = author, OTHER_AUTHOR
             cases.append(("self", _credit(script, number, names[::-1]), _credit(script, number, names)))
-    # Another seed for each round through the scripts, so that equal questions are asked again.
+    # A different seed for each round through the scripts, so that equal questions are asked again.
     seen: dict[tuple[str, str], int] = {}
     conversations = []
     for _, script, altered in cases:
@@ -155,7 +155,7 @@ def _inject(script: Script, number: int) -> Script:
 
 
 def _credit(script: Script, number: int, names: tuple[str, str]) -> Script:
-    """Name the author of the words and of the cover in a last turn, which is as long anyone who wrote the words."""
+    """Name the author of the words and of the cover in a last turn, which is equally long for every author."""
     credits = _choose_text(script, _CREDITS, number).format(*names)
     return Script((*script.turns, Turn(script.turns[-1].speaker, credits)))
 

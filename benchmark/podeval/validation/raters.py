@@ -130,7 +130,7 @@ def rank_without_items(
         kept = max(1, round(share * items))
         chosen = np.argsort(random.random((draws, items)), axis=1)[:, :kept]
         ranks = stats.rankdata(table[:, chosen].mean(axis=2).T, axis=1)
-        # Subsets that rank all systems alike correlate with nothing.
+        # Subsets in which all systems rank equally correlate with nothing.
         rho = 1 - cdist(target[None], ranks[np.ptp(ranks, axis=1) > 0], "correlation")[0]
         if rho.size:
             low, high = np.quantile(rho, (0.025, 0.975))

@@ -33,7 +33,7 @@ Record = Mapping[str, Any]
 Records = Sequence[tuple[str, Record]]
 """The lines of a file, each with its place; names of columns are in lower case."""
 
-# Also as Excel writes it in German, French, Spanish and Italian.
+# This includes the forms that Excel writes in German, French, Spanish and Italian.
 _FALSE = ("0", "0.0", "false", "no", "n", "f", "falsch", "faux", "falso")
 _SCORES = ("system", "item", "score")
 _RATERS = ("rater", "listener", "listenerid", "workerid", "worker id")
@@ -140,7 +140,7 @@ def _read_file(path: Path) -> RatingFile:
 
 
 def _read_records(path: Path) -> Records:
-    """Read the lines of a file; of columns with sound in Parquet only the paths, and VoiceMOS's lists have no names."""
+    """Read the lines of a file; Parquet columns of sound give only their paths, and VoiceMOS's lists have no names."""
     if path.suffix == ".parquet":
         import pyarrow.parquet
         from pyarrow.types import is_binary, is_struct
@@ -164,7 +164,7 @@ def _read_lines(path: Path, records: Records, layout: Layout) -> RatingFile:
     """Read the marks of a file with a line for each output, or for each mark of one.
 
     Raises:
-        BadInput: a line has no system, or a mark that is not a number.
+        BadInput: a line lacks a system, or has a mark that is not a number.
     """
     columns = records[0][1].keys()
     rater, seconds = (next((name for name in names if name in columns), "") for names in (_RATERS, _SECONDS))
@@ -392,4 +392,4 @@ _LIST = (
     ),
 )
 LAYOUTS: Mapping[str, Layout] = {layout.name: layout for layout in _LIST}
-"""The layouts by name, in the order of the attempts; a new one is one entry. Files in no such layout are votes."""
+"""The layouts by name, in the order of trying them; a new one is one entry. Files in no such layout are votes."""

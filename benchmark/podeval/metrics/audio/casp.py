@@ -30,7 +30,7 @@ CLIP_SECONDS = 10.0
 CLIP = round(CLIP_SECONDS * RATE)
 
 SHORTEST = 3.0
-"""Seconds below which looping the sound to fill a clip makes no sense."""
+"""Minimum seconds of sound that may be looped to fill a clip."""
 
 LEAST = 1.0
 """Seconds of speech, and of music, in a stretch that counts."""

@@ -268,7 +268,7 @@ def _is_written_twice(recording: Recording, script: Script, span: Span, lag: flo
 
 
 def _rate_losses(recording: Recording) -> tuple[float | None, dict[str, Any]]:
-    """PLCMOS, or None and a note on how to get it."""
+    """PLCMOS, or None and a note on the way to install it."""
     list_starts = partial(start_windows, most=PLCMOS_WINDOWS)
     try:
         predicted = predict_windows(recording, "loss_quality", PLCMOS_WINDOW, MODEL_RATE, score_clips, list_starts)

@@ -122,7 +122,7 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
         levels = meter.measure_podeval(recording.samples, recording.rate)
     scored = meter.score_integrated_loudness(levels.integrated, "podeval" if variant == "podeval" else "paper")
     step = max(1, -(-len(levels.short_term) // _TIMELINE_POINTS))
-    # A minute of programme, not of what was appended.
+    # A minute of programme, without anything appended.
     silent = sum(map(_count_zeros, (recording.samples, recording.samples[::-1]))) / recording.rate
     programme = recording.duration - (silent if silent >= 1 else 0)
     return Score(

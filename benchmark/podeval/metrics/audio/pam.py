@@ -39,7 +39,7 @@ CHUNK_SECONDS = 7
 CHUNK = CHUNK_SECONDS * RATE
 
 SHORTEST = 0.5
-"""Seconds below which looping the sound to fill a chunk makes no sense."""
+"""Minimum seconds of sound that may be looped to fill a chunk."""
 
 GOOD = ("the sound is clear and clean.", "the sound quality is good.")
 BAD = ("the sound is noisy and with artifacts.", "the sound quality is bad.")
@@ -130,7 +130,7 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
             **({"prompts": texts} if prompts else {}),
             **({"upsampled_from": recording.rate} if recording.rate < RATE else {}),
         },
-        # Channels one after the other have no time of their own.
+        # Channels that follow one another have no time of their own.
         timeline=None
         if len(tracks) > 1
         else Timeline(

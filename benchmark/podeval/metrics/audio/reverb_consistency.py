@@ -130,7 +130,7 @@ def reverb_consistency(
     track = recording.speech_track(source)
     if variant == "lfs":
         track = track.through(LFS_RATE)
-    # Measure the windows that hold enough speech.
+    # Measure the windows that contain enough speech.
     speech = track.speech()
     if not speech:
         raise CannotScore("no speech is heard, and reverberation is measured on speech")

@@ -118,7 +118,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
         raise CannotScore("no music is heard under speech")
     rate = registry.get_card("separator", recording.profile).rate
     recording.require_rate(rate)
-    # Find segments of speech, and those of them that are over music.
+    # Find segments of speech, and among them those over music.
     segments = find_speech_segments(recording.speech_stem().speech())
     if not segments:
         raise CannotScore(f"no speech lasts {SHORTEST_SEGMENT:g} s without a pause of more than {LONGEST_PAUSE:g} s")

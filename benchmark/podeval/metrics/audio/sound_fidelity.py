@@ -78,7 +78,7 @@ def sound_fidelity(
         "pesq_estimate",
         "pesq_estimator",
         source=source,
-        # Longer than the recording by any rounding.
+        # It is longer than the recording by at most a rounding error.
         seconds=recording.duration + 1 if whole else WINDOW,
         list_starts=partial(start_windows, stride=round(STRIDE * RATE)),
         everything=whole,

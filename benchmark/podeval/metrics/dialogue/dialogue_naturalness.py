@@ -44,7 +44,8 @@ FEWEST_SILENCES = 4
     version="1.0",
     dimension="speech.rhythm",
     keys=(
-        # No direction: six systems are no proof that it orders them as listeners do, and it is easily won.
+        # It has no direction, because six systems do not prove that it orders them as listeners do, and it is easily
+        # gamed.
         Key(
             "dialogue_naturalness",
             "informative",

@@ -18,7 +18,7 @@ from podeval.metrics import Key, Score, facts, metric
 from podeval.stats.battles import Battles, elo
 from podeval.stats.bradley_terry import rate
 
-# All systems are rated at once, so that the next system of the same votes costs nothing.
+# All systems are rated at once, so the next system of the same votes costs nothing.
 _rate = lru_cache(maxsize=4)(rate)
 _elo = lru_cache(maxsize=4)(elo)
 

@@ -95,7 +95,7 @@ def group_reasons(
 ) -> dict[str, dict[str, list[str]]]:
     """Return the reasons of listeners who pass the screening, by question and system; none about absent music.
 
-    A question is included only where every system has a reason.
+    A question is included only if every system has a reason.
     """
     dropped = screen_answers(answers, clips)
     systems = sorted({answer.system for answer in answers})

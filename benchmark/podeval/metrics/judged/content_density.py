@@ -37,7 +37,7 @@ Differs from the paper, which prints no prompt, in that check.
 
 _WORD = regex.compile(rf"[{HAN}]|[^\W_{HAN}]+")
 _COMPARED = 200
-"""Most words of either text that are compared, from where they begin to differ."""
+"""Maximum words of either text that are compared, from the first difference on."""
 _SHOWN = 40
 """Characters of a stretch that a message to the judge quotes: enough to find it, too few for an instruction."""
 

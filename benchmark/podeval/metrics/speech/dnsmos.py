@@ -34,7 +34,7 @@ from podeval.recording.predicted_windows import choose_tracks, choose_windows, c
 
 WINDOW_SECONDS = 9.01
 SHORTEST = 0.5
-"""Seconds below which looping the clip to fill a window makes no sense."""
+"""Minimum seconds of a clip that may be looped to fill a window."""
 
 LEVEL = -26.0
 """Level of active speech in dBov for `level="fixed"`."""
@@ -157,7 +157,7 @@ def dnsmos(
 
 
 def _rate_windows(track: Recording, windows: str, gain: float) -> tuple[NDArray[np.float64], int]:
-    """Return the quality of the windows that count, as `rate_samples` does, and how many do not."""
+    """Return the quality of the windows that count, as `rate_samples` does, and the number of the others."""
     if windows == "upstream":
         return rate_samples(track, windows, gain), 0
     part = cut_to_speech(track)

@@ -307,7 +307,7 @@ def sum_up(courses: Mapping[str, Sequence[float | None]], duration: float, notes
     slopes: dict[str, Drift] = {}
     left_after: dict[str, int] = {}
     for name, course in courses.items():
-        # The first minutes are what the timbre is compared with.
+        # The timbre is compared with the first minutes.
         first = REFERENCE if name == "timbre" else 0
         if slope := drift(starts[first:], course[first:], MINUTE):
             slopes[name] = slope

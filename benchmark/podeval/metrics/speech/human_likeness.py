@@ -98,7 +98,8 @@ class FactorReference(NamedTuple):
         with np.errstate(invalid="ignore", divide="ignore"):
             spread = np.sqrt(np.mean(sums[:, 2 : 2 + count] / sums[:, :1], axis=1))
             changes = np.sqrt(sums[:, 2 + count :] / sums[:, 1:2] / 2)
-            # Less what the changes differ by because they are few; neighbours share a third of their speech.
+            # The difference that comes from the small number of changes is subtracted; neighbours share a third of
+            # their speech.
             few = np.square(changes) * LAG / (2 * sums[:, 1:2])
         unsteady = np.mean(np.square(changes - self.change) - few, axis=1)
         return np.asarray(np.square(spread - 1) + np.maximum(unsteady, 0))
@@ -152,7 +153,7 @@ def fit_factor(people: Sequence[Features], damaged: Mapping[int, Features]) -> F
     """
     windows = np.concatenate(people)
     mean, scale = np.nanmean(windows, axis=0), np.nanstd(windows, axis=0) + 1e-6
-    # What a person differs by is seen on axes that other people make.
+    # The differences of a person are measured on axes that other people define.
     rows, rows_of_damage = [], []
     for fold in range(min(FOLDS, len(people))):
         part = range(fold, len(people), FOLDS)

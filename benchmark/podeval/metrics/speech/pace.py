@@ -239,13 +239,13 @@ def join_speech(spans: Sequence[Span]) -> list[Span]:
 
 
 def locate_syllables(transcript: Transcript) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return the middle of each word, seconds, and how many syllables it has."""
+    """Return the middle of each word in seconds, and its number of syllables."""
     middles = np.array([(word.start + word.end) / 2 for word in transcript.words])
     return middles, np.array([count_syllables(word.text, transcript.language) for word in transcript.words])
 
 
 def count_syllables(text: str, language: str = "en") -> int:
-    """Return the number of syllables of a text as it is said; 0 for one without letters or numbers.
+    """Return the number of syllables of a text in its spoken form; 0 for one without letters or numbers.
 
     An English word has one syllable for each group of vowels, a silent e, ed or es at its end not counted, and at least
     one. A rule and no dictionary: tests hold it to a list of words. In Chinese each character is one.

@@ -159,7 +159,7 @@ def find_repetitions(words: Sequence[str]) -> list[Repetition]:
     covered = 0
     for at in range(len(plain) - RUN + 1):
         first = seen.get(tuple(plain[at : at + RUN]))
-        # What is indexed ends where the run begins, so that no run is set against a part of itself.
+        # The index ends where the run begins, so that no run is compared with a part of itself.
         if (ready := at - RUN + 1) >= 0:
             seen[tuple(plain[ready : ready + RUN])] = ready
         if first is None or at < covered:

@@ -146,7 +146,7 @@ def wer(
     written = read_as(reference_text) if language == "auto" else language
     track = recording.speech_track(source)
     transcript = track.transcript(written if written in ("en", "zh") else None)
-    # The language of a few words cannot be told by themselves; it is the one that is heard.
+    # A few words do not identify their language, so the recognised one is used.
     compared = transcript.language if written is None else written
     other = compared not in ("en", "zh")
     applied = _NORMALISERS.get(variant) or ("basic" if other else normaliser)

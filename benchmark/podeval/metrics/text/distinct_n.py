@@ -88,9 +88,9 @@ def distinct_n(
 
 
 def write_token_notes(tokens: Sequence[str], language: str, keys: Sequence[str], short: bool) -> dict[str, object]:
-    """Return notes on the tokens of a text: how many, whether they are few, and whether they read as words at all.
+    """Return notes on the tokens of a text: their number, whether they are few, and whether they are words at all.
 
-    They name the language where it is not English or Chinese. Values of short texts, and of those with hardly any
+    They name the language if it is not English or Chinese. Values of short texts, and of those with hardly any
     function word, are not ranked.
 
     Args:

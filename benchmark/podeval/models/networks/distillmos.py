@@ -38,7 +38,7 @@ _COMPRESSION = 0.3
 _SMALLEST = 1e-12
 _GPU_BATCH = 8
 
-# Where the package keeps the weights of each part of the network.
+# The place in the package of the weights of each part of the network.
 _NAMES = (
     (r"^cnn\.cnn\.", "convolutions."),
     (r"^transformer_pool_attn\.norm_input\.", "norm_features."),

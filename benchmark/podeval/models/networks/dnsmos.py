@@ -4,7 +4,7 @@ The P.835 network is a stack of 3x3 convolutions and 2x2 maximum pools over an i
 maximum, and dense layers. Windows of 9 s with a hop of 1 s overlap by 89 %, and a convolution has the same value in
 each of them, except near a window's two ends: there the network sees zeros instead of the neighbouring frames.
 So the stack runs once over the whole signal, and again only on the few frames at the ends of windows (`Seamed`).
-This is no approximation: every output is the sum of the same products as in the window on its own.
+This is not an approximation: every output is the sum of the same products as in the window on its own.
 
 The graph is as read from the file of the DNS Challenge. Both parts are built here in torch and exported once
 (`models.exported`); after that neither this module nor torch, which takes longer to import than a short recording to
@@ -170,7 +170,7 @@ def _convolve(signal: Seamed, layer: Convolution) -> Seamed:
     ends = torch.cat([_extend_inwards(signal, 2, head=True), _extend_inwards(signal, 2, head=False)])
     ends = run_stack((layer,), ends)
     heads, tails = ends.tensor_split([len(signal.starts)])
-    # A strip's inner edge was padded with zeros that the signal does not have: its last row is cut off again.
+    # A strip's inner edge was padded with zeros that the signal does not have, so its last row is cut off again.
     return Seamed(
         run_stack((layer,), signal.whole),
         heads[:, :, : changed + 1],

@@ -184,7 +184,7 @@ def _fill(network: Any, weights: Weights) -> None:
 
 
 def _build_projection(weights: Weights) -> Callable[[Tensor], Tensor]:
-    """Return both towers' last step: a linear layer, a gated second one added to it, normalised."""
+    """Return both towers' last step: a linear layer plus a gated second one, normalised."""
     first, second, scale, shift = (
         weights[name].to(choose_device())
         for name in ("linear1.weight", "linear2.weight", "layer_norm.weight", "layer_norm.bias")

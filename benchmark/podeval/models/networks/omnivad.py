@@ -123,7 +123,7 @@ class OmniVadNetwork:
         start = struct.calcsize(_HEADER) + text
         self._mean = torch.from_numpy(np.frombuffer(data, "<f4", BANDS, start + weights).copy())
         self._scale = torch.from_numpy(np.frombuffer(data, "<f4", BANDS, start + weights + means).copy())
-        # The layers in the order in which the file holds them.
+        # The layers in the order of the file.
         reader = _Reader(data, start)
         self._inward = (reader.take_linear(BANDS, _HIDDEN), reader.take_linear(_HIDDEN, _WIDTH))
         self._memories = [reader.take_memory()]

@@ -18,13 +18,12 @@ from podeval.models.device import choose_device
 from podeval.models.interfaces import RateAwareScorer, Samples, WindowScorer
 from podeval.models.pretrained import Weights, build_recurrent, read_tensors, rename_weights, select_part
 
-# NISQA-TTS: how natural listeners find synthetic speech, with the weights its author publishes.
-#
-# Segments of 15 frames of a mel spectrogram pass one by one through six convolutions, then in order through a
-# bidirectional LSTM, whose last step each way gives the mean opinion score. Mittag and Möller, "Deep Learning Based
-# Assessment of Synthetic Speech Naturalness", Interspeech 2020. Written here in torch from the published architecture;
-# equal within 1e-4 to the package `nisqa` 2.0 (tests/models/test_nisqa.py). The spectrogram is taken at the rate of the
-# recording, as there, so that speech resampled to another rate has a slightly different value.
+# NISQA-TTS: how natural synthetic speech sounds to listeners, with the weights that its author publishes.  Segments of
+# 15 frames of a mel spectrogram pass one by one through six convolutions, then in order through a bidirectional LSTM,
+# whose last step each way gives the mean opinion score. Mittag and Möller, "Deep Learning Based Assessment of Synthetic
+# Speech Naturalness", Interspeech 2020. Written here in torch from the published architecture; equal within 1e-4 to the
+# package `nisqa` 2.0 (tests/models/test_nisqa.py). The spectrogram is taken at the rate of the recording, as in that
+# package, so that speech resampled to another rate has a slightly different value.
 
 
 _WEIGHTS = "nisqa_tts.tar"
@@ -115,7 +114,7 @@ def _make_filters(rate: int) -> Tensor:
     return torch.from_numpy(filters.T.astype(np.float32))
 
 
-# UTMOS22's strong learner: how natural listeners find synthetic speech, as its public packaging SpeechMOS runs it.
+# UTMOS22's strong learner: how natural synthetic speech sounds to listeners, as its public packaging SpeechMOS runs it.
 #
 # A wav2vec 2.0 encoder, whose frames together with one vector for the kind of data and one for the listener pass
 # through a bidirectional LSTM and two dense layers; the mean over frames, mapped from -1..1 to 1..5. Without the
@@ -192,7 +191,7 @@ def _build_encoder(weights: Weights) -> Any:
         KeyError, RuntimeError: the weights do not belong to such an encoder; no layer stays random.
     """
     weights = rename_weights(weights, _NAMES)
-    # What hides frames in training; some checkpoints leave it out.
+    # The vector that hides frames in training; some checkpoints leave it out.
     weights.setdefault("masked_spec_embed", torch.zeros(_read_sizes(weights)["hidden_size"]))
     network: Any = transformers.Wav2Vec2Model(transformers.Wav2Vec2Config(**_read_sizes(weights)))
     network.load_state_dict(weights)

@@ -29,7 +29,7 @@ _LOWEST_HZ, _NARROWEST_HZ = 50, 50
 _BATCH = 8
 SPEAKERS = 3
 _SETS = [set for size in range(3) for set in combinations(range(SPEAKERS), size)]
-"""The classes: nobody, one of three, two of three."""
+"""The classes: no speaker, one of three, two of three."""
 
 
 class PyannoteSegmentation(Segmentation):
@@ -48,7 +48,7 @@ class PyannoteSegmentation(Segmentation):
         self._device = weights["classifier.weight"].device
 
     def segment(self, samples: Samples) -> NDArray[np.uint8]:
-        """Return who speaks in each chunk; see `podeval.models.interfaces.Segmentation`."""
+        """Return the active speakers in each chunk; see `podeval.models.interfaces.Segmentation`."""
         count = max(1, -(-(len(samples) - _CHUNK) // _STEP) + 1)
         heard = []
         sets = np.zeros((len(_SETS), SPEAKERS), np.uint8)

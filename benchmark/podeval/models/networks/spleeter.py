@@ -44,7 +44,7 @@ _OVERLAP = FRAME - HOP
 _LEVELS = 6
 _LEAK = 0.2
 _BATCH_NORM_EPSILON = 1e-3
-# Where both estimates are zero, each stem gets half.
+# If both estimates are zero, each stem gets half.
 _SHARE_EPSILON = 1e-10
 # Squared Hann windows a quarter of their length apart add up to 3/2.
 _WINDOW_GAIN = 2 / 3

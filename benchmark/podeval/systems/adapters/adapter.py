@@ -162,7 +162,8 @@ def parse_json(form: type[Any], content: bytes, where: str) -> Any:
 
 
 class Log:
-    """The log in one output folder: a line an item in `generated.jsonl`, whole and synced, next to the item's files.
+    """The log in one output folder: a line for each item in `generated.jsonl`, whole and synced, next to the item's
+    files.
 
     Several processes write to one log. `begun.jsonl` shows the item on which a process died: an item that was begun
     repeatedly without finishing is finally given up.
@@ -253,12 +254,12 @@ class Adapter:
     packages: tuple[str, ...] = ("torch", "transformers", "accelerate")
 
     def available(self) -> str | None:
-        """Return None if its libraries are installed, else a sentence with the one command that helps."""
+        """Return None if its libraries are installed, otherwise a sentence with the command that installs them."""
         return describe_missing(self.packages, f"the adapter for {self.task}")
 
 
 def describe_missing(packages: Sequence[str], needed_by: str) -> str | None:
-    """Return None if the packages are installed, else which are not and the command that brings them."""
+    """Return None if the packages are installed, otherwise the missing ones and the command that installs them."""
     absent = " and ".join(package for package in packages if util.find_spec(package) is None)
     return f"{needed_by} needs {absent}; install with `pip install 'podeval[reference]'`" if absent else None
 

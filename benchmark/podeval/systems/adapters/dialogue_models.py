@@ -13,10 +13,9 @@ from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
-# CSM of transformers speaks the lines of a conversation, each with those before it in mind.
-#
-# A speaker is a number in the text; what keeps a voice is the recordings before a line: the reference voices with their
-# words, else what the speakers said first, and the latest lines.
+# CSM of transformers speaks the lines of a conversation, each with the earlier ones as context.  A speaker is a number
+# in the text; the recordings before a line keep its voice: the reference voices with their words, or else the speakers'
+# first lines, and the latest lines.
 
 
 _LATEST = 3
@@ -33,11 +32,11 @@ class Csm(SpeechModel):
     languages = ("en",)
     longest_line = 250
     most_speakers = 8
-    longest = 60.0  # after which only the voices are kept in mind
+    longest = 60.0  # after which only the voices stay in the context
     prompt_seconds = 30.0
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Say a line after another of the same voice, shape (frames,)."""
+        """Speak a line after another of the same voice, shape (frames,)."""
         return self._generate([(voice, prompt)] if prompt else [], voice, text, seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
@@ -78,11 +77,10 @@ class Csm(SpeechModel):
         return loading.read_wave(wave, text)
 
 
-# Dia of transformers speaks dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one.
-#
-# A voice is drawn with every call; it is kept by prompting with a recording of it and its words. Speakers without a
-# reference recording are prompted with their own first line. The codec (DAC) is another repo: it is under
-# `audio_tokenizer/` in the model's folder, or is given as the base.
+# Dia of transformers speaks dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one.  A voice is drawn
+# with every call; it is kept by prompting with a recording of it and its words. Speakers without a reference recording
+# are prompted with their own first line. The codec (DAC) is a separate repo: it is under `audio_tokenizer/` in the
+# model's folder, or is given as the base.
 
 _PIECE = 0
 """Key of the first piece of a performance, which contains all voices."""
@@ -114,7 +112,7 @@ class Dia(SpeechModel):
             )
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Say a line after another of the same voice, shape (frames,)."""
+        """Speak a line after another of the same voice, shape (frames,)."""
         return self._generate(f"[S1] {text}", [self._tag(prompt, 1)] if prompt else [], seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
@@ -156,14 +154,14 @@ class Dia(SpeechModel):
                 raise BadInput(f"{inputs['input_ids'].shape[1]} bytes of text at once; the model reads {room}")
             skip = self._processor.get_audio_prompt_len(inputs["decoder_attention_mask"]) if prompts else None
             codes = self._model.generate(**inputs.to(self._model.device), **self._options)
-            # It may have ended at once, or drawn marks where sounds belong.
+            # The output may have ended at once, or contain marks in place of sounds.
             (wave,) = self._processor.batch_decode(codes, audio_prompt_len=skip)
         return np.asarray(wave.float().numpy(), np.float32).reshape(-1)
 
 
 # VibeVoice of transformers performs whole dialogues of up to four speakers, each in the voice of a recording.
 #
-# What is said is drawn frame by frame by a diffusion head, for which transformers takes its scheduler from diffusers.
+# A diffusion head draws the speech frame by frame; transformers takes its scheduler from diffusers.
 
 
 class VibeVoice(SpeechModel):
@@ -190,7 +188,7 @@ class VibeVoice(SpeechModel):
         """Perform a dialogue, shape (frames,).
 
         Raises:
-            SpeechFailed: the model stopped immediately, or its frames are no sound.
+            SpeechFailed: the model stopped immediately, or its frames are not sound.
             BadInput: it does not fit into the model's window, or needs several pieces without voices to keep.
         """
         present = [speaker for speaker in speakers if any(turn.speaker == speaker for turn in piece.turns)]

@@ -56,7 +56,7 @@ R = TypeVar("R")
 
 
 class TookTooLong(PodevalError):
-    """An item was not done when its time was up."""
+    """An item was not finished in time."""
 
 
 class OutOfMemory(PodevalError):
@@ -75,7 +75,7 @@ def limit_time(seconds: float) -> Iterator[None]:
         raise TookTooLong(f"it did not finish within {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    # Again and again: a library may catch the first interruption and go on.
+    # The interruption is repeated, because a library may catch the first one and continue.
     signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
     try:
         yield
@@ -124,7 +124,7 @@ def _try(batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | PodevalErr
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-    # Outside of the except block: the error's frames hold the tensors that did not fit.
+    # This is outside the except block: the error's frames keep the tensors that did not fit.
     free_memory()
     return OutOfMemory("a single item does not fit into memory; use a larger machine or a smaller model")
 
@@ -171,7 +171,7 @@ def run(job: Job, file: Path) -> int:
         if not work:
             return 0
         adapter.check(job.model_folder, job.base_folder)
-        # Supplied outputs need no model, and so no GPU.
+        # Supplied outputs need no model, and therefore no GPU.
         fitting = count_fitting_copies(job.model_folder, job.device) if adapter.packages else 1
         copies = min(job.processes or fitting, len(work))
         if copies > 1:
@@ -202,7 +202,7 @@ def _die_with_parent() -> None:
 
 
 def _open_work(log: Log, asks: Sequence[Ask], seeds: Sequence[int]) -> list[tuple[Ask, int]]:
-    """List the items without a line; an item that killed its process too often gets a line that says so."""
+    """List the items without a line; an item that killed its process too often gets a line with this reason."""
     finished, deadly = log.finished(), log.died_on()
     work = []
     for seed in seeds:
@@ -241,16 +241,16 @@ def _make(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Sequence
 
 
 def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: float) -> Sequence[Product]:
-    """Make something of a batch within its time.
+    """Process a batch within its time.
 
     Raises:
-        SpeechFailed: the model broke on it, whatever its library calls that.
+        SpeechFailed: the model failed, whatever the error of its library.
     """
     try:
         with limit_time(seconds * len(batch)):
             return maker.make(batch, seed)
     except (RuntimeError, ValueError, LookupError, ArithmeticError) as error:
-        # After an error inside CUDA nothing works any more: this process has to end and begin again.
+        # After an error inside CUDA nothing works any more: this process must end and start again.
         if is_out_of_memory(error) or "CUDA error" in str(error):
             raise
         reason = " ".join(str(error).split())[:300]
@@ -258,9 +258,9 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
 
 
 def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> Generated:
-    """Build the line of an item, its files written before."""
+    """Build the line of an item whose files have been written."""
     if isinstance(result, Exception):
-        # Want of memory or of a library is our fault, all else the system's.
+        # A lack of memory or of a library is our fault; everything else is the system's.
         cause: Cause = "ours" if isinstance(result, OutOfMemory | ModelMissing) else "system"
         return Generated(item=ask.id, seed=seed, error=str(result) or type(result).__name__, cause=cause)
     speeches = list_speeches(result)
@@ -302,14 +302,14 @@ def _start_copies(file: Path, copies: int) -> int:
     """Run the same job in several processes, which share the work; return 3 if one died.
 
     Raises:
-        BadInput: they refused the job; the message is the reason of one of them.
+        BadInput: all copies refused the job; the message is the reason of one of them.
     """
     from torch.distributed.run import get_args_parser
     from torch.distributed.run import run as launch
 
     os.environ |= {_COPY: "1", "GLOO_SOCKET_IFNAME": os.environ.get("GLOO_SOCKET_IFNAME", "lo")}
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // copies)))
-    # Everything on loopback, at ports that are free; a name of this machine need not be known.
+    # Everything listens on loopback, at free ports; the name of this machine need not be known.
     options = ["--nnodes=1", f"--nproc-per-node={copies}", "--max-restarts=0", "--local-addr=127.0.0.1"]
     options += ["--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", f"--rdzv-id={os.getpid()}"]
     try:
@@ -325,7 +325,7 @@ def _start_copies(file: Path, copies: int) -> int:
 
 
 def _without_network() -> None:
-    """Tell the libraries not to look anything up; a sandbox keeps them from it besides."""
+    """Configure the libraries not to look anything up; a sandbox also prevents it."""
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "HF_HUB_DISABLE_PROGRESS_BARS"):
         os.environ[name] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -40,7 +40,7 @@ class Bark(SpeechModel):
     reader = "AutoTokenizer"
     takes_references = False
     laugh = "[laughs]"
-    longest_line = 200  # about thirteen seconds, which is what it says at once
+    longest_line = 200  # about thirteen seconds, the most that it speaks at once
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         self._folder = job.model_folder
@@ -55,7 +55,7 @@ class Bark(SpeechModel):
         return int(self._model.generation_config.sample_rate)
 
     def voices(self, language: str) -> int | None:
-        """Return how many presets its repo has for the language.
+        """Return the number of presets that its repo has for the language.
 
         Raises:
             BadInput: it has no sampling rate.
@@ -97,7 +97,7 @@ def list_voices(folder: Path) -> dict[str, list[dict[str, str]]]:
     """List the voices by language, in the order of their numbers; those of `v2/` if there are any.
 
     Raises:
-        BadInput: the file that names them is not as it should be.
+        BadInput: the file that names them is invalid.
     """
     if not (folder / VOICES).is_file():
         return {}
@@ -187,9 +187,9 @@ class Vits(SpeechModel):
         return np.asarray(wave.float().cpu().numpy()[0], np.float32)
 
 
-# Higgs Audio v2 of transformers says lines as codes of eight books, which a codec of its own makes sound.
+# Higgs Audio v2 of transformers generates lines as codes of eight books, which its own codec turns into sound.
 #
-# A voice is kept by what was said before: a line of the voice with its recording is before the line to be said. The
+# A voice is kept by earlier speech: a line of the voice with its recording comes before the line to be spoken. The
 # codec is under `audio_tokenizer/` in the model's folder, or is given as the base. transformers imports torchaudio
 # for it, which resamples the recordings of voices; the extra `podeval[higgs]` brings it.
 
@@ -237,7 +237,7 @@ class HiggsAudio(SpeechModel):
         return int(self._processor.audio_tokenizer.config.sample_rate)
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
-        """Say a line after another of the same voice, shape (frames,).
+        """Speak a line after another of the same voice, shape (frames,).
 
         Raises:
             SpeechFailed: the result cannot be decoded.
@@ -257,7 +257,7 @@ class HiggsAudio(SpeechModel):
     def _inputs(self, messages: list[dict[str, Any]], recordings: Sequence[Samples]) -> Any:
         processor = self._processor
         rendered = processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        # What must be said begins where sound begins; a template may leave that mark to its reader.
+        # The words to say begin where the sound begins; a template may leave that mark to its reader.
         if not rendered.rstrip().endswith(processor.audio_bos_token):
             rendered += processor.audio_bos_token
         return processor(text=[rendered], return_tensors="pt", **self.pack_recordings(recordings))
@@ -283,7 +283,7 @@ def _require_torchaudio() -> None:
         ) from None
 
 
-# Pocket TTS and Gradium Phonon of transformers say lines as continuous latents, which a codec decodes.
+# Pocket TTS and Gradium Phonon of transformers generate lines as continuous latents, which a codec decodes.
 #
 # Pocket TTS keeps a voice by prompting with a recording of it: the reference, else the speaker's own first line. Phonon
 # hears voices through a codec that is not in transformers, so that its voices are those that its repo ships as latents:

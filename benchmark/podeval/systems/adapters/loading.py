@@ -41,13 +41,13 @@ def derive_seed(seed: int, *location: str | int) -> int:
 def set_seed(seed: int) -> None:
     """Seed the random sources of a program: `random`, numpy's global generator, and torch if it is loaded."""
     random.seed(seed)
-    np.random.seed(seed)  # the one that programs without a generator of their own draw from
+    np.random.seed(seed)  # the generator that programs use by default
     if (torch := sys.modules.get("torch")) is not None:
         torch.manual_seed(seed)
 
 
 def choose_device(requested: str | None) -> str:
-    """Choose the device of one copy: that of the job, else this process's GPU, else the processor.
+    """Choose the device of one copy: that of the job, or else this process's GPU, or else the processor.
 
     Raises:
         BadInput: the device is not there.
@@ -120,7 +120,7 @@ def draw_sound(text: str, seed: int) -> Iterator[None]:
         try:
             yield
         except (RuntimeError, ValueError, LookupError, TypeError) as error:
-            # A template is the repo's own program: whatever it raises is its failure.
+            # A template is the repo's own program: any error that it raises is its failure.
             if is_out_of_memory(error):
                 raise
             raise SpeechFailed(f"the model produced nothing that can be decoded ({error}): {text[:80]!r}") from error

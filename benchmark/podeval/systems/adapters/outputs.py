@@ -93,7 +93,7 @@ class Supplied(OneByOne[Product]):
         """Decode the supplied output of an item."""
         begin = time.perf_counter()
         entry = self.find_entry(ask, seed)
-        # What only the person who made them can know.
+        # Facts that only the person who made them can know.
         stated = entry.model_dump(include={"hardware", "strategy", "voices"}, exclude_defaults=True)
         details: dict[str, Any] = {"supplied": True, **stated}
         # Without a log of its own, supplied audio has no real-time factor.
@@ -131,7 +131,7 @@ class Supplied(OneByOne[Product]):
         kinds = SCRIPT if ask.prompt is not None else AUDIO_ENDINGS
         name = self._find_file(ask.id, kinds, ask.topic or "")
         if name is None:
-            # Without the item's name, so that what many items lack is one reason.
+            # The item's name is left out, so that a gap of many items has one reason.
             raise SpeechFailed(f"nothing was supplied: no file has the item's name, with .{kinds[0]} or its like")
         if ask.prompt is not None:
             return ManifestLine(item=ask.id, script=name)
@@ -140,7 +140,7 @@ class Supplied(OneByOne[Product]):
         return ManifestLine(item=ask.id, audio=name, sources=here)
 
     def _find_file(self, name: str, extensions: Sequence[str], title: str = "") -> str | None:
-        """Find the file of an output: called so, else as people and other systems spell it, else as its title.
+        """Find the file of an output: by its exact name, by a common other spelling, or by its title.
 
         Raises:
             SpeechFailed: there are several.
@@ -160,7 +160,7 @@ class Supplied(OneByOne[Product]):
         return files[0] if files else None
 
     def _list_recordings(self, folder: str) -> dict[str, str]:
-        """List the recordings of a folder, whatever the case of their endings, with the stems of their names."""
+        """List the recordings of a folder, ignoring the case of their endings, with the stems of their names."""
         if folder not in self._recordings:
             files = sorted(path for path in (self._folder / folder).glob("*.*") if path.is_file())
             self._recordings[folder] = {
@@ -211,7 +211,7 @@ def resolve_plain(folder: Path, name: str) -> Path:
     """Return the path of a plain file in a folder.
 
     Raises:
-        SpeechFailed: the name leads out of it, or there is no such file, or it is a link.
+        SpeechFailed: the name leads out of the folder, there is no such file, or it is a link.
     """
     if "\\" in name and not os.path.lexists(folder / name):
         name = name.replace("\\", "/")
@@ -260,7 +260,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
         """Read the manifest, if there is one.
 
         Raises:
-            BadInput: there is no such folder, or a line of its manifest is not as it should be.
+            BadInput: there is no such folder, or a line of its manifest is invalid.
         """
         if not folder.is_dir():
             raise BadInput(
@@ -295,7 +295,7 @@ class OwnOutputs(Supplied, OwnMaker[Product]):
         """Refuse a folder without any of these items.
 
         Raises:
-            BadInput: says what a file should be called and what is there.
+            BadInput: the message gives the expected name of a file and the existing ones.
         """
         if any(self.fingerprint(ask, seed) is not None for ask in asks):
             return

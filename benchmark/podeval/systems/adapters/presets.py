@@ -142,7 +142,7 @@ REFERENCE_VOICES: tuple[LfsVoice, ...] = (
     LfsVoice(24, "female", "elderly", "zh", "NCSSD_C_ZH"),
     LfsVoice(25, "male", "elderly", "zh", "NCSSD_C_ZH"),
 )
-"""LFS-Bench, Table 7. The paper reports each model with the best of them; which that is, it does not say."""
+"""LFS-Bench, Table 7. The paper reports each model with the best of them, but does not say which one that is."""
 
 
 def list_reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...]:
@@ -197,7 +197,7 @@ def copy_voices(source: Path, folder: Path) -> None:
 def assign_voices(
     speakers: tuple[str, ...], own_voices: Mapping[str, Reference], pool: tuple[Reference, ...]
 ) -> dict[str, Reference]:
-    """Give each speaker their own voice, else the next of the pool, and none if both are used up."""
+    """Give each speaker their own voice, or else the next of the pool, or none if both are used up."""
     rest = iter(pool)
     voices = {speaker: own_voices.get(speaker) or next(rest, None) for speaker in speakers}
     return {speaker: voice for speaker, voice in voices.items() if voice is not None}

@@ -58,18 +58,18 @@ class LanguageModel:
 
         Raises:
             BadInput: a chat does not fit into the window.
-            SpeechFailed: the result is empty or contains only thoughts.
+            SpeechFailed: the result is empty or contains only reasoning.
         """
         import torch
 
         texts = [self.render_chat(chat) for chat in chats]
-        # The template has put the special tokens in already.
+        # The template has already added the special tokens.
         batch = self.tokenizer(
             texts, return_tensors="pt", padding=True, add_special_tokens=not self.tokenizer.chat_template
         )
         longest = int(batch["input_ids"].shape[1])
         if len(chats) > 1 and self._room(longest) < self.config.max_new_tokens:
-            # Near the end of the window a neighbour's length would cut an answer short.
+            # Near the end of the window, a neighbour's length would truncate an answer.
             return [self.answers([chat], [seed])[0] for chat, seed in zip(chats, seeds, strict=True)]
         config, processors = draw_row_by_row(self.config, seeds)
         config.max_new_tokens = self._room(longest)
@@ -95,7 +95,7 @@ class LanguageModel:
             return str(
                 self.tokenizer.apply_chat_template(list(chat), tokenize=False, add_generation_prompt=True, **options)
             )
-        except Exception as error:  # a template is the repo's own program: whatever it raises is its failure
+        except Exception as error:  # a template is the repo's own program: any error that it raises is its failure
             raise SpeechFailed(f"the model's chat template failed ({type(error).__name__}: {error})") from error
 
     def _room(self, prompt: int) -> int:
@@ -110,7 +110,7 @@ class LanguageModel:
         """Read an answer from its tokens, up to the first that ends it; `prompt` is the request's number of tokens.
 
         Raises:
-            SpeechFailed: the result is empty or contains only thoughts.
+            SpeechFailed: the result is empty or contains only reasoning.
         """
         ends = self.config.eos_token_id
         ends = set(ends) if isinstance(ends, list) else {ends}
@@ -125,7 +125,7 @@ class LanguageModel:
         return {"text": text, "tokens": len(answer), "prompt_tokens": prompt, "whole": stop is not None}
 
     def _clean(self, raw: str, tokens: list[int]) -> str:
-        """Remove special tokens, but keep the marks of thoughts, which some tokenizers count among them."""
+        """Remove special tokens, but keep the marks of reasoning, which some tokenizers count among them."""
         head, mark, tail = raw.rpartition(_THOUGHT)
         if not mark:
             return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
@@ -172,7 +172,7 @@ def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
 
 
 class _GumbelByRow:
-    """Adds noise to each row's log-probabilities from the row's own generator; on the processor, as any device's."""
+    """Adds noise from each row's own generator to its log-probabilities; on the processor, for any device."""
 
     def __init__(self, seeds: Sequence[int]) -> None:
         import torch
@@ -250,7 +250,7 @@ def open_writer(job: Job, preset: Preset) -> ScriptWriter:
 
 
 def is_lora(folder: Path) -> bool:
-    """Tell whether a folder contains an adapter of peft and no whole model."""
+    """Return whether a folder contains an adapter of peft and no whole model."""
     return (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file()
 
 

@@ -94,7 +94,7 @@ PATTERNS = (
 """Files that a model may consist of; `*.npy` are voice presets (Bark), read without pickles."""
 
 REFUSED = ("*.py", "*.pyc", "*.so", "*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.pickle", "*.msgpack", "*.h5")
-"""Files that are never fetched, whatever they are called besides."""
+"""Files that are never fetched, whatever their names."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _JSON_MOST = 64 * 2**20
@@ -105,7 +105,7 @@ _CODE = {pattern.removeprefix("*") for pattern in REFUSED}
 
 
 def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -> Path:
-    """Download the allowed files of a model at one commit, into a folder that contains nothing else.
+    """Download the allowed files of a model at one commit, into an otherwise empty folder.
 
     Args:
         repo: a model repo on the Hub.
@@ -207,7 +207,7 @@ def require_type(folder: Path, types: dict[str, str], task: str) -> str:
 
 
 def collect_keys(data: Any) -> set[str]:
-    """Collect the keys of every object in it, however deep it is nested."""
+    """Collect the keys of every object in it, at any depth."""
     keys: set[str] = set()
     left = [data]
     while left:
@@ -251,7 +251,7 @@ def check_safetensors(path: Path) -> None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """List everything below a folder but the notes of `huggingface_hub` on its download."""
+    """List everything below a folder except the notes of `huggingface_hub` on its download."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
         if inside[:2] == (".cache", "huggingface") or (path.is_dir() and not path.is_symlink()):

@@ -85,7 +85,7 @@ class SpeechModel:
         return int(self._processor.feature_extractor.sampling_rate)
 
     def voices(self, language: str) -> int | None:
-        """Return the number of its own voices for a language; None if it can make any number.
+        """Return the number of its own voices for a language; None if it can make any number of voices.
 
         Raises:
             BadInput: it does not speak the language.

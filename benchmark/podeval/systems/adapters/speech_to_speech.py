@@ -20,16 +20,15 @@ from podeval.systems.adapters.speech_model import finish, open_model, read_mono
 from podeval.systems.speech import Ask, OneByOne, Samples, Speech, SpeechFailed, SpokenAnswer, SpokenAnswers
 from podeval.text.script import Turn
 
-# Qwen3-Omni and Qwen2.5-Omni of transformers hear a person's turns and answer in words and in a voice of their own.
-#
-# Their processors are not loaded, as those want libraries for pictures and films: the words go through the tokenizer
-# and its chat template, the sounds through the feature extractor, and each sound gets as many places as it is long.
+# Qwen3-Omni and Qwen2.5-Omni of transformers hear a person's turns and answer in words and in their own voice.  Their
+# processors are not loaded, because they need libraries for pictures and films: the words go through the tokenizer and
+# its chat template, the sounds through the feature extractor, and each sound gets as many places as it is long.
 
 HEARS_AT, SPEAKS_AT = 16_000, 24_000
 """Hz; the second is that of its code2wav, which no config states."""
 
 LONGEST = 4_096
-"""Codes of the longest answer; at 12.5 a second five and a half minutes, as transformers has it."""
+"""Codes of the longest answer; at 12.5 per second, five and a half minutes, as in transformers."""
 
 
 class QwenOmni:
@@ -179,7 +178,7 @@ class Qwen25Omni(QwenOmni):
         }
 
     def _wave(self, waves: Any) -> Any:
-        return waves  # of a single conversation it gives the sound itself
+        return waves  # for a single conversation it returns the sound itself
 
     def _places(self, frames: Any) -> list[int]:
         from transformers.models.qwen2_5_omni.processing_qwen2_5_omni import _get_feat_extract_output_lengths

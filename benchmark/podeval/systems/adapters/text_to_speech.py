@@ -115,7 +115,7 @@ class TurnByTurn(ScriptReader):
         )
 
     def _voices(self, script: Script, language: str, referenced: set[str]) -> dict[str, int]:
-        """Number each speaker's voice: the n-th of those without a recording has the model's n-th."""
+        """Number each speaker's voice: the n-th speaker without a recording gets the model's n-th voice."""
         count = self.model.voices(language)
         others = [who for who in script.speakers if who not in referenced]
         if count is not None and len(others) > count:

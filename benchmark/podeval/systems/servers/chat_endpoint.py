@@ -35,7 +35,7 @@ from podeval.text.reasoning import strip_reasoning, strip_thoughts
 
 @dataclass
 class ChatEndpoint(ServerSystem):
-    """A system that makes scripts and of spoken answers.
+    """A system that writes scripts and gives spoken answers.
 
     Attributes:
         voice: the voice of answers.
@@ -55,7 +55,7 @@ class ChatEndpoint(ServerSystem):
         server_kind: str = "openai",
         field: Sequence[str] = (),
     ) -> Self:
-        """See `ServerSystem.open`; answers are spoken in the first voice that is not one speaker's."""
+        """See `ServerSystem.open`; answers are spoken in the first voice that is not assigned to one speaker."""
         kind = open_kind(server_kind, connection, model)
         if not kind.chats:
             raise BadInput(
@@ -67,7 +67,7 @@ class ChatEndpoint(ServerSystem):
 
     @property
     def generation(self) -> dict[str, Any]:
-        """Everything that changes the output, as far as a client knows it."""
+        """All settings that change the output, as far as a client knows them."""
         about = {"server": self.connection.url, "model": self.model, "voice": self.voice, "extra": dict(self.fields)}
         return {"system": "server", **about}
 
@@ -127,7 +127,7 @@ def _read_completion(response: ServerResponse) -> ChatAnswer:
 
 
 def _describe(answer: ChatAnswer, response: ServerResponse) -> dict[str, Any]:
-    """Return what else of an answer is worth keeping: tokens, cost, whether it was whole."""
+    """Return the other useful parts of an answer: tokens, cost, and whether it was complete."""
     cost = response.cost if answer.cost is None else answer.cost
     about = {"prompt_tokens": answer.prompt_tokens, "tokens": answer.answer_tokens, "cost": cost}
     known: dict[str, Any] = {name: value for name, value in about.items() if value is not None}

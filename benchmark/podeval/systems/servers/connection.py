@@ -1,4 +1,5 @@
-"""Requests to a server that is measured: patient with its troubles, timed chunk by chunk, never with a secret shown.
+"""Requests to a measured server: they are repeated while it is in trouble, timed chunk by chunk, and never show a
+secret.
 
 tenacity repeats requests that may succeed later (429 and 5xx, a broken connection, a body that ends early); a pause
 requested with `Retry-After` is respected up to a minute. The key comes only from the environment.
@@ -52,7 +53,7 @@ LONGEST_PAUSE = 60.0
 MOST_BYTES = 512 * 2**20
 """Most bytes of one response."""
 JSON_VALUES_MOST = 1_000_000
-"""Maximum number of values of JSON in a response or an event; sound is a single one."""
+"""Maximum number of JSON values in a response or an event; sound is a single value."""
 MOST_PIECES = 1_000_000
 """Highest number of pieces of one response; each is kept with its time."""
 FACT_BYTES = 2**20
@@ -140,10 +141,10 @@ class ServerConnection:
             raise BadInput(f"the server's address contains a secret or a query; give {KEY} in the environment instead")
 
     def require(self) -> None:
-        """Refuse to start if nothing listens, and open the connections before requests are timed.
+        """Refuse to start if no server listens, and open the connections before requests are timed.
 
         Raises:
-            BadInput: nothing answers at the address.
+            BadInput: there is no answer at the address.
         """
         try:
             self.pace.ask_each(lambda number: self._read_fact(self.url), range(self.pace.at_once))
@@ -230,15 +231,15 @@ class ServerConnection:
             return None
 
     def _read_fact(self, address: str) -> bytes:
-        """Read the answer of an address; nothing if that is a refusal."""
+        """Read the answer of an address; empty if it is a refusal."""
         with end_after(10.0), self._client.stream("GET", address, headers=self.headers, timeout=10.0) as response:
             if response.status_code != 200:
-                read_refusal(response)  # to its end, so that the connection serves the next request
+                read_refusal(response)  # read to its end, so that the connection serves the next request
                 return b""
             return b"".join(read_body(response, FACT_BYTES))
 
     def list_refused(self) -> dict[str, Any]:
-        """Return the details of an output about refused fields, with the server's words; nothing without any."""
+        """Return the details of an output about refused fields, with the server's words; empty if there are none."""
         return {"refused_fields": dict(self.refused.words)} if self.refused.words else {}
 
     def hide_key(self, text: str) -> str:
@@ -353,7 +354,7 @@ def require_no_error(response: ServerResponse) -> Any:
     """Return the data of a response in JSON; None if it is not JSON.
 
     Raises:
-        ServerError: it states an error, although the status of the response is a good one.
+        ServerError: it states an error, although the status of the response is good.
     """
     data = None
     with contextlib.suppress(ValueError):

@@ -53,7 +53,7 @@ LONGEST_ANSWER = 300.0
 MOST_BYTES, MOST_IN_ALL, MOST_MESSAGES, MOST_RESPONSES = 16 * 2**20, 512 * 2**20, 1_000_000, 1_000
 """Most bytes of a message and of all messages of a conversation, and most messages and responses of one."""
 MOST_LATE = 2.0
-"""Seconds by which sound may leave too late; beyond that, this machine or the server is too slow."""
+"""Seconds by which sound may be sent too late; beyond that, this machine or the server is too slow."""
 _TICK, _ASIDE = 0.005, "aside"
 
 Recordings = Mapping[str, tuple[Samples, int]]
@@ -117,7 +117,7 @@ class LiveConversation:
         self._notes: list[str] = []
 
     async def hold(self) -> None:
-        """Open the session, send the turns, and listen meanwhile.
+        """Open the session, send the turns, and listen at the same time.
 
         Raises:
             ServerBusy, ServerBroke, ServerRefused, SpeechFailed: see `ServerConnection.post`.
@@ -130,7 +130,7 @@ class LiveConversation:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if speak.done():
-                # What the server still said tells why it takes no more sound.
+                # The last messages of the server explain why it takes no more sound.
                 await asyncio.wait([listen], timeout=1.0)
             next(task for task in tasks if task.done()).result()
         finally:
@@ -218,7 +218,7 @@ class LiveConversation:
             await self._send("input_audio_buffer.commit", final=final)
 
     async def _acknowledge(self, number: int) -> None:
-        """Tell a server that forgets unplayed answers that the answers to a turn were played."""
+        """Inform a server that forgets unplayed answers that the answers to a turn were played."""
         if not self._dialect.acknowledged or self._now < self._channel.end:
             return
         for response in self._responses.values():
@@ -233,7 +233,7 @@ class LiveConversation:
         await self._socket.send_str(json.dumps({"type": kind, "event_id": f"{purpose}_{self._events}", **fields}))
 
     async def _receive(self) -> dict[str, Any]:
-        """Receive an event that is not an error; one that answers an aside is recorded.
+        """Receive an event that is not an error; the answer to an aside is recorded.
 
         Raises:
             ServerBroke: the connection is closed, or the message is not an event.
@@ -269,7 +269,7 @@ class LiveConversation:
         return event
 
     async def _listen(self) -> None:
-        """Take what the server sends, as it comes."""
+        """Handle the server's messages as they arrive."""
         while True:
             event = await self._receive()
             # `response.audio.delta` was renamed to `response.output_audio.delta`, and its like.
@@ -292,7 +292,7 @@ class LiveConversation:
         number, channel = max(0, len(self._turns) - 1), self._channel
         name = event.get("response_id") or find_in(event, "response", "id")
         if self._full_duplex:
-            # One response lasts for the whole conversation; uninterrupted sound answers the turn before.
+            # A single response lasts for the whole conversation; uninterrupted sound answers the previous turn.
             name, goes_on = "", bool(channel.pieces) and self._now - channel.end < SAME_UNIT
             number = channel.pieces[-1].turn if goes_on else number
         name = str(name or f"turn {number}")
@@ -312,7 +312,7 @@ class LiveConversation:
         if data.startswith(b"RIFF"):
             raise SpeechFailed("the server sends audio files instead of the requested 16-bit samples")
         response.audible = True
-        # A model that always speaks sends its silence too.
+        # A model that always speaks also sends its silence.
         if len(samples) and not response.dropped and not (self._full_duplex and np.max(np.abs(samples)) <= QUIET):
             rate = find_rate(event.get("sample_rate_hz"), self._sound_rate)
             self._channel.play(PlacedSound(response.turn, now, samples, rate, response.name, now))
@@ -338,7 +338,7 @@ class LiveConversation:
             await self._send("conversation.item.truncate", _ASIDE, **about)
 
     async def _take_end(self, event: Mapping[str, Any], now: float) -> None:
-        """End a response; raises its error if it failed."""
+        """End a response, and raise its error if it failed."""
         status, reason = find_in(event, "response", "status"), find_in(event, "response", "status_details", "reason")
         if status == "failed":
             error = read_event_error(find_in(event, "response", "status_details", "error"), reason)
@@ -359,7 +359,7 @@ class LiveConversation:
             raise SpeechFailed(f"the server answered turn {name} without sound: {response.words[:80]!r}")
 
     def _leave(self, moment: float) -> float:
-        """Return the time at which the sound of a moment left."""
+        """Return the time at which the sound of this moment was sent."""
         return self._left[min(len(self._left) - 1, int(moment / FRAME))]
 
     def finish(self, tries: int) -> SpokenAnswers:

@@ -1,4 +1,5 @@
-"""`/v1/realtime`: a person's recorded turns are said to a server over a WebSocket, which answers when it wants to.
+"""`/v1/realtime`: a person's recorded turns are played to a server over a WebSocket, which answers at a time of its
+choice.
 
 OpenAI's realtime API and its dialects (`podeval.systems.servers.realtime_dialects`). The course of a conversation and
 its records: `podeval.systems.servers.live_conversation`.
@@ -62,7 +63,7 @@ class RealtimeEndpoint(ServerSystem):
         interrupt_after: float = 0.0,
         field: Sequence[str] = (),
     ) -> Self:
-        """See `ServerSystem.open`; answers are spoken in the first voice that is not one speaker's."""
+        """See `ServerSystem.open`; answers are spoken in the first voice that is not assigned to one speaker."""
         first = next((name for name in voice if "=" not in name), "")
         return cls(connection, model, first, pace, interrupt_after, read_fields(field))
 
@@ -103,7 +104,7 @@ class RealtimeEndpoint(ServerSystem):
         address = f"{self.connection.url.rstrip('/')}/realtime"
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=min(self.connection.timeout, 10.0))
         model, headers = {"model": self.model}, self.connection.headers
-        # A connection that answers no ping, within half of that, is broken.
+        # A connection that does not answer a ping within half of that time is broken.
         heartbeat = self.connection.timeout / 2
         try:
             async with (

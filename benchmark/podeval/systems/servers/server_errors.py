@@ -35,7 +35,7 @@ _PACE = re.compile(r"rate.?limit|per (minute|second|hour|day)", re.IGNORECASE)
 _TAGS = re.compile(r"(only speaker \d|multi.?speaker|speaker tags?)\b", re.IGNORECASE)
 _NO_CLIP = re.compile(r"ref_audio|reference (audio|voice)|reference (is|transcript is) required", re.IGNORECASE)
 _NO_FORMAT = (406, 415)
-"""Statuses that refuse the form of a request or of the answer it asks for, whatever is said about it."""
+"""Statuses that refuse the form of a request or of the requested answer, whatever their message."""
 
 
 class ServerBusy(PodevalError):
@@ -150,7 +150,7 @@ def read_fields(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def fixes_seed(fields: Mapping[str, Any]) -> bool:
-    """Whether fields set a seed, at whatever depth, so that a run's own does not count."""
+    """Whether fields set a seed, at any depth, so that a run's own does not count."""
     inner = [value for value in fields.values() if isinstance(value, Mapping)]
     return fields.get("seed") is not None or any(map(fixes_seed, inner))
 

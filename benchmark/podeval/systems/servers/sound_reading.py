@@ -47,7 +47,7 @@ _FILE = re.compile(rb"(RIFF|RF64)....WAVE|fLaC|OggS|ID3|FORM....AIF|....ftyp|\x1
 _SOUND_FILES = ("application/ogg", "application/x-flac", "video/mp4", "video/webm")
 _UNLABELLED = ("", "application/octet-stream", "binary/octet-stream")
 _KINDS = {"<i2": 2**15, ">i2": 2**15, "<f4": 1}
-"""Kinds of samples under the labels below, with their full scale; the first one matches the label."""
+"""Kinds of samples under the labels below, with their full scale; the first matches the label."""
 _PCM = ("pcm", "l16", "raw", "s16")
 _OTHER_SAMPLES = re.compile(
     r"pcm[au]\b|law|float|f(32|64)|[su]?(8|24|32)[lb]e|[su](8|24|32)\b|bits=(?!16)", re.IGNORECASE
@@ -55,7 +55,7 @@ _OTHER_SAMPLES = re.compile(
 """Names of samples of another kind than 16-bit integers."""
 _SOUNDS = ("audio", "audio_data", "audio_base64")
 _PIECES = ("delta", "data", "chunk")
-"""Names under which events carry base64: always, and if their type says that they carry sound."""
+"""Names under which events carry base64: always, or if their type indicates sound."""
 _CARRIERS = re.compile(r"$|.*(audio|speech|sound|delta|chunk)")
 _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
 """Words in the types of events of text: their `delta` is not sound, and their end is not that of the speech."""
@@ -194,7 +194,7 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
 
 
 def _cut(body: bytes, kind: str) -> NDArray[Any]:
-    """Return bytes as samples of a kind, without the bytes after the last sample."""
+    """Return bytes as samples of a kind, without any incomplete sample at the end."""
     return np.frombuffer(body, kind, len(body) // np.dtype(kind).itemsize)
 
 
@@ -273,7 +273,7 @@ def _repeats(sound: bytes, before: bytes) -> bool:
 
 
 def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
-    """Return the sound that an event of a kind carries under the names for it, at any depth; empty if it carries none.
+    """Return the sound that an event of a kind carries under the names for it, at any depth; empty if there is none.
 
     Raises:
         ValueError: it is no base64.
@@ -365,7 +365,7 @@ def encode_wav(path: Path, *, mono: bool = False) -> tuple[bytes, float]:
 
 @dataclass(frozen=True)
 class ReferenceClip:
-    """A reference voice in the form for a server.
+    """A reference voice in the form that a server takes.
 
     Attributes:
         audio: a WAV of 16 bits and one channel.

@@ -1,4 +1,4 @@
-"""Scripts that a server reads aloud: whole, if it is of a kind that performs dialogues, else turn by turn.
+"""Scripts that a server reads aloud: whole, if it is of a kind that performs dialogues, otherwise turn by turn.
 
 The kind of the server determines the requests and their form (`podeval.systems.servers.kinds`). Turns are requested one
 after the other, so the times are those of one listener, unless several requests are in flight
@@ -145,10 +145,11 @@ class SpeechEndpoint(ServerSystem):
             "voices": "reference" if self.clone else list(self.voices),
             "by_speaker": dict(self.by_speaker),
             "stream": self.stream,
-            # What was streamed before it was asked for may be events that were read as sound: that run is another one.
+            # Earlier versions did not ask for a stream of sound, so their runs may contain events that were read as
+            # sound: those are different runs.
             **({"stream_format": "audio"} if self.stream else {}),
             "extra": dict(self.fields),
-            # Runs on servers of OpenAI's API are told apart as they were before there were kinds.
+            # Runs on servers with OpenAI's API are identified as they were before kinds existed.
             **({"kind": self.kind.name, "longest_request": longest} if self.kind.name != "openai" else {}),
             **({"checkpoint": self.kind.checkpoint} if self.kind.checkpoint not in ("", self.model) else {}),
             **(self._describe_whole() if self.whole else describe_chunks()),
@@ -236,7 +237,7 @@ class SpeechEndpoint(ServerSystem):
         voices: Mapping[str, Voice],
         details: Mapping[str, Any],
     ) -> Speech:
-        """Return the speech, with everything that is known about it."""
+        """Return the speech, with all its known details."""
         rates = sorted({sound.rate for sound, _ in served})
         responses = [response for _, response in served]
         costs = [response.cost for response in responses if response.cost is not None]
@@ -291,7 +292,7 @@ class SpeechEndpoint(ServerSystem):
         clips = {speaker: ReferenceClip.read(ask.voices[speaker]) for speaker in speakers}
         if len({clip.digest for clip in clips.values()}) < len(clips):
             raise RequestRefused(f"two speakers of {ask.id} have the same reference voice")
-        # Of several items in flight, one uploads a voice.
+        # If several items are in flight, only one uploads a voice.
         with self._adopting:
             for clip in clips.values():
                 self._adopted[clip.digest] = self._adopted.get(clip.digest) or self.kind.adopt(clip)

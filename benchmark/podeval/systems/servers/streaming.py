@@ -1,8 +1,8 @@
 """How sound that arrives in chunks would have played: its beginning, its steadiness, and its interruptions.
 
 A listener begins to play with the first audio that arrives. Each chunk must arrive before the end of the previous
-sound; otherwise playback stalls until it arrives, and continues from there. Figures are of this client's clock and of
-decoded audio; a server's own statements are not used.
+sound; otherwise playback stalls until it arrives, and continues from there. Figures come from this client's clock and
+from decoded audio; a server's own statements are not used.
 """
 
 import time
@@ -28,7 +28,7 @@ class StreamedChunk:
 
 @dataclass(frozen=True)
 class StreamedPlayback:
-    """The playback of one response for a listener.
+    """The playback of one response, as a listener hears it.
 
     Attributes:
         time_to_first_audio: seconds from the request to the first audio.
@@ -100,9 +100,9 @@ def summarise_playback(pieces: Sequence[StreamedPlayback], wall_seconds: Sequenc
     }
 
 
-# How many requests a server gets: the most a minute, and the number that is kept in flight.
+# The requests that a server gets: the most per minute, and the number that is kept in flight.
 #
-# All threads that ask one server share one `RequestPace`. A pause that the server asks of one of them is kept by all.
+# All threads that query one server share one `RequestPace`. If the server asks one of them to pause, all do.
 
 MOST_AT_ONCE = 64
 """Highest number of requests in flight."""
@@ -151,7 +151,7 @@ class RequestPace:
             self._next = max(self._next, self._clock() + self._gap)
 
     def hold(self, seconds: float) -> None:
-        """Send nothing for this many seconds from now; a single sender respects pauses by itself."""
+        """Send nothing for this many seconds from now; a single sender keeps pauses itself."""
         if self.at_once > 1:
             self._next = max(self._next, self._clock() + seconds)
 

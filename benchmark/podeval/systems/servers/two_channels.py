@@ -1,4 +1,4 @@
-"""A live conversation on two channels: what a person says, and what a listener hears of the system, each at its time.
+"""A live conversation on two channels: the person's speech, and the system's as a listener hears it, each at its time.
 
 Times are seconds since the conversation began, by this machine's clock. Sound of the system plays as it arrives, in its
 order, and stops when the server says that the person speaks: unplayed sound is dropped. Speech is sound within

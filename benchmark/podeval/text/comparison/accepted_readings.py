@@ -1,9 +1,9 @@
-"""Accepted readings: stretches of a text that may be said in several ways, and the reading that was used.
+"""Accepted readings: stretches of a text that may be spoken in several ways, and the reading that was used.
 
 `$3.50` may be read as "three dollars fifty" or "three fifty". The reference of a text with such stretches is a lattice:
 words that are fixed, and at each stretch a choice between the forms that are accepted, including the stretch as
 written. The text in the lattice that is nearest to the transcript counts, by the fewest edits over its whole length;
-the search is exact. One form is chosen at each stretch, so saying two of them is an error, and so is saying none.
+the search is exact. One form is chosen at each stretch, so speaking two of them is an error, and so is speaking none.
 
 A line may have its own tags, which apply to all of its words (a long sentence), and each stretch has tags for its
 difficulty (a date). Errors are counted by tag from the same alignment; words without a tag are counted as `plain`.
@@ -127,7 +127,7 @@ class AcceptedReadings:
         """Read lines from data: a list of objects with `text`, `readings` (each `text`, `accepted`, `tags`) and `tags`.
 
         Raises:
-            BadInput: it is something else, or a reading does not are in its line.
+            BadInput: it is something else, or a reading is not in its line.
         """
         if isinstance(source, AcceptedReadings):
             return source
@@ -240,7 +240,7 @@ def _units(text: str, language: str, normaliser: str) -> tuple[str, ...]:
 
 
 def _align(forms: Sequence[Sequence[Sequence[str]]], said: Sequence[str]) -> tuple[list[int], list[AlignedEdit]]:
-    """Find the path through the lattice with the fewest edits; of equal ones, the forms that are named first.
+    """Find the path through the lattice with the fewest edits; among equal ones, the forms that are named first.
 
     Returns:
         The chosen form of each segment, and the edits in order.
@@ -331,7 +331,7 @@ def _count_by_tag(segments: Sequence[_Segment], edits: Sequence[AlignedEdit]) ->
         words[number] += edit != "extra"
     counts: defaultdict[str, TagErrors] = defaultdict(TagErrors)
     for segment, wrong, length in zip(segments, errors, words, strict=True):
-        # A stretch of which nothing need be said, such as a laugh, is one thing to get right.
+        # A stretch that need not be spoken at all, such as a laugh, counts as one.
         weight = max(1, length) if segment.stretch else length
         for tag in segment.tags:
             counts[tag] = TagErrors(counts[tag].errors + wrong, counts[tag].words + weight)

@@ -52,7 +52,7 @@ _SAID = {"en": " point ", "zh": "点"}
 
 @dataclass(frozen=True)
 class AlignedTurn:
-    """A turn of the script as it was spoken.
+    """A turn of the script in its spoken form.
 
     Attributes:
         index: position of the turn in the script, from 0.
@@ -91,7 +91,7 @@ class Alignment:
 
 @dataclass(frozen=True)
 class HeardWord:
-    """A word in the form for comparison, with its times in seconds."""
+    """A word in comparable form, with its times in seconds."""
 
     text: str
     start: float
@@ -100,7 +100,7 @@ class HeardWord:
 
 @dataclass(frozen=True)
 class WrittenWord:
-    """A word of the script in the form for comparison, and its turn, from 0."""
+    """A word of the script in comparable form, and its turn, from 0."""
 
     text: str
     turn: int
@@ -172,7 +172,8 @@ def locate_speaker_turns(
         BadInput: a word's times are not finite numbers in order.
     """
     alignment = align_script(script, words)
-    # Where each turn lies: the written words of a turn that have a partner, and where in the script the turn begins.
+    # The place of each turn: the written words of a turn that have a partner, and the position in the script at which
+    # it begins.
     written = alignment.written
     pairs = [(word, partner) for partner, word in enumerate(alignment.partners) if word is not None]
     lengths = Counter(word.turn for word in written)
@@ -181,7 +182,7 @@ def locate_speaker_turns(
     for turn, of_turn in groupby(pairs, key=lambda pair: written[pair[0]].turn):
         extent = _find_extent(turn, list(of_turn), alignment, range(begins[turn], begins[turn] + lengths[turn]))
         extents += [extent] if extent else []
-    # Times, with room for words at the edges that were not heard.
+    # Times, with room for unrecognised words at the edges.
     aligned = tuple(
         AlignedTurn(at.index, script.turns[at.index].speaker, at.start, at.end, at.matched / lengths[at.index])
         for at in _extend_to_unheard_words(extents, alignment.heard, duration)
@@ -221,7 +222,7 @@ def align_script(script: Script, words: Iterable[tuple[str, float, float]]) -> S
             partners[edit.dest_start : edit.dest_end] = range(edit.src_start, edit.src_end)
         if edit.tag == "equal":
             continue
-        # Edits side by side are one difference.
+        # Adjacent edits are one difference.
         before = differences[-1] if differences else None
         if before and (before.last, before.end) == (edit.src_start, edit.dest_start):
             differences[-1] = Difference(before.first, edit.src_end, before.start, edit.dest_end)
@@ -259,7 +260,7 @@ def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) 
     """
     timed: list[HeardWord] = []
     words = list(words)
-    # What is heard as a sound may be several words in brackets.
+    # A recognised sound may stand for several words in brackets.
     spoken, at = drop_bracketed(" ".join(text for text, _, _ in words)), 0
     for text, start, end in words:
         part_text, at = spoken[at : at + len(text)], at + len(text) + 1

@@ -1,8 +1,8 @@
-"""The sentences of a book that each of its recordings reads, from their words alone.
+"""The sentences of a book that each of its recordings reads, based only on their words.
 
 A recording is placed by the runs of words that the book has once: by the longest chain of them in the order of the
-book. A few runs that are far from the others are chance. Sentences between two recordings belong to the recording of
-their section; within a section, to the one with more of their words.
+book. A few runs that are far from the others are accidental. Sentences between two recordings belong to the recording
+of their section; within a section, to the one with more of their words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from rapidfuzz.distance import Levenshtein
 
 FEWEST_RUNS, LEAST_SHARE = 2, 0.05
-"""Runs that a recording needs, and their least share of its words."""
+"""Number of runs that a recording needs, and their smallest share of its words."""
 JUMP, ANCHORED = 60, 3
 """Words that may be skipped between two runs, and runs beyond a longer jump that are no chance."""
 
@@ -53,7 +53,7 @@ def place_recordings(
     for at in range(len(words) - run + 1):
         key = tuple(word for word, _ in words[at : at + run])
         runs[key] = -1 if key in runs else at
-    # What each recording reads, by its first and its last run.
+    # The places that each recording reads, by its first and its last run.
     reasons: dict[str, str] = {}
     found_places: list[_Place] = []
     for file, texts in spoken.items():

@@ -48,9 +48,9 @@ _N = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+(?!\.?\d))?"
 _SCALE = "[十百千万亿]*"
 _BELOW = r"(?:(?<![A-Za-z0-9)])-)?(?<![\d.])"
 STRETCH = re.compile(
-    # What no stretch begins with is passed over at once.
+    # Characters that begin no stretch are skipped at once.
     r"(?=[0-9¥$€£°×÷+=<>.@±~–—\s-])(?:"
-    # From one clock, date or amount to another.
+    # Separates one clock time, date or amount from another.
     r"(?P<dash>(?:(?<=\d:\d\d)|(?<=[年月日号点分%百千万亿]))\s?[-~–—]\s?(?=\d))"
     r"|(?P<date>(?<!\d)\d{4}([-/.])\d{1,2}\3\d{1,2}(?!\d)|(?<!\d)\d{1,2}月\d{1,2}[日号])"
     r"|(?P<clock>(?<![\d:])\d{1,2}:\d{2}(?::\d{2})?(?![\d:]))"
@@ -99,7 +99,7 @@ def _read_number(text: str) -> Iterator[str]:
 
 
 def _say_whole(whole: str, decimals: str | None, sign: str) -> Iterator[str]:
-    # As usual, as a quantity, and digit by digit.
+    # The usual reading, as a quantity, and digit by digit.
     digits = whole.replace(",", "")
     ways = [say_number(whole, "zh") if len(digits) <= _MOST_DIGITS else say_chinese_by_digits(digits)]
     if len(digits) <= _MOST_DIGITS and (digits[0] != "0" or len(digits) == 1):

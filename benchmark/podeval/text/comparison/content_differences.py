@@ -1,6 +1,6 @@
-"""Differences in content between the recording and the script: words left out, said twice, or made up.
+"""Differences in content between the recording and the script: words that are left out, repeated or made up.
 
-A recogniser mishears, and that is no error of content. Words that sound alike count as equal, and so do up to three
+A recogniser's mistakes are not errors of content. Words that sound alike count as equal, and so do up to three
 words in place of as many others. What remains of a difference is left out (words of the script without any in their
 place), repeated (words without a place in the script that occur shortly before or after in the script, or directly
 before or after in the transcript) or inserted. Words do not count as left out if a recogniser writes figures and signs
@@ -38,7 +38,7 @@ LONG = 4
 """Words of a difference that is long."""
 
 CLEAR_WORD = 4
-"""Number of letters of a word that nobody swallows."""
+"""Number of letters from which a word is never swallowed."""
 
 NEARBY = 120
 """Words of the script before and after, among which a repeated stretch is looked for."""
@@ -87,7 +87,7 @@ class ContentDifference:
 
     @property
     def words(self) -> int:
-        """How many words are missing or too many."""
+        """The number of missing or surplus words."""
         return self.last - self.first if self.kind == "omitted" else self.end - self.start
 
 
@@ -171,7 +171,7 @@ def _judge_entities(
     partners: dict[int, int] = {}
     for block in Levenshtein.opcodes(one, other).as_matching_blocks():
         partners.update((block.a + offset, block.b + offset) for offset in range(block.size))
-    # A unit without an equal one begins after that of the unit before it, and ends before that of the one after.
+    # A unit without an equal one begins after the unit before it, and ends before the one after it.
     begins = list(accumulate(range(len(one)), lambda last, at: partners.get(at - 1, last - 1) + 1, initial=0))[1:]
     ends = list(accumulate(reversed(range(len(one))), lambda last, at: partners.get(at + 1, last), initial=len(other)))
     ends = ends[:0:-1]
@@ -228,7 +228,7 @@ def _is_written_as_figure(difference: ContentDifference, alignment: ScriptAlignm
 
 
 def _bridge(differences: Sequence[Difference]) -> list[Difference]:
-    """Join long differences that only a few equal words part."""
+    """Join long differences that only a few equal words separate."""
     joined: list[Difference] = []
     for each in differences:
         before = joined[-1] if joined else None

@@ -1,4 +1,4 @@
-"""How figures, signs and abbreviations are read in English.
+"""The readings of figures, signs and abbreviations in English.
 
 `$3.50` is "three dollars fifty", "three dollars fifty cents" and "three fifty". Numbers, dates, clocks, money, units,
 fractions, ranges, versions, telephone numbers, abbreviations, initialisms, codes, Roman numerals, titles, signs and
@@ -220,7 +220,7 @@ def _read_clock(text: str) -> list[str]:
         times = f"{_say(hour)} {_say_pair(minute)} {_say_pair(seconds[0])}"
         units = f"{_say(hour)} hours {_say(minute)} minutes {_say(seconds[0])} seconds"
         return [times, units, units.replace("one hours", "one hour").replace("one minutes", "one minute")]
-    # The hours as they are written, and those of a clock with twelve of them, which needs its half of the day.
+    # The hours in written form, and those of a twelve-hour clock, which needs the half of the day.
     military = not half and (hour > 12 or text[0] == "0")
     names = {(hour, "")} if half == "" else {(hour, half)}
     names |= {(hour % 12 or 12, "p" if hour > 11 else "a")} if military else set()

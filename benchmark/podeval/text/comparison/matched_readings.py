@@ -69,11 +69,11 @@ class Piece(NamedTuple):
 
 
 _State = tuple[int, str]
-"""A place in the readings of a figure: its next piece, and what is left to read of the one before."""
+"""A place in the readings of a figure: its next piece, and the unread rest of the previous one."""
 
 
 def _any(words: Iterable[str]) -> str:
-    """Return a pattern of any of the words, of two with the same beginning the longer; searched letter by letter."""
+    """Return a pattern of any of the words, the longer of two with the same beginning; searched letter by letter."""
     endings: dict[str, list[str]] = {}
     for word in sorted(words, key=len, reverse=True):
         endings.setdefault(word[0], []).append(re.escape(word[1:]))
@@ -91,7 +91,7 @@ _PLAIN = (
 
 _PLAIN_WORD = re.compile(rf"(?!(?:sq|{_UNIT})\b){_PLAIN}", re.IGNORECASE)
 _PIECE = re.compile(
-    # Plain words and the spaces after words, which are most, are seen at once.
+    # Plain words and the spaces after words, which are the majority, are recognised at once.
     _PLAIN + r"|(?P<space>(?<=[A-Za-z.,;!?])\s+)"
     r"|(?P<web>(?:https?://|www\.)[\w./@-]*\w|[\w.-]+@[\w-]+(?:\.[\w-]+)+"
     r"|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|uk|ai|app|dev|info|tv|jp|de|cn)\b(?:/[\w./-]*\w)?)"
@@ -127,7 +127,7 @@ _MARKS = frozenset(",.;:!?")
 
 
 def write_as_in_script(script: str, transcript: str) -> str:
-    """Return the transcript with each stretch written as in the script that may be read as the script's.
+    """Return the transcript in which each stretch that may be read as the script's is written as in the script.
 
     Args:
         script: the text that should be spoken, in English.
@@ -191,7 +191,7 @@ def _cut_into_pieces(text: str) -> tuple[list[Piece], list[tuple[int, int]]]:
 
 @lru_cache(maxsize=8_192)
 def _read_plain_word(word: str) -> Piece | None:
-    """Return the piece of a plain word, without the mark behind it; None for all else, and for what may be a unit."""
+    """Return the piece of a plain word, without the mark after it; None for anything else, and for a possible unit."""
     match = _PLAIN_WORD.fullmatch(f"{word} ")
     lower = match[match.lastgroup or 0].lower() if match else ""
     return Piece(lower, read_word(lower)) if match else None
@@ -226,7 +226,7 @@ def _rewrite(script: str, transcript: str) -> str:
     for first, last, start, stop in _choose_matches(written, spoken):
         opening, closing = in_script[first][0], in_script[last - 1][1]
         begin, behind = in_transcript[start][0], in_transcript[stop - 1][1]
-        # A sign next to a figure is a word of its own where it is written out.
+        # A sign next to a figure is a separate word if it is written out.
         before, after = (
             " " if each.isalnum() else "" for each in (transcript[begin - 1 : begin], transcript[behind : behind + 1])
         )
@@ -290,7 +290,7 @@ def _find_figures(
 def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> int | None:
     """Return the piece of the other text at the end of the longest reading of a figure that begins at a place, if any.
 
-    Both are lattices: a path through the one and a path through the other must be the same words. The other text is
+    Both are lattices: a path through one and a path through the other must have the same words. The other text is
     read word by word, with all places in the figure's readings that these words lead to. If there are more open places
     than any speech has, as in a text that repeats a figure endlessly, no reading is found.
     """
@@ -301,7 +301,7 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
     for reached in range(place, len(others)):
         following: set[_State] = set()
         for way in others[reached].readings:
-            # Nothing is passed over behind the figure's last word.
+            # Nothing is skipped after the figure's last word.
             ends = states if way else [state for state in states if state[1]]
             for word in way.splitlines(keepends=True):
                 ends = [(at, left[len(word) :]) for at, left in ends if left.startswith(word)]
@@ -318,7 +318,7 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
 
 
 def _open(figure: Sequence[Piece], states: Iterable[_State]) -> list[_State]:
-    """Return the states with all readings of the next piece where a piece has been read, and the figure's end."""
+    """Return the states with all readings of the next piece after a completed one, and the figure's end."""
     opened = [state for state in states if state[1]]
     begun = {at for at, left in states if not left}
     waiting = list(begun)

@@ -3,8 +3,8 @@
 - `basic`, for every language: letters with their marks, and digits. Text that is read alike is written alike: composed
   and decomposed letters, full and half width, curly and straight apostrophes, digits of other writing, the vowel signs
   that Arabic and Hebrew may leave out (`podeval.text.characters.fold_letters`). Case and punctuation are removed; an
-  apostrophe stays inside a word, and a currency or percent sign stays, behind its number. Thousands are joined (1.000
-  and 1 000), and so are initials (z. B.). No accent, vowel or tone mark is removed that makes another word. Whisper's
+  apostrophe stays inside a word, and a currency or percent sign stays after its number. Thousands are joined (1.000 and
+  1 000), and so are initials (z. B.). Accents, vowel marks and tone marks that distinguish words are kept. Whisper's
   own basic normaliser treats marks as spaces, and loses these words.
 - `whisper`, English: OpenAI's normaliser (numbers to digits, contractions and spelling unified, fillers dropped,
   accents removed), except that it also reads `&`, keeps the unit of "one" (`$1`, `1%`), reads signs of currencies,
@@ -44,7 +44,7 @@ _SOUNDS = (
     "(?:[轻輕大苦微狂偷傻冷爆]{0,2}笑[声聲い]?|[音效配][乐樂楽]|掌[声聲]|鼓掌|拍手|[叹嘆][气氣息]|ため息|停[顿頓]|沉默|咳嗽?"
     "|哭[声聲泣]?|音效)"
 )
-# Sounds between signs of emphasis, as chats have them; other words there are spoken.
+# Sounds between signs of emphasis, as in chats; other words there are spoken.
 _NOISES = (
     r"(?:\w+ly\s+)?(?:laugh(?:s|ing|ter)|chuckl(?:es|ing)|giggl(?:es|ing)|sighs?|sighing|gasps?|gasping|coughs?|coughing|"
     r"clears (?:(?:his|her|their) )?throat|sniff(?:s|les)|sobs|sobbing|groans?|groaning|yawns?|yawning|snorts|gulps|"
@@ -87,7 +87,7 @@ _SIGNS = {
     "≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to",
 }  # fmt: skip
 _POWERS = {"²": " squared", "³": " cubed"}
-# Signs in words, or behind their number, before the text is cut into words: those that would be dropped.
+# Signs inside words, or after their number, that would be dropped are handled before the text is split into words.
 _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
     "en": (
         # English has no ı, and OpenAI's normaliser removes other accents.
@@ -123,17 +123,17 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
     ),
     "basic": (
         (regex.compile(r"(?<!\d\s*)(\p{Sc}|[%‰]\s*(?=\d+(?!\s*%)))\s*(\d(?:[\d.,]*\d)?)"), r" \2 \1 "),
-        # The thousands of a number, which languages part by a point, a comma, a space or an apostrophe.
+        # The thousands of a number, which languages separate with a point, a comma, a space or an apostrophe.
         (re.compile(r"(?<![\d.,])\d{1,3}([ .,'])\d{3}(?:\1\d{3})*(?!\d)"), lambda m: re.sub(r"\D", "", m[0])),
         (regex.compile(r"(?<!\p{L})\p{L}\.(?: ?\p{L}\.)+"), lambda m: re.sub(r"[. ]", "", m[0]) + " "),
     ),
-    # Characters that lose their meaning where they are written in the usual way.
+    # Characters that lose their meaning in normalisation.
     "signs": (
         (re.compile(r"(?<=\d)º"), "°"),
         (re.compile("№"), "number "),
         (re.compile(r"\b([Cc])\+\+"), r"\1 plus plus"),
         (re.compile(r"\b([A-Ga-g])#"), r"\1 sharp"),
-        # The small word may be before an "I" that somebody says.
+        # The lower-case word may be before an "I" that is spoken.
         (re.compile(r"\b(Part|Act|Book|Type|Phase|Chapter) I\b(?!['’])"), r"\1 1"),
         (re.compile(r"(?<=\d)\s*½"), ".5"),
         (re.compile(r"(?<=\d)\s*([¼¾⅓⅔⅛])"), lambda m: f" and {_FRACTIONS[m[1]]}"),
@@ -141,7 +141,7 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile(r"(?<=\d)[²³]|(?<=\b[A-Za-z])[²³]|(?<=\b[A-Za-z]{2})[²³]"), lambda m: _POWERS[m[0]]),
     ),
 }
-# A 1 that OpenAI's normaliser has written as "one" although a sign or a point belongs to it.
+# A 1 that OpenAI's normaliser has written as "one" although it belongs to a sign or a point.
 _ONE = re.compile(r"(?<=[$€£¢.+-])one(s?)\b|\bone(?=%|\.\d)()")
 
 
@@ -213,7 +213,7 @@ def name_conjunction(language: str) -> str:
 
 def drop_bracketed(text: str) -> str:
     """Replace text in brackets, and tags, by the same number of spaces; unclosed brackets stay."""
-    # Brackets may be inside each other.
+    # Brackets may be nested.
     for _ in range(5):
         before, text = text, _BRACKETED.sub(lambda unspoken: " " * len(unspoken[0]), text)
         if before == text:
@@ -248,7 +248,7 @@ def _normalise_as_whisper(text: str, language: Language) -> str:
     except AssertionError:
         # It joins digits across commas, accents and what it drops, and asserts that the number can be parsed.
         raise BadInput("the text contains a number with thousands of digits; shorten it") from None
-    # An ellipsis at the end leaves a period behind, which would count as a word.
+    # An ellipsis at the end leaves a period, which would count as a word.
     return " ".join(word for word in words if any(map(str.isalnum, word)))
 
 

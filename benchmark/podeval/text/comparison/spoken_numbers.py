@@ -49,7 +49,7 @@ def say_alike(one: str, other: str) -> tuple[str, str]:
 
 
 def _say_numbers(text: str) -> tuple[str, list[_Number]]:
-    # A full-width comma parts no thousands.
+    # A full-width comma does not separate thousands.
     plain = simplify(unicodedata.normalize("NFKC", text.replace("\uff0c", "\u3001")))
     parts: list[str] = []
     numbers: list[_Number] = []
@@ -73,7 +73,7 @@ def _say_as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
     parts: list[str] = []
     end = 0
     for number in numbers:
-        # The number's place in the other text, and its reading there.
+        # The number's place in the other text, and its reading in that text.
         first = edits[max(0, bisect_right(starts, number.start) - 1)]
         last = edits[max(0, bisect_right(starts, number.end - 1) - 1)]
         begin = first.dest_start + min(number.start - first.src_start, first.dest_end - first.dest_start)
@@ -86,7 +86,7 @@ def _say_as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
 
 
 def _find_reading(readings: Sequence[str], beside: tuple[str, str], text: str, span: range) -> slice | None:
-    """Return the place of a complete reading: next to it are no numerals except those also next to the number.
+    """Return the place of a complete reading: it is next to no numerals except those that are also next to the number.
 
     A number that is read digit by digit may be longer, such as a telephone number with hyphens.
     """

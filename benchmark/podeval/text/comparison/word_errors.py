@@ -86,7 +86,7 @@ def count_word_errors(
     read_by_language = normaliser == "basic" and any(sign in both for sign in "&\uff06")
     code = (identify_language(both).code or "en") if read_by_language else None
     expected, transcript = (normalise(text, language, normaliser, code) for text in pair)
-    # Where Persian joins the parts of a word (by U+200C), others type a space or nothing.
+    # If Persian joins the parts of a word (by U+200C), others type a space or nothing.
     is_joined = normaliser == "basic" and "\u200c" in both
     if words and (is_joined or (normaliser == "whisper" and read)):
         transcript = _write_compounds_as_in(expected, transcript)
@@ -116,7 +116,7 @@ def count_word_errors(
 
 
 def _write_compounds_as_in(expected: str, transcript: str) -> str:
-    """Write words of a transcript together or apart as the reference has them: `healthcare` for `health care`.
+    """Write words of a transcript together or apart, as in the reference: `healthcare` for `health care`.
 
     Where the texts differ, that is done up to the first other word, or figure.
     """
@@ -126,7 +126,7 @@ def _write_compounds_as_in(expected: str, transcript: str) -> str:
         edits = list(group)
         one = meant[edits[0].src_start : edits[-1].src_end]
         other = said[edits[0].dest_start : edits[-1].dest_end]
-        # Letters after which a word ends in both.
+        # Letters that end a word in both.
         ends, other_ends = (list(accumulate(map(len, words))) for words in (one, other))
         same = Prefix.similarity(regex.sub(r"\d", "\0", "".join(one)), "".join(other))
         cut = max((end for end in {*ends}.intersection(other_ends) if end <= same), default=0)
@@ -162,7 +162,7 @@ class SpeakerErrors:
 
 
 def count_cp_errors(reference: Mapping[str, Sequence[str]], heard: Mapping[str, Sequence[str]]) -> SpeakerErrors:
-    """Count the word errors of a dialogue whose speakers count: cpWER, equal to meeteval's.
+    """Count the word errors of a dialogue in which the speakers matter: cpWER, equal to meeteval's.
 
     The words of each speaker are joined, each speaker gets the voice that minimises the total errors, and the
     errors are divided by the words of the reference. Words said by a voice without a speaker are insertions, those of a
@@ -177,7 +177,7 @@ def count_cp_errors(reference: Mapping[str, Sequence[str]], heard: Mapping[str, 
     """
     from scipy.optimize import linear_sum_assignment
 
-    # Speakers without a voice, and voices without a speaker, are paired with nothing.
+    # Speakers without a voice, and voices without a speaker, stay unpaired.
     size = max(len(reference), len(heard))
     meant, said = ([*talk.values(), *[()] * (size - len(talk))] for talk in (reference, heard))
     costs = np.array([Levenshtein.distance(one, other) for one in meant for other in said], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The tables of what is done for submissions on the Hub: jobs and what they cost, results proposed to model repos."""
+"""Creates the tables of the work on the Hub for submissions: jobs with their cost, and results proposed to repos."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What operators set and decided."""
+"""Adds the tables of operators' settings and decisions."""
 
 import sqlalchemy as sa
 from alembic import op

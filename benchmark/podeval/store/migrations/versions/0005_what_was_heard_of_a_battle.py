@@ -1,7 +1,8 @@
-"""What a battle's sides are, excerpts or whole recordings, how much of them was heard, and how clear a preference is.
+"""Adds columns for a battle's sides (excerpts or whole recordings), the part of them that was heard, and how clear a
+preference is.
 
 Columns are only added, so that no row is written again: SQLite would drop and copy a table to change it otherwise.
-A battle from before was one of whole recordings if its rule says so, and one of excerpts otherwise.
+An earlier battle used whole recordings if its rule says so, and excerpts otherwise.
 """
 
 import json
@@ -47,7 +48,7 @@ def upgrade() -> None:
 
 
 def _read_battles(connection: sa.Connection) -> tuple[list[str], dict[str, tuple[float, float]]]:
-    """Return the battles of whole recordings, and how long the two sides of each battle were."""
+    """Return the battles of whole recordings, and the lengths of the two sides of each battle."""
     whole: list[str] = []
     lengths: dict[str, tuple[float, float]] = {}
     for id, stored in connection.execute(sa.select(_BATTLES.c.id, _BATTLES.c.excerpt)):

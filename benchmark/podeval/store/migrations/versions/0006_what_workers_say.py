@@ -1,4 +1,4 @@
-"""What workers say while they work on a submission, a line each."""
+"""Adds the table of the lines that workers report while they work on a submission."""
 
 import sqlalchemy as sa
 from alembic import op

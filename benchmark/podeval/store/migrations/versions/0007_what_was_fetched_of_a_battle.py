@@ -1,4 +1,4 @@
-"""How much of each side's sound was sent; null for the battles from before, of which nobody counted it."""
+"""Adds the sent part of each side's sound; it is null for earlier battles, for which nobody counted it."""
 
 import sqlalchemy as sa
 from alembic import op

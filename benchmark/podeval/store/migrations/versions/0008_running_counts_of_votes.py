@@ -1,4 +1,4 @@
-"""Running counts of battles and votes; `store.migrate` fills them from what is there."""
+"""Adds running counts of battles and votes; `store.migrate` fills them from the existing rows."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,7 +1,7 @@
 """Kinds of speech servers, by the name for `podeval run --server-kind`; without it, the server's answers decide.
 
-To add one: a subclass of `podeval.systems.servers.kinds.kind.ServerKind` in a file next to these, and its line in
-`KINDS`.
+To add one, write a subclass of `podeval.systems.servers.kinds.kind.ServerKind` in a file next to these, and add its
+line to `KINDS`.
 """
 
 import pkgutil

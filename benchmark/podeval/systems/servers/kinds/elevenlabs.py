@@ -53,7 +53,7 @@ class ElevenLabs(ServerKind):
         return self._write("text-to-dialogue", {"inputs": inputs}, seed, stream)
 
     def _write(self, path: str, content: Mapping[str, Any], seed: int, stream: bool) -> SpeechRequest:
-        # A stream of WAV would have sizes that nobody knows.
+        # A WAV stream would have unknown sizes.
         form = {"output_format": "pcm_24000" if stream else "wav_24000"}
         body = {**content, "model_id": self.model, "seed": seed, **form}
         return SpeechRequest(f"{path}/stream" if stream else path, body)
@@ -77,7 +77,7 @@ class ElevenLabs(ServerKind):
         return voice
 
     def _read_voices(self) -> dict[str, str]:
-        """Return the ids of the account's voices by name; of voices without a name, by id."""
+        """Return the ids of the account's voices by name, or by id for voices without a name."""
         answer = self.connection.get("voices")
         voices = answer.get("voices") if isinstance(answer, dict) else None
         listing = [

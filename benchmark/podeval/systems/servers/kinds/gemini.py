@@ -42,7 +42,7 @@ class Gemini(ServerKind):
         return 2
 
     def longest(self, whole: bool) -> int | None:
-        """See `ServerKind`; Google states it for its text-to-speech."""
+        """See `ServerKind`; Google documents it for its text-to-speech."""
         return 4_000
 
     def measure_text(self, text: str) -> int:
@@ -65,7 +65,7 @@ class Gemini(ServerKind):
     def write_dialogue(
         self, parts: Sequence[DialoguePart], voices: Mapping[str, Voice], seed: int, *, stream: bool = False
     ) -> SpeechRequest:
-        """See `ServerKind`; a script of one speaker is a text in one voice, since two are exactly two."""
+        """See `ServerKind`; a script of one speaker is a text in one voice, because two voices mean two speakers."""
         if len(voices) == 1:
             (voice,) = voices.values()
             return self.write_turn("\n".join(part.text for part in parts), voice, seed, stream=stream)

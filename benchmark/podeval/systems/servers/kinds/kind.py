@@ -159,7 +159,7 @@ class ServerKind(ABC):
         return clip
 
     def post(self, request: SpeechRequest, what: str) -> tuple[ServedSound, ServerResponse]:
-        """Send a request and read the sound that comes; raises what `ServerConnection.post` raises.
+        """Send a request and read the sound of the response; raises what `ServerConnection.post` raises.
 
         Args:
             request: the request.

@@ -35,7 +35,7 @@ BRACKETED = re.compile(r"ttsd|soulx.?podcast|firered.?tts.?2|zipvoice.?dialog|(^
 MOST_TAGS = 16
 """Highest number of speakers with tags; tokenizers have tags from 0 to 15."""
 MOST_BRACKETS = 5
-"""Most speakers of the brackets, as MOSS-TTSD states."""
+"""Largest number of speakers in brackets, as MOSS-TTSD states."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class OpenAi(ServerKind):
 
     @property
     def marks(self) -> SpeakerMarks:
-        """The marks that the model reads: tags if its name says so, else brackets."""
+        """The marks that the model reads: tags if its name indicates this, otherwise brackets."""
         return TAGS if TAGGED.search(self.checkpoint or self.model) else BRACKETS
 
     @property
@@ -57,7 +57,7 @@ class OpenAi(ServerKind):
         return bool(BRACKETED.search(self.checkpoint or self.model))
 
     def count_speakers(self, clone: bool) -> int:
-        """See `ServerKind`; without a reference voice for each, as many as there are marks."""
+        """See `ServerKind`; without a reference voice for each speaker, the limit is the number of marks."""
         return 1 if clone else (MOST_TAGS if self.marks is TAGS else MOST_BRACKETS)
 
     def longest(self, whole: bool) -> int | None:

@@ -1,7 +1,7 @@
 """Piper's own HTTP server, read from its package 1.8.0: `POST /synthesize`, WAV as answer.
 
-A voice is one of `/voices`; a speaker of a voice of several is written VOICE#SPEAKER. The server uses its default voice
-for unknown ones, so voices are checked first.
+A voice is one of `/voices`; a speaker of a voice with several is written VOICE#SPEAKER. The server uses its default
+voice for unknown ones, so voices are checked first.
 """
 
 from collections.abc import Sequence
