@@ -574,7 +574,7 @@ def test_an_arena_that_excludes_much_says_so_where_its_ratings_stand(as_person: 
     assert document["alarms"]
     page = people[0].get("/arena/ratings").text
     assert "Alarm:" in page
-    assert f"{document['excluded_share']:.1%}".replace("%", " %") in page
+    assert f"{document['excluded_share']:.1%}".replace("%", "\xa0%") in page
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

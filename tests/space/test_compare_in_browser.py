@@ -24,7 +24,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     runs = filled(tmp_path_factory.mktemp("compare") / "runs", {"text": HOSTILE["text"], "topic": HOSTILE["topic"]})
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PODEVAL_CACHE", str(runs.parent / "cache"))
-        with serve_app(own_pages(runs)) as url:
+        with serve_app(own_pages(runs, "board")) as url:
             yield url
 
 

@@ -153,7 +153,7 @@ def test_as_what_for_how_long_and_for_how_much_a_repo_would_run_is_said_as_it_is
     at = [f"{field.group}:{field.path}" for field in form._declared]
     values = [repo if path == "model:source.repo" else "" for path in at]
     asking = Asking("alice", language)
-    answer = form.fill(asking, "model", [], {}, *values)[0]
+    answer = form.fill(asking, "model", [], {}, *values)[0].replace("\xa0", " ")
     assert [each for each in sentences if each not in answer] == [], answer
 
 

@@ -194,7 +194,7 @@ def test_jobs_and_pull_requests_of_a_submission_are_facts_of_its_page(as_person:
         session.add(HubProposal(submission=row.id, at=now, **hostile))
 
     database.write(add)
-    page = as_person().get(f"/submissions/{row.id}").text
+    page = as_person().get(f"/submissions/{row.id}").text.replace("\xa0", " ")
     assert "real_pod/topics, a10g-large: 0.25 USD (at most 1.50)" in page
     assert "real_pod/topics, a10g-large: at most 1.50 USD" in page
     assert "Cost so far: 0.25 USD (at most 1.75)" in page
