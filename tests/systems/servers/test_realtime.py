@@ -238,7 +238,7 @@ WRONG = {
     "no base64": ((answer_event("?"),), ServerBroke, "not base64"),
     "half a sample": ((answer_event(base64.b64encode(bytes(9)).decode()),), ServerBroke, "of 16-bit samples"),
     "no sound": ((answer_event(None),), ServerBroke, "not base64"),
-    "a file": ((answer_event(base64.b64encode(b"RIFF" + bytes(40)).decode()),), SpeechFailed, "files of sound"),
+    "a file": ((answer_event(base64.b64encode(b"RIFF" + bytes(40)).decode()),), SpeechFailed, "audio files"),
     "no JSON": (({"raw": "Internal Server Error"},), ServerBroke, "not an event: 'Internal Server Error'"),
     "a list": (({"raw": "[1]"},), ServerBroke, "not an event"),
     "no type": (({"raw": '{"type": 3}'},), ServerBroke, "not an event"),
