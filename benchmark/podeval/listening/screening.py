@@ -157,9 +157,10 @@ class Completion(FactSheet):
 
     @model_validator(mode="after")
     def _leads_where_it_says(self) -> Self:
-        own = f"{self.panel} has an address of its own; name a panel, or an address with its hosts"
-        code = f"{self.panel} identifies its listeners by the study's code; give it as code"
-        self.refuse_if((self.panel and (self.address or self.hosts), own), (self.panel and self.code is None, code))
+        if self.panel and (self.address or self.hosts):
+            raise ValueError(f"{self.panel} has an address of its own; name a panel, or an address with its hosts")
+        if self.panel and self.code is None:
+            raise ValueError(f"{self.panel} identifies its listeners by the study's code; give it as code")
         if self.address is None:
             return self
         address = self.address

@@ -52,7 +52,7 @@ def get_card(job: str, profile: str) -> ModelCard:
         ModelMissing: the profile has no model for the job.
     """
     name, chosen = _parse(profile)
-    said = job.replace("_", " ")
+    job_title = job.replace("_", " ")
     able = [c for c in CARDS if c.job == job and name in (*c.profiles, *c.variant_in)]
     # The model that the profile names for the job, or else the profile's default.
     if job in chosen:
@@ -60,13 +60,13 @@ def get_card(job: str, profile: str) -> ModelCard:
             if candidate.id == chosen[job]:
                 return candidate
         choices = ", ".join(c.id for c in able) or "none"
-        raise BadInput(f"the {name} profile has no {said} {chosen[job]!r}; it has {choices}")
+        raise BadInput(f"the {name} profile has no {job_title} {chosen[job]!r}; it has {choices}")
     for candidate in able:
         if name in candidate.profiles:
             return candidate
     others = [c.id for c in able]
     hint = f"choose one by --profile {name},{job}={others[0]}" if others else _advise_elsewhere(job, name)
-    raise ModelMissing(f"the {name} profile has no {said} ({JOBS[job]}); {hint}")
+    raise ModelMissing(f"the {name} profile has no {job_title} ({JOBS[job]}); {hint}")
 
 
 def list_cards(profile: str, jobs: Collection[str]) -> tuple[ModelCard, ...]:

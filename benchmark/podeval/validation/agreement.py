@@ -103,10 +103,9 @@ class Validity:
 
 def group_by_measure(tests: Mapping[str, Iterable[Mark]]) -> dict[str, list[Mark]]:
     """Return the marks of tests or files by human measure: the name of the test or file, and the scale."""
-    named = (
+    return _group(
         (f"{name} · {mark.scale}" if mark.scale else name, mark) for name, marks in tests.items() for mark in marks
     )
-    return _group(named)
 
 
 def _group(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
