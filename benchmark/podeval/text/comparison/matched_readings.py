@@ -28,7 +28,7 @@ from podeval.text.comparison.english_readings import (
 _AROUND = 2
 """Equal words before and after a difference that may belong to a figure: "5 km" and "5 kilometres"."""
 
-_WORDS_PER_ERROR = 10
+WORDS_PER_ERROR = 10
 """Number of words of a text for one that differs, as a hint for the start of the alignment search."""
 
 _STEPS = sorted(range(-8, 9), key=abs)
@@ -202,7 +202,7 @@ def _find_differences(written: Sequence[str], spoken: Sequence[str]) -> Iterator
     folded = {word: fold_word(word) for word in {*written, *spoken}}
     one, other = ([folded[word] for word in words] for words in (written, spoken))
     stretches: list[list[int]] = []
-    for edit in Levenshtein.opcodes(one, other, score_hint=len(one) // _WORDS_PER_ERROR):
+    for edit in Levenshtein.opcodes(one, other, score_hint=len(one) // WORDS_PER_ERROR):
         if edit.tag == "equal":
             continue
         first, last, start, stop = edit.src_start, edit.src_end, edit.dest_start, edit.dest_end

@@ -21,13 +21,14 @@ from rapidfuzz.distance import Levenshtein, Prefix
 
 from podeval.errors import NoWords
 from podeval.text.characters import clean_text
-from podeval.text.comparison.matched_readings import write_as_in_script
+from podeval.text.comparison.matched_readings import WORDS_PER_ERROR, write_as_in_script
 from podeval.text.comparison.normalise import normalise
 from podeval.text.comparison.spoken_numbers import say_alike
 from podeval.text.language import identify_language
 from podeval.text.tokens import check_language, is_unspaced
 
 _CHARACTERS_PER_ERROR = 5
+_DIGIT = regex.compile(r"\d")
 
 
 @dataclass(frozen=True)
@@ -122,15 +123,19 @@ def _write_compounds_as_in(expected: str, transcript: str) -> str:
     """
     meant, said = expected.split(), transcript.split()
     parts: list[str] = []
-    for _, group in groupby(Levenshtein.opcodes(meant, said), lambda edit: edit.tag == "equal"):
+    edits_of_words = Levenshtein.opcodes(meant, said, score_hint=len(meant) // WORDS_PER_ERROR)
+    for equal, group in groupby(edits_of_words, lambda edit: edit.tag == "equal"):
         edits = list(group)
         one = meant[edits[0].src_start : edits[-1].src_end]
         other = said[edits[0].dest_start : edits[-1].dest_end]
-        # Letters that end a word in both.
-        ends, other_ends = (list(accumulate(map(len, words))) for words in (one, other))
-        same = Prefix.similarity(regex.sub(r"\d", "\0", "".join(one)), "".join(other))
-        cut = max((end for end in {*ends}.intersection(other_ends) if end <= same), default=0)
-        parts += [*one[: sum(end <= cut for end in ends)], *other[sum(end <= cut for end in other_ends) :]]
+        if not equal and one and other:
+            # Letters that end a word in both.
+            ends, other_ends = (list(accumulate(map(len, words))) for words in (one, other))
+            same = Prefix.similarity(_DIGIT.sub("\0", "".join(one)), "".join(other))
+            cut = max((end for end in {*ends}.intersection(other_ends) if end <= same), default=0)
+            one, other = one[: sum(end <= cut for end in ends)], other[sum(end <= cut for end in other_ends) :]
+            parts += one
+        parts += other
     return " ".join(parts)
 
 
