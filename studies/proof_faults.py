@@ -7,8 +7,9 @@ A chapter is a script of Real-Pod in one built-in voice, or clips of LibriTTS-R'
 sentence of eight something is planted: it is left out, said twice, preceded by a sentence of another text, or has
 another word in the book than in the recording (any word of four letters or more for any other, alike or not).
 WORK/proofed.jsonl has a line for each chapter and survives being killed, so the same command continues where it
-stopped; transcripts stay in WORK/cache. What is counted is in docs/studies/proof-faults.csv. The 51 scripts are about
-2.8 hours in each voice.
+stopped; transcripts stay in WORK/cache. `report` adds the counts of each chapter to docs/studies/proof-faults.csv, and
+chapters that are there are not proofed again, so ten hours can be measured on several machines. The 51 scripts are
+about 2.8 hours in each voice.
 """
 
 import argparse
@@ -40,6 +41,8 @@ EXPECTED = {"left out": "missing", "said twice": "twice", "word exchanged": "mis
 ONE_OF = 8
 """Sentences of which one has a fault."""
 OUTCOME = Path(__file__).parents[1] / "docs" / "studies" / "proof-faults.csv"
+COLUMNS = ("source", "chapter", "seconds", "planted", "sentences", "found", "right_verdict")
+NOTHING = "nothing (false alarms)"
 CLIPS = 18
 """Clips of a chapter that people read."""
 
@@ -80,10 +83,19 @@ def make_chapter(source: str, number: int, folder: Path) -> list[str]:
     return planted
 
 
+def read_outcome() -> dict[tuple[str, int], list[dict[str, str]]]:
+    """Return the counts of every chapter that was ever proofed, by source and number."""
+    chapters = defaultdict[tuple[str, int], list[dict[str, str]]](list)
+    with OUTCOME.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            chapters[row["source"], int(row["chapter"])].append(row)
+    return chapters
+
+
 def run(work: Path, source: str, chapters: int) -> None:
     """Proof the chapters that were not proofed yet."""
     os.environ["PODEVAL_CACHE"] = str(work / "cache")
-    done = {(row["source"], row["number"]) for row in log.read(work / "proofed.jsonl")}
+    done = {(row["source"], row["number"]) for row in log.read(work / "proofed.jsonl")} | read_outcome().keys()
     for number in range(chapters):
         if (source, number) in done:
             continue
@@ -106,33 +118,42 @@ def run(work: Path, source: str, chapters: int) -> None:
 
 
 def report(work: Path) -> None:
-    """Print the tables: what is found of each kind, false alarms, and how often each confidence is right."""
-    rows, table = log.read(work / "proofed.jsonl"), list[tuple[Any, ...]]()
-    for source in dict.fromkeys(row["source"] for row in rows):
-        of_source = [row for row in rows if row["source"] == source]
-        pairs = [pair for row in of_source for pair in zip(row["planted"], row["sentences"], strict=True)]
-        minutes = round(sum(row["seconds"] for row in of_source) / 60, 1)
-        processor = sum(row["processor"] for row in of_source) / 60
-        print(f"\n{source}: {minutes} minutes in {processor:.1f} of the processor, {len(pairs)} sentences\n")
-        print("| planted | n | found | right verdict |\n|---|---|---|---|")
+    """Add the chapters' counts to the table of all, and print its sums and what was wrong in these chapters."""
+    outcome = read_outcome()
+    sure: dict[str, Counter[bool]] = defaultdict(Counter)
+    for row in log.read(work / "proofed.jsonl"):
+        pairs = list(zip(row["planted"], row["sentences"], strict=True))
+        counts = list[dict[str, str]]()
         for kind, verdict in {**EXPECTED, "": "as_written"}.items():
             of_kind = [sentence["verdict"] for planted, sentence in pairs if planted == kind]
             found = sum(each in FAULTY for each in of_kind)
-            counts = (kind or "nothing (false alarms)", len(of_kind), found, of_kind.count(verdict))
-            table.append((source, minutes, *counts))
-            print(f"| {' | '.join(map(str, counts))} |")
-        alarms = [sentence for planted, sentence in pairs if not planted and sentence["verdict"] in FAULTY]
-        sure: dict[str, Counter[bool]] = defaultdict(Counter)
+            figures = (len(of_kind), found, of_kind.count(verdict))
+            cells = (row["source"], row["number"], round(row["seconds"], 1), kind or NOTHING, *figures)
+            counts.append(dict(zip(COLUMNS, map(str, cells), strict=True)))
+        outcome[row["source"], row["number"]] = counts
         for planted, sentence in pairs:
             if sentence["verdict"] in FAULTY:
                 sure[sentence["confidence"]][bool(planted)] += 1
-        print({confidence: f"{count[True]} of {count.total()} faults are real" for confidence, count in sure.items()})
-        for sentence in alarms:
-            print("  false:", sentence["verdict"], sentence["confidence"], sentence["text"], "|", sentence["heard"])
+                if not planted:
+                    print(
+                        "false:", sentence["verdict"], sentence["confidence"], sentence["text"], "|", sentence["heard"]
+                    )
+    print({confidence: f"{count[True]} of {count.total()} faults are real" for confidence, count in sure.items()})
     with OUTCOME.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(
-            [("source", "minutes", "planted", "sentences", "found", "right_verdict"), *table]
+        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        table.writeheader()
+        table.writerows(row for chapter in sorted(outcome) for row in outcome[chapter])
+    for source in dict.fromkeys(source for source, _ in sorted(outcome)):
+        of_source = [rows for (name, _), rows in outcome.items() if name == source]
+        minutes = sum(float(rows[0]["seconds"]) for rows in of_source) / 60
+        print(
+            f"\n{source}: {minutes:.1f} minutes\n\n| planted | sentences | found | right verdict |\n|---|---|---|---|"
         )
+        for kind in (*EXPECTED, NOTHING):
+            sums = Counter[str]()
+            for row in (row for rows in of_source for row in rows if row["planted"] == kind):
+                sums.update({name: int(row[name]) for name in COLUMNS[4:]})
+            print(f"| {kind} | {' | '.join(str(sums[name]) for name in COLUMNS[4:])} |")
 
 
 def main() -> None:
