@@ -140,7 +140,7 @@ def measure_several(podcast: Path, profile: str, metrics: str, workers: int, cli
     from podeval.benchmarks.benchmark import Item, MetricUse
     from podeval.metrics import catalogue
     from podeval.runs.executor import Workers, count_workers
-    from podeval.runs.measure import Task, choose_preparation, measure_item
+    from podeval.runs.measure import Task, measure_item
     from podeval.runs.run_folder import Output
 
     text = podcast.with_suffix(".txt").read_text(encoding="utf-8")
@@ -162,7 +162,7 @@ def measure_several(podcast: Path, profile: str, metrics: str, workers: int, cli
             tasks.append(Task(item, output, folder, profile, "voice", uses))
         with watch_gpu() as shares, Workers(count) as executor:
             began = time.perf_counter()
-            results = list(executor.map(measure_item, tasks, choose_preparation(profile)))
+            results = list(executor.map(measure_item, tasks))
             wall = time.perf_counter() - began
     unmeasured = sum(one is None for _, one in results)
     reasons = {getattr(result, "reason", "") for _, one in results if one for result in one.values()} - {""}
