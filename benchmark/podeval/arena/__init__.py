@@ -1,6 +1,6 @@
 """The arena: listeners compare two outputs blindly, and ratings are computed from their votes.
 
-`Arena` serves battles and records votes, `ArenaSettings` contains what an operator can set, `ArenaRefused` gives the
+`Arena` serves battles and records votes, `ArenaSettings` contains the operator's settings, and `ArenaRefused` gives the
 reason for a refusal.
 """
 
