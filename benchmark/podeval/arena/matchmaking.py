@@ -82,7 +82,8 @@ class _Snapshot:
 
     def shows(self, battle: Battle) -> bool:
         """Return whether such a battle could be created now: whether its dimension is open and its outputs are in the
-        pool."""
+        pool.
+        """
         compared = self.fields.get(_kind(battle))
         return compared is not None and {battle.low, battle.high} <= compared.pool.items.get(battle.item, frozenset())
 

@@ -293,7 +293,8 @@ class Rankings:
 
     def _count(self, session: Session) -> tuple[object, ...]:
         """Return a key that changes when a vote is added, is removed or changes standing, or when a system's title
-        changes."""
+        changes.
+        """
         decided, erased = select(func.max(Flag.number)), select(func.count()).select_from(Erasure)
         systems = select(ArenaSystem.id, ArenaSystem.title, ArenaSystem.kind).order_by(ArenaSystem.id)
         logs = sorted(self._runs.glob(f"{JUDGES}/*/{BATTLES}")) if self._runs else []

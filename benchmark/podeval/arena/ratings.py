@@ -58,7 +58,8 @@ SHARES: Bounds = ((0.0, 0.95), (0.95, float("inf")))
 @dataclass(frozen=True)
 class Undecided:
     """Neighbours in the ranking that the votes do not separate; `votes` more votes would separate them (None:
-    unknown)."""
+    unknown).
+    """
 
     better: str
     worse: str
@@ -144,7 +145,8 @@ def compute_standings_by_dimension(
 @dataclass(frozen=True)
 class HeardGroup:
     """The votes whose heard part is at least `least` and below `most`, in seconds of an excerpt or shares of a whole
-    recording."""
+    recording.
+    """
 
     least: float
     most: float

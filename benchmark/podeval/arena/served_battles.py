@@ -131,7 +131,8 @@ class AudioTokens:
 
     def keep_fetched(self) -> None:
         """Save all counts with their battles, where every process can read them; only one thread may call this at a
-        time."""
+        time.
+        """
         with self._lock:
             counted = {battle: (a, b) for battle, (a, b) in self._fetched.items()}
         rows = [{"battle": battle, "a": a, "b": b} for battle, (a, b) in counted.items()]

@@ -326,7 +326,8 @@ class Arena:
 
     def publish_decisions(self, votes: Iterable[str]) -> None:
         """Write a person's decisions on votes to the bucket; the choice of battles takes them into account within 30
-        seconds."""
+        seconds.
+        """
         if self._objects is not None:
             with self.database.reading() as session:
                 self._objects.write_standings(session, votes)

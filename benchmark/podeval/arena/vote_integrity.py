@@ -201,7 +201,8 @@ def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 def _split_sides(votes: pd.DataFrame) -> pd.DataFrame:
     """Return each counted vote once for each of its systems: the result, the surplus over the expectation, and its
-    variance."""
+    variance.
+    """
     counted = votes[votes["counts"]]
     expected = _expected(votes[votes["trusted"]], counted)
     result = counted["outcome"].map(_RESULT).to_numpy(dtype=float)

@@ -368,7 +368,8 @@ def _tabulate(model: type[Record], records: Iterable[Record]) -> _Table:
 
 def _find_type(annotation: Any) -> type:
     """Return the plain type of an annotation: the type of a literal's values, or the type in an optional that is not
-    None."""
+    None.
+    """
     while parts := [part for part in get_args(annotation) if part is not type(None)]:
         annotation = parts[0]
     return annotation if isinstance(annotation, type) else type(annotation)

@@ -146,7 +146,8 @@ def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: 
 @dataclass(frozen=True)
 class ReviewPlan:
     """The changes of one review: the votes to exclude or restore by their ids, and signals as rows of the rules'
-    findings."""
+    findings.
+    """
 
     votes: int
     excluded: list[str]
@@ -167,7 +168,8 @@ class ReviewPlan:
 
 def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
     """Plan the standings that follow from the rules' findings; nothing is changed, so other requests do not have to
-    wait."""
+    wait.
+    """
     # Find the votes that change; people's decisions stay.
     standings = select(Vote.id, Vote.standing, Vote.standing_by)
     decisions = {vote: (standing, by) for vote, standing, by in session.execute(standings)}

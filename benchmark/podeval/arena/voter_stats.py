@@ -20,7 +20,8 @@ BOARD_FROM = 5
 @dataclass(frozen=True)
 class PersonalRow:
     """One system by one voter's choices: its battles, its wins (a tie counts half), and its strength on the Elo
-    scale."""
+    scale.
+    """
 
     system: str
     title: str
