@@ -310,7 +310,7 @@ def _read_matroska(file: BinaryIO, start: int, size: int) -> Container:
 def _find_matroska_end(file: BinaryIO, at: int, size: int) -> int | None:
     """Return the offset at which the first Segment element after `at` or an overlong head ends.
 
-    None for a live stream, which states no size.
+    Return None for a live stream, which does not state its size.
     """
     length, start = _read_ebml_size(file, at + 4)
     if length is not None and start + length > size:

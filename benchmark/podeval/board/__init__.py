@@ -1,4 +1,6 @@
-"""The leaderboard as plain data: views, tables, plots, comparisons and reports. It imports no page and no command."""
+"""The leaderboard as plain data: views, tables, plots, comparisons and reports. It imports neither pages nor
+commands.
+"""
 
 __all__ = [
     "board_json",
