@@ -119,7 +119,9 @@ def describe_picture(
 
 
 def _resolve_printed(settled: ResolvedView, wish: BoardView, index: Index) -> ResolvedView | None:
-    """Resolve the view of the place's printed figures, shown next to measured ones; None if either kind is missing."""
+    """Resolve the view of the place's printed figures, shown next to measured ones; None if there are none, or only
+    printed figures.
+    """
     view = settled.view
     if view.profile == PAPER or view.slice or PAPER not in index.profiles(view.board):
         return None

@@ -151,7 +151,7 @@ def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> 
         system: id of the system.
 
     Raises:
-        UnknownReport: the board has no such system.
+        UnknownReport: the board does not have this system.
     """
     rows = board[board["system"] == system]
     if rows.empty:
@@ -193,7 +193,7 @@ def report_system(
     """Return the report on a system at some places (by default all), under the requested protocols (`choose`).
 
     Raises:
-        UnknownReport: the board has no such system.
+        UnknownReport: the board does not have this system.
     """
     board = folder.board()
     about = describe_system(board, folder.systems(), system)

@@ -270,7 +270,7 @@ class Index:
 
     @cached_property
     def known(self) -> Mapping[str, int]:
-        """Number of systems on each board, measured or reported, that have an owner.
+        """Number of systems on each board, measured or reported, that produce speech and have an owner.
 
         Controls, people, our own baselines and script writers are not counted.
         """
