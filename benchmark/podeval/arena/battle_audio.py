@@ -28,7 +28,7 @@ class BattleAudio:
 
     Args:
         arena: the arena whose names are resolved.
-        playback: makes and keeps the copies.
+        playback: creates and caches the copies.
     """
 
     def __init__(self, arena: Arena, playback: Playback) -> None:

@@ -117,7 +117,7 @@ class SystemComparison:
 
 
 def list_sides(board: pd.DataFrame) -> list[ComparedSystem]:
-    """Return every system of a board by name, controls and systems reported by papers last."""
+    """Return every system of a board by name, with controls and papers' systems last."""
     last = {"reported": 2, "control": 1}
     kinds = board.drop_duplicates("system").set_index("system")["system_kind"]
     systems = [ComparedSystem(system, title, str(kinds[system])) for system, title in choose_names(board).items()]
