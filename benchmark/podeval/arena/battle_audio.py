@@ -28,7 +28,7 @@ class BattleAudio:
 
     Args:
         arena: the arena whose names are resolved.
-        playback: creates and caches the copies.
+        playback: creator and cache of the copies.
     """
 
     def __init__(self, arena: Arena, playback: Playback) -> None:

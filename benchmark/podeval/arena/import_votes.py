@@ -129,7 +129,7 @@ def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tupl
     # A repeated battle needs the battle that it repeats.
     if record.repeats is not None and session.get(Battle, record.repeats) is None:
         return "orphans"
-    # The battle with the systems it compares, then the vote.
+    # Add the battle with the systems that it compares, then the vote.
     _add_compared(session, record, here)
     if session.get(Battle, record.battle) is None:
         outputs = (make_output_id(system, record.item) for system in (record.system_a, record.system_b))

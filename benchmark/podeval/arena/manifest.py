@@ -123,7 +123,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added
     Args:
         database: database of the arena.
         manifest: the manifest to add.
-        strict: add nothing if the audio of any output is unusable; otherwise leave that output out.
+        strict: whether to add nothing if the audio of any output is unusable, instead of leaving that output out.
 
     Raises:
         BadInput: an output names a system or item that does not exist, or its audio cannot be used.
@@ -224,12 +224,12 @@ def make_manifest(
 
     Args:
         runs: the folder.
-        benchmark: include only runs on this benchmark.
-        split: include only runs on this split.
+        benchmark: the only benchmark whose runs are included.
+        split: the only split whose runs are included.
         dimension: dimension that listeners judge; the same item under another dimension is a separate item in the
             arena.
         question: the question that listeners answer.
-        controls: include recordings of controls, which every listener should vote against.
+        controls: whether to include recordings of controls, which every listener should vote against.
 
     Raises:
         BadInput: the dimension's name is empty or too long.

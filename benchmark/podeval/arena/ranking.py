@@ -327,7 +327,7 @@ def rate_dimensions(battles: Battles, dimensions: Sequence[str]) -> dict[str, St
     """Rate the systems by the votes of one protocol: by dimension, and pooled if there are several dimensions.
 
     Args:
-        battles: the votes, at least one.
+        battles: the votes; must not be empty.
         dimensions: the dimension of each vote.
     """
     if len(set(dimensions)) == 1:

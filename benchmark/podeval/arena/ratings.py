@@ -278,7 +278,7 @@ def build_rating_table(session: Session, dimension: str | None = None) -> pd.Dat
 
     Args:
         session: session of the database.
-        dimension: include only this dimension.
+        dimension: the only dimension to include; all by default.
     """
     query = _select_votes(COLUMNS).where(*RATED)
     query = query if dimension is None else query.where(Battle.dimension == dimension)
@@ -313,8 +313,8 @@ def list_public_votes(
     Args:
         session: session of the database.
         limit: maximum number of votes.
-        dimension: include only this dimension.
-        after: include only votes with a higher number, which the database finds immediately.
+        dimension: the only dimension to include; all by default.
+        after: lower limit (exclusive) on the votes' numbers, which the database finds immediately.
         offset: number of votes to skip at the beginning, which the database counts in an index.
     """
     page = {"after": after, "offset": offset, "limit": limit, "dimension": dimension}

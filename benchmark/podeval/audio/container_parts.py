@@ -315,7 +315,7 @@ def find_marks(file: BinaryIO, start: int, end: int, kinds: tuple[str, ...]) -> 
         begins = []
         for pattern in patterns:
             for match in re.finditer(pattern, block, re.DOTALL):
-                # This mark may begin in the next block.
+                # This mark begins in the next block, which finds it again.
                 if match.start() >= _BLOCK_BYTES:
                     break
                 begins.append(at + match.start())

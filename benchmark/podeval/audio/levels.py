@@ -177,7 +177,7 @@ def measure_powers(samples: Samples, rate: int) -> NDArray[np.float64]:
 
 
 def _sum_frames(of: str, samples: Samples, frame: int) -> NDArray[np.float64]:
-    """Sum every whole frame with `einsum`, where `of` names the frames once, or twice for squares, (frames,)."""
+    """Sum each whole frame with `einsum`; `of` lists the frames once, or twice to sum their squares, (frames,)."""
     count = len(samples) // frame
     sums, step = np.zeros(count), max(1, _BLOCK // frame)
     for first in range(0, count, step):

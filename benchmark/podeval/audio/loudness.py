@@ -69,7 +69,7 @@ class Loudness:
         short_term_times: end of each of these windows, seconds.
         max_momentary: highest momentary loudness, searched every 10 ms, LUFS; None if not measured.
         max_short_term: highest short-term loudness, searched every 10 ms, LUFS; None below 3 s.
-        reasons: for each reading that is None, a sentence with the reason.
+        reasons: a sentence for each reading that is None, with the reason.
     """
 
     integrated: float

@@ -112,8 +112,8 @@ def find_defect(samples: Samples) -> str | None:
 
 
 def is_like_noise(samples: NDArray[Any]) -> bool:
-    """Return whether samples are as random as noise: neighbouring samples differ as much as samples in general, or
-    more.
+    """Return whether samples are as random as noise: neighbouring samples differ at least as much as the samples spread
+    overall.
 
     Speech never is; samples read as the wrong type are, and so are the bytes of a compressed file.
     """

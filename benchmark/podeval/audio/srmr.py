@@ -67,7 +67,7 @@ def compute_srmr_windows(
         window_s: length of a window, seconds; at least one frame (0.26 s in slow mode, 0.29 s in fast mode).
         stride_s: time from the start of one window to the start of the next, seconds.
         fast: take envelopes from a gammatonegram, SRMRpy's default; otherwise Hilbert envelopes.
-        norm: limit energies to a range of 30 dB, with bands up to 30 Hz instead of 128 Hz.
+        norm: whether to limit energies to a range of 30 dB, with bands up to 30 Hz instead of 128 Hz.
 
     Returns:
         Start times in seconds and values, both of shape (windows,). Windows of digital silence have no value and are

@@ -96,7 +96,7 @@ def read_header_apart(path: Path) -> tuple[str, float]:
     """Read the container and duration of an untrusted file in a separate process.
 
     Raises:
-        BadAudio: as for `read_container_and_seconds`, or reading took too much memory or time.
+        BadAudio: the same errors as `read_container_and_seconds`, or reading took too much memory or time.
     """
     with tempfile.TemporaryDirectory(prefix="podeval-header-") as folder:
         result = _run_apart(path, Path(folder), HEADER_BYTES, None)
@@ -109,7 +109,7 @@ def decode_apart(path: Path, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
     For such a WAV, the decoder sees only a header written by podeval and the samples. Large recordings stay on disk.
 
     Raises:
-        BadAudio: as for `decode`, or decoding took too much memory or time.
+        BadAudio: the same errors as `decode`, or decoding took too much memory or time.
     """
     if is_plain_wav(path):
         return decode(path, limits=limits)

@@ -99,7 +99,7 @@ BENCHMARK = Benchmark(
                 MetricUse(name="wer", keys=("wer", "cer")),
                 MetricUse(name="prosodic_coherence", keys=("prosodic_coherence",)),
             ),
-            # CER is computed for both languages, but WER not for Chinese.
+            # CER is computed for both languages, and WER only for English.
             main="wer.cer",
             needs_accurate_speech=False,
         ),

@@ -71,7 +71,7 @@ class Recordings:
 
     Args:
         runs: the folder of runs.
-        playback: creates and caches the copies.
+        playback: creator and cache of the copies.
     """
 
     def __init__(self, runs: Path, playback: Playback) -> None:

@@ -114,7 +114,7 @@ class Sheet:
     """The numbers that one table can show: one profile, one slice, one protocol for each metric.
 
     Attributes:
-        kept: cache of derived values that are kept as long as the numbers.
+        kept: cache of derived values with the same lifetime as the numbers.
         recent: bounded cache for derived values that may be numerous.
         corrected: sheets with ranks corrected over several columns together, which take a while to compute.
     """

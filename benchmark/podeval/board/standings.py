@@ -107,7 +107,7 @@ class Standing:
     Attributes:
         scored: the number of items without a gap in this key.
         unscored_system: the number of items that are unscored, or lack a value of this key, because of the system.
-        unscored_ours: the same because of us.
+        unscored_ours: the same number for causes on our side.
         reasons: the reasons why items are unscored or the system has no rank, with the number of items.
         values: the number of items that have a value.
         clusters: the number of independent clusters behind the rank, or behind the value if there is no rank.

@@ -31,7 +31,9 @@ _ROOM = re.compile(r"^\| (\d) \| `(\w+)` \|", re.MULTILINE)
 
 
 def floors(checkout: Path) -> dict[str, int]:
-    """Read the layer of every package of the engine from the table in docs/architecture.md; the lowest layer is 1."""
+    """Read the floor (layer) of every room (package) of the engine from the table in docs/architecture.md; the lowest
+    is 1.
+    """
     page = (checkout / "docs" / "architecture.md").read_text(encoding="utf-8")
     return {room: int(floor) for floor, room in _ROOM.findall(page)}
 
@@ -49,12 +51,12 @@ def imports(engine: Path) -> dict[str, set[str]]:
 
 
 def room_of(module: str) -> str:
-    """Name the package of a module: `podeval.audio.decode` is in `audio`; the top-level package itself is in none."""
+    """Name the room of a module: `podeval.audio.decode` is in `audio`; the top-level package itself is in none."""
     return module.split(".")[1] if "." in module else ""
 
 
 def picture(checkout: Path) -> str:
-    """Draw the layers as SVG, with a line from a package to each package in the next lower layer that it imports."""
+    """Draw the floors as SVG, with a line from a room to each room on the next lower floor that it imports."""
     rooms = floors(checkout)
     layers = [[room for room in rooms if rooms[room] == floor] for floor in sorted(set(rooms.values()))]
     arrows = {

@@ -123,7 +123,7 @@ def tell_pilot(
     whole = Account()
     for account, judged in usage:
         if account.calls and judged:
-            # Without records, the saved calls would have cost as much.
+            # Without the records, the calls that they saved would have had to be made.
             saved = (account.calls + account.from_records) / account.calls
             whole.add(account.scaled(seeds * total / judged * saved))
     if whole.calls:

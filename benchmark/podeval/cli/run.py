@@ -74,7 +74,7 @@ def spread(
     """Yield the executors that measure and that make built-in systems speak, for the duration of the block.
 
     Args:
-        where: where the work runs: on this machine or on a Ray cluster.
+        where: location of the work: this machine or a Ray cluster.
         workers: number of processes; 0 for as many as fit.
         address: the address of the cluster.
         cpus: number of processors per process on the cluster.

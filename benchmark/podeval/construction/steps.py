@@ -109,7 +109,7 @@ def run_step(
         step: the step.
         settings: its settings.
         files: files for steps that import some.
-        accept_all: keep rows without a decision.
+        accept_all: whether to keep rows without a decision.
         profile: the profile whose models are used.
         judge: the judge or language model to ask.
         workers: the maximum number of concurrent questions.

@@ -33,7 +33,7 @@ class ScoreCallback(TrainerCallback):  # type: ignore[misc]
         texts: the words that the recordings should contain, one text each; None if no metric compares words.
         metrics: names of metrics; all by default.
         profile: the profile of the models that score.
-        when: when to score: at each checkpoint (`save`) or each evaluation (`evaluate`).
+        when: the time of scoring: each checkpoint (`save`) or each evaluation (`evaluate`).
         log: function that takes the values and the step, such as `lambda values, step: trackio.log(values, step=step)`;
             the trainer's `log_history` always contains the values.
         prefix: prefix of each name.

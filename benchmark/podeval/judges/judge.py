@@ -84,7 +84,7 @@ class Judge:
         context: maximum tokens that a local model reads; None for the model's own limit.
         dtype: precision of a local model through transformers if it is not float32: bfloat16 on a GPU.
         price: price of its tokens, if there is one.
-        recorded: for `records`, the id of the judge that gave the recorded answers.
+        recorded: the id of the judge that gave the recorded answers, for `records`.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")

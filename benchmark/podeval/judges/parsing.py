@@ -211,7 +211,7 @@ def parse(text: str, model: type[Answer]) -> Answer:
     """Parse the answer in a text into its type.
 
     Raises:
-        UnreadableAnswer: as for `read_answer`.
+        UnreadableAnswer: the same errors as `read_answer`.
     """
     try:
         return _parse_object(text, model)
