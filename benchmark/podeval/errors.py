@@ -52,8 +52,8 @@ class PodevalError(Exception):
         parameters: the values in the sentence, by name.
 
     Attributes:
-        code: empty if the sentence has no code yet.
-        parameters: empty if the sentence is the same in every case.
+        code: code of the sentence; empty if it has none yet.
+        parameters: the values in the sentence; empty if it is the same in every case.
     """
 
     def __init__(self, *sentence: object, code: str = "", parameters: Mapping[str, Any] | None = None) -> None:
@@ -134,7 +134,7 @@ def require_fields(what: str, fields: Mapping[str, object]) -> None:
 
     Args:
         what: the beginning of the sentence: the declared thing with its name.
-        fields: the required fields with their values; an empty one is missing.
+        fields: the required fields with their values; an empty value counts as missing.
 
     Raises:
         ValueError: fields are missing; the message names them.

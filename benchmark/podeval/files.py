@@ -89,9 +89,7 @@ def shorten_names(names: Sequence[str]) -> list[str]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file's content, and sync the file and its name; readers see either the old or the new content, never a
-    part.
-    """
+    """Replace a file's content, and sync file and name; readers see the old or the new content, never a part."""
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     with explain_write_errors(path):
         try:
@@ -159,8 +157,7 @@ def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
 
 
 def write_shard(address: str, paths: Iterable[Path]) -> None:
-    """Write files into one tar archive in a folder or an object storage that fsspec supports, such as `s3://…` or
-    `hf://…`.
+    """Write files into one tar archive in a folder or an object storage of fsspec, such as `s3://…` or `hf://…`.
 
     Raises:
         PodevalError: the archive cannot be written there.
@@ -254,7 +251,7 @@ def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
     """Lock a folder for this process; the lock is released when the process ends, even if it is killed.
 
     Args:
-        folder: created if it does not exist.
+        folder: the folder to lock; it is created if it does not exist.
         wait: whether to wait for another process to release the lock instead of raising.
 
     Raises:

@@ -49,8 +49,7 @@ def import_file(database: Database, file: Path) -> TakenIn:
 
     Args:
         database: the database to write to.
-        file: a file of records as JSON lines, such as a file of the public log, or another arena's log as JSON lines or
-            CSV.
+        file: records as JSON lines, such as a file of the public log, or another arena's log as JSON lines or CSV.
 
     Raises:
         BadInput: the file cannot be read, or contains a row that is not a record; the message names the row.
@@ -81,8 +80,7 @@ def read_file(file: Path) -> Iterator[Record]:
 
 
 def take_in(session: Session, records: Iterable[Record]) -> TakenIn:
-    """Add to the session the records that the database lacks; missing systems, items and outputs are created without
-    audio.
+    """Add the records that the database lacks; missing systems, items and outputs are created without audio.
 
     Raises:
         BadInput: a vote exists with different content, or its battle exists with a different vote.

@@ -226,8 +226,7 @@ def make_manifest(
         runs: the folder.
         benchmark: the only benchmark whose runs are included.
         split: the only split whose runs are included.
-        dimension: dimension that listeners judge; the same item under another dimension is a separate item in the
-            arena.
+        dimension: dimension that listeners judge; under another dimension, the same item is a separate item.
         question: the question that listeners answer.
         controls: whether to include recordings of controls, which every listener should vote against.
 

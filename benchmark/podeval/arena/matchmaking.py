@@ -81,9 +81,7 @@ class _Snapshot:
     fields: dict[_Kind, PairingField] = field(default_factory=dict)
 
     def shows(self, battle: Battle) -> bool:
-        """Return whether such a battle could be created now: whether its dimension is open and its outputs are in the
-        pool.
-        """
+        """Return whether such a battle could be created now, with an open dimension and outputs in the pool."""
         compared = self.fields.get(_kind(battle))
         return compared is not None and {battle.low, battle.high} <= compared.pool.items.get(battle.item, frozenset())
 

@@ -104,7 +104,7 @@ class BoardModeration:
             )
             rows = {row[0].id: row for row in session.execute(query)}
             voters = {vote.voter for vote, *_ in rows.values()}
-            # Count the other counted votes of each voter.
+            # Count each voter's other counted votes.
             counting = (
                 select(Vote.voter, func.count())
                 .where(Vote.voter.in_(voters), Vote.standing == "counted")

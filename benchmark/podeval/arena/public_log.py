@@ -90,7 +90,7 @@ class PublicLog:
 
         Raises:
             BadInput: a file contains an invalid record, or a vote that differs from the local one.
-            HubUnavailable: the Hub does not answer.
+            HubUnavailable: the Hub does not respond.
         """
         return self._read_back(*self._log.files())
 
@@ -98,7 +98,7 @@ class PublicLog:
         """Import other databases' records, then send the local ones that are not in the log yet.
 
         Raises:
-            HubUnavailable: the Hub does not answer; the next push sends the planned files.
+            HubUnavailable: the Hub does not respond; the next push sends the planned files.
             BadInput: the Hub refuses the push; the message gives the remedy.
         """
         head, files = self._log.files()

@@ -238,8 +238,7 @@ class Rankings:
             return ranking if session.scalar(select(Vote.battle).where(Vote.number == number)) == battle else None
 
     def reveal(self, voter: str, vote: str) -> RevealedBattle | None:
-        """Return the two systems of a battle that this voter judged; None if the battle is not theirs or must not be
-        revealed.
+        """Return the two systems of a battle that this voter judged; None if it is another voter's or must stay secret.
 
         Args:
             voter: a pseudonym.
@@ -292,9 +291,7 @@ class Rankings:
             self._renewing = None
 
     def _count(self, session: Session) -> tuple[object, ...]:
-        """Return a key that changes when a vote is added, is removed or changes standing, or when a system's title
-        changes.
-        """
+        """Return a key that changes if a vote is added or removed or changes standing, or a system's title changes."""
         decided, erased = select(func.max(Flag.number)), select(func.count()).select_from(Erasure)
         systems = select(ArenaSystem.id, ArenaSystem.title, ArenaSystem.kind).order_by(ArenaSystem.id)
         logs = sorted(self._runs.glob(f"{JUDGES}/*/{BATTLES}")) if self._runs else []

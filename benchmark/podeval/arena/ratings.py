@@ -1,5 +1,4 @@
-"""Compute a ranking from votes: pooled ratings, ratings by dimension, the pairs that met, and the most useful next
-votes.
+"""Compute a ranking from votes: pooled ratings, ratings by dimension, pairs that met, and the most useful next votes.
 
 The votes are one table (`build_rating_table`). `podeval.stats` does the arithmetic: Elo as the papers print it, and
 Bradley–Terry with ties and voter-clustered intervals for the ranking.
@@ -57,9 +56,7 @@ SHARES: Bounds = ((0.0, 0.95), (0.95, float("inf")))
 
 @dataclass(frozen=True)
 class Undecided:
-    """Neighbours in the ranking that the votes do not separate; `votes` more votes would separate them (None:
-    unknown).
-    """
+    """Neighbours in the ranking that the votes do not separate; `votes` more would separate them (None: unknown)."""
 
     better: str
     worse: str
@@ -95,8 +92,8 @@ def compute_standings(battles: Battles, *, position: bool = False, robust: bool 
     Args:
         battles: the battles in recorded order; only Elo depends on the order.
         position: whether to estimate the effect of being shown first as well.
-        robust: whether to reduce the weight of cohorts of voters who differ from all others, and of too many fans of a
-            system.
+        robust: whether to give less weight to cohorts who differ from all other voters, and to a system's surplus of
+            fans.
 
     Raises:
         BadInput: `battles` is empty.
@@ -144,9 +141,7 @@ def compute_standings_by_dimension(
 
 @dataclass(frozen=True)
 class HeardGroup:
-    """The votes whose heard part is at least `least` and below `most`, in seconds of an excerpt or shares of a whole
-    recording.
-    """
+    """The votes with a heard part of at least `least` and below `most`: seconds of an excerpt, or shares of a whole."""
 
     least: float
     most: float

@@ -130,9 +130,7 @@ class AudioTokens:
         return a, b
 
     def keep_fetched(self) -> None:
-        """Save all counts with their battles, where every process can read them; only one thread may call this at a
-        time.
-        """
+        """Save all counts with their battles, where every process can read them; call it from one thread at a time."""
         with self._lock:
             counted = {battle: (a, b) for battle, (a, b) in self._fetched.items()}
         rows = [{"battle": battle, "a": a, "b": b} for battle, (a, b) in counted.items()]
@@ -190,7 +188,7 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
 class BattleSide:
     """One side as a listener sees it: the opaque name of its audio, its length, and the required part, in seconds.
 
-    The length is a whole number of seconds, and so is the sound itself, because an exact length would identify the
+    The length, and that of the sound itself, is a whole number of seconds, because an exact length would identify the
     recording.
     """
 

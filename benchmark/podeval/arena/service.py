@@ -131,8 +131,7 @@ class Arena:
         Args:
             identity: identity of the person, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not
                 stored.
-            name: name of the account that the person signed in with; only its keyed hash is stored, for erasure
-                requests.
+            name: name of the account used to sign in; only its keyed hash is stored, for erasure requests.
         """
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
@@ -259,8 +258,7 @@ class Arena:
         Args:
             identity: the person's identity, as proven by signing in.
             pseudonym: alternatively, the person's pseudonym in the public log.
-            account: alternatively, the provider (`hf`, or its address) and the account name of the person's last
-                sign-in.
+            account: alternatively, the provider (`hf`, or its address) and account name of the person's last sign-in.
         """
 
         def work(session: Session) -> Erasure | None:
@@ -325,9 +323,7 @@ class Arena:
         self.publish_decisions([vote])
 
     def publish_decisions(self, votes: Iterable[str]) -> None:
-        """Write a person's decisions on votes to the bucket; the choice of battles takes them into account within 30
-        seconds.
-        """
+        """Write a person's decisions on votes to the bucket; they affect the choice of battles within 30 seconds."""
         if self._objects is not None:
             with self.database.reading() as session:
                 self._objects.write_standings(session, votes)

@@ -88,7 +88,7 @@ class ArenaSettings:
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> "ArenaSettings":
-        """Read a site's settings: the pairing rule (`closest` or `mtalk`), and whether a reason is `required` or
+        """Read a site's settings: the pairing rule (`closest` or `mtalk`), and whether reasons are `required` or
         `optional`.
 
         Raises:

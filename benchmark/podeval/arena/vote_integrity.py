@@ -172,7 +172,7 @@ def _describe_favourite(table: pd.DataFrame) -> Seen:
 
 
 def _spread_to_votes(sides: pd.DataFrame, text: Seen) -> Seen:
-    """Spread sentences about a voter and a system to each of their votes."""
+    """Copy sentences about a voter and a system to each of their votes."""
     seen = sides.join(text.rename("said"), on=["voter", "system"], how="inner")
     return pd.Series(seen["said"].to_numpy(), index=seen["row"].to_numpy(), dtype=str).groupby(level=0).first()
 
@@ -200,9 +200,7 @@ def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _split_sides(votes: pd.DataFrame) -> pd.DataFrame:
-    """Return each counted vote once for each of its systems: the result, the surplus over the expectation, and its
-    variance.
-    """
+    """Return each counted vote once for each of its systems, with result, surplus over expectation, and variance."""
     counted = votes[votes["counts"]]
     expected = _expected(votes[votes["trusted"]], counted)
     result = counted["outcome"].map(_RESULT).to_numpy(dtype=float)
@@ -304,7 +302,7 @@ def list_alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits = _LIM
 
     Args:
         votes: table of votes with the columns `vote`, `at` and `counts`.
-        excluded: the excluded ones of these votes.
+        excluded: the excluded votes among these.
         limits: the thresholds of the rules.
     """
     votes = votes[votes["counts"]]
@@ -348,7 +346,7 @@ def _points(signals: pd.DataFrame) -> pd.Series:
 
 
 def _of_voters(votes: Votes, details: dict[str, str]) -> Seen:
-    """Spread sentences about voters to each of their votes."""
+    """Copy sentences about voters to each of their votes."""
     return votes.loc[votes["voter"].isin(list(details)), "voter"].map(details)
 
 

@@ -334,8 +334,7 @@ _Table = tuple[dict[str, type], list[dict[str, Any]]]
 
 
 def export(database: Database, folder: Path, *, comments: bool = False) -> dict[str, int]:
-    """Write `votes`, `standings`, `erasures`, `ratings` and `answers`, each atomically; return the number of rows of
-    each.
+    """Write `votes`, `standings`, `erasures`, `ratings` and `answers`, each atomically; return their numbers of rows.
 
     Each export is written from scratch, so it can contain comments (an erased person is missing from the next export);
     without comments, it is as public as the log.
@@ -367,9 +366,7 @@ def _tabulate(model: type[Record], records: Iterable[Record]) -> _Table:
 
 
 def _find_type(annotation: Any) -> type:
-    """Return the plain type of an annotation: the type of a literal's values, or the type in an optional that is not
-    None.
-    """
+    """Return the plain type of an annotation: that of a literal's values, or that of an optional without None."""
     while parts := [part for part in get_args(annotation) if part is not type(None)]:
         annotation = parts[0]
     return annotation if isinstance(annotation, type) else type(annotation)

@@ -19,9 +19,7 @@ BOARD_FROM = 5
 
 @dataclass(frozen=True)
 class PersonalRow:
-    """One system by one voter's choices: its battles, its wins (a tie counts half), and its strength on the Elo
-    scale.
-    """
+    """One system by one voter's choices: its battles, wins (a tie counts half), and strength on the Elo scale."""
 
     system: str
     title: str

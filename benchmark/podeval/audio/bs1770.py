@@ -3,11 +3,11 @@
 K-weighting is two second-order filters in series, at any sample rate, computed over blocks of a recording as matrix
 products for speed.
 
-True peak is the highest level that a waveform reaches, also between its samples. The signal is oversampled 4 times (2
-times from 96 kHz, not at all from 192 kHz, as the standard allows) with a Kaiser-windowed sinc that leaves the samples
-themselves unchanged. Only passages that could contain a new maximum are interpolated: a point between samples cannot
-exceed the largest sample around it times the interpolator's absolute gain. The result is the same as if everything were
-interpolated.
+True peak is the highest level that a waveform reaches, including between its samples. The signal is oversampled 4 times
+(2 times from 96 kHz, not at all from 192 kHz, as the standard allows) with a Kaiser-windowed sinc that leaves the
+samples themselves unchanged. Only passages that could contain a new maximum are interpolated: a point between samples
+cannot exceed the largest sample around it times the interpolator's absolute gain. The result is the same as if
+everything were interpolated.
 """
 
 import math
@@ -101,12 +101,12 @@ class _InRows(NamedTuple):
 
     Attributes:
         sections: the filter itself, as second-order sections.
-        response: maps a row and the state before it to the weighted row.
-        after: maps a row to its contribution to the state.
-        within: maps the rows of a group to their contributions to the states before the group's later rows.
-        through: maps the rows of a group to their contribution to the state after the group.
-        onward: maps the state before a group to what remains of it before each of the group's rows.
-        decay: maps a state to what remains of it after 1, 2, 4, ... groups, until nothing remains.
+        response: map from a row and the state before it to the weighted row.
+        after: map from a row to its contribution to the state.
+        within: map from the rows of a group to their contributions to the states before the group's later rows.
+        through: map from the rows of a group to their contribution to the state after the group.
+        onward: map from the state before a group to what remains of it before each of the group's rows.
+        decay: maps from a state to what remains of it after 1, 2, 4, ... groups, until nothing remains.
     """
 
     sections: Floats
@@ -278,9 +278,8 @@ class TruePeakMeter:
             self._peak = max(self._peak, float(points.max()), -float(points.min()))
 
     def finish(self) -> float:
-        """Return the linear true peak of all blocks, assuming silence after the last. Do not push more samples
-        afterwards.
-        """
+        """Return the linear true peak of all blocks, assuming silence after the last; do not push samples
+        afterwards."""
         self.push(np.zeros((self._span + _STRETCH, len(self._carry)), dtype=np.float32))
         return self._peak
 

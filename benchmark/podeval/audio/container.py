@@ -82,9 +82,7 @@ _TEXTS: tuple[tuple[bytes, str], ...] = (
 
 
 def describe_refused(head: bytes) -> str:
-    """Return the end of a sentence that begins with the file's name, and describes the fault that its first bytes
-    show.
-    """
+    """Return the end of a sentence that begins with the file's name: the fault that its first bytes show."""
     # Files that are recognised by their first bytes.
     for magic, verdict in _MAGIC:
         if head.startswith(magic):
@@ -361,9 +359,7 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
 
 
 def _measure_part(file: PartReader, container: Container, before: float) -> float:
-    """Return the stated duration of a part, or the time between its first and last packet, given that of earlier
-    parts.
-    """
+    """Return a part's stated duration, or the time between its first and last packet, given that of earlier parts."""
     import av
     import soundfile
 

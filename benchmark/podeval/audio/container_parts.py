@@ -67,7 +67,7 @@ class Part:
     Attributes:
         start: the offset of its first byte in the file.
         end: the offset after its last byte.
-        head: the header that precedes these bytes for the decoder, with the right lengths.
+        head: the header that precedes these bytes for the decoder, with the correct lengths.
     """
 
     start: int
@@ -82,12 +82,12 @@ class Container:
     Attributes:
         name: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
         reader: the library that decodes it.
-        parts: the stretches of the file that contain its sound, in order.
+        parts: the regions of the file that contain its sound, in order.
         joined: the number of files of this format that were joined.
         stated_bytes: position at which the file should end according to its own structure; None if not stated.
         stated_seconds: length of the audio according to its header; None if not stated.
         tolerance: seconds by which complete audio may be shorter than stated (encoder delay and padding).
-        layout: the channel layout by FFmpeg's name, if the header names one.
+        layout: FFmpeg's name of the channel layout, if the header names one.
         surplus: the bytes of sound that follow the ends stated in headers.
         lacking: the bytes stated in headers that are missing before the next header.
         unread: the bytes outside the parts that are neither metadata nor padding.
@@ -251,11 +251,10 @@ def read_mpeg_frame(file: BinaryIO, at: int, size: int) -> MpegFrame | None:
 
 
 def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, float] | None:
-    """Read the seconds stated in the first frame's Xing (or Info) header, and the shortfall that a complete file may
-    have.
+    """Read the seconds in the first frame's Xing (or Info) header, and the shortfall that a complete file may have.
 
-    Returns None without such a header. If it also states the encoder's delay and padding (LAME, FFmpeg), the duration
-    is that of the encoder's input.
+    Return None without such a header. If it also states the encoder's delay and padding (LAME, FFmpeg), the duration is
+    that of the encoder's input.
     """
     frame = read_mpeg_frame(file, at, size)
     if frame is None:

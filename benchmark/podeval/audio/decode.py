@@ -117,8 +117,7 @@ def decode(path: Path, *, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
         limits: limits on the decoded size, and the size above which samples are stored on disk.
 
     Raises:
-        BadAudio: the file is missing, is not audio, is damaged, is shorter than its header states, or exceeds the
-            limits.
+        BadAudio: the file is missing, not audio, damaged, shorter than its header states, or too large for the limits.
         PodevalError: a large recording does not fit on the disk for temporary files.
     """
     path = Path(path)
@@ -258,7 +257,7 @@ class _Sink:
         stated, tolerance, least = container.stated_seconds, container.tolerance or NOTED_SHORTFALL, 0.5 / self.rate
         missing, source = container.estimate_missing(seconds, size), "header states"
         if stated is None and missing:
-            # Estimated from the number of missing bytes, unless the timestamps indicate more.
+            # Estimate from the number of missing bytes, unless the timestamps indicate more.
             stated = max(seconds + missing, self._span or 0.0)
         elif stated is None and self._span is not None:
             # The clocks of live recordings drift from the sample count by a few hundred ppm.

@@ -67,9 +67,7 @@ def join_minutes(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]
 
 
 def make_separator(rate: int) -> NDArray[np.float32]:
-    """Return 300 ms of a 1 kHz sine with peaks at -10 dBFS, shape `(frames,)`; it consists of whole periods, so it does
-    not click.
-    """
+    """Return 300 ms of a 1 kHz sine with peaks at -10 dBFS, shape `(frames,)`; whole periods prevent clicks."""
     times = np.arange(round(TONE_SECONDS * rate)) / rate
     return np.asarray(10 ** (TONE_DECIBELS / 20) * np.sin(2 * np.pi * TONE_HERTZ * times), dtype=np.float32)
 

@@ -1,5 +1,4 @@
-"""Faults of a recording that can be found without a model: holes, clicks, clipping, offsets, level jumps, loops and
-cut-off ends.
+"""Faults of a recording found without a model: holes, clicks, clipping, offsets, level jumps, loops, cut-off ends.
 
 Each detector takes samples of shape (frames,) at their own rate and returns spans in seconds. Because hearing is
 relative, levels are relative to the recording's own level, which is the mean over the louder half of its 20 ms frames.
@@ -119,9 +118,7 @@ def find_beyond_scale(samples: Samples, rate: int) -> list[Span]:
 
 
 def find_holes(samples: Samples, rate: int) -> list[Span]:
-    """Find digital silence that cuts off sound on at least one side, except at the beginning and end of the
-    recording.
-    """
+    """Find digital silence that cuts off sound on at least one side, except at the ends of the recording."""
     level, edge, beside = measure_level(samples, rate), max(2, round(EDGE_SECONDS * rate)), round(BESIDE_SECONDS * rate)
     holes = []
     for start, end in find_runs_by_block(
@@ -217,8 +214,7 @@ _START, _END, _HEIGHT, _FLATNESS, _HELD, _BESIDE = range(6)
 
 
 def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.float64]:
-    """Describe, in order of time, the positive and negative peaks that are nearly as high as any around them, (peaks,
-    6).
+    """Describe the positive and negative peaks that are nearly as high as any around them, in time order, (peaks, 6).
 
     Columns: the first sample above half of the surrounding maximum, the sample after the last such one, the signed
         height, the flatness (see `FLAT`), the number of samples with exactly that height, and the ratio of the highest
@@ -255,9 +251,7 @@ def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.flo
 def _find_peaks_together(
     samples: Samples, centred: Samples, peaks: NDArray[np.float64], rate: int, times: int
 ) -> Iterator[tuple[int, int]]:
-    """Find runs of at least `HELD_TIMES` held or `FLAT_TIMES` flat clipped peaks; return their first and last
-    samples.
-    """
+    """Find runs of `HELD_TIMES` held or `FLAT_TIMES` flat clipped peaks; return their first and last samples."""
     if len(peaks) < times:
         return
     rows = np.lib.stride_tricks.sliding_window_view(peaks, times, axis=0)
@@ -325,9 +319,7 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
 
 
 def find_cut_end(samples: Samples, rate: int) -> list[Span]:
-    """Find out whether the recording ends in the middle of a sound; before silence, the sound must stop as abruptly as
-    at a hole.
-    """
+    """Find an end in the middle of a sound; before silence, the sound must stop as abruptly as at a hole."""
     level, size, (_, last) = measure_level(samples, rate), max(2, round(END_SECONDS * rate)), find_sound(samples, rate)
     edge = samples[max(0, last - max(2, round(EDGE_SECONDS * rate))) : last]
     breaks_off = last == len(samples) or _rms(edge) >= HOLE_LEVEL * level

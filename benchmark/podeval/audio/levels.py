@@ -71,7 +71,7 @@ def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
 def remove_offset(samples: Samples, rate: int) -> Samples:
     """Return the samples without their constant offset, or unchanged if it is negligible.
 
-    Parts with different offsets, for example of two joined recordings, each lose their own.
+    Parts with different offsets, for example in two joined recordings, are corrected separately.
     """
     offsets = measure_offset(samples, rate)
     if not offsets.any():
@@ -86,9 +86,7 @@ def remove_offset(samples: Samples, rate: int) -> Samples:
 
 
 def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
-    """Measure the constant offset in every 20 ms frame; it is the same in all frames unless it changes, and 0 if
-    slight.
-    """
+    """Measure the constant offset in every 20 ms frame, which is the same in all unless it changes, and 0 if slight."""
     from scipy.ndimage import median_filter
 
     powers, frame = measure_powers(samples, rate), max(1, round(FRAME * rate))
@@ -107,16 +105,12 @@ def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
 
 
 def find_sound(samples: Samples, rate: int) -> tuple[int, int]:
-    """Return the first sample after the initial silence, and the sample after the last sound; 0, 0 if there is no
-    sound.
-    """
+    """Return the first sample after the initial silence, and the sample after the last sound; 0, 0 without sound."""
     return find_ends(samples, SILENT_SAMPLE * measure_level(samples, rate))
 
 
 def find_ends(samples: Samples, limit: float = 0.0) -> tuple[int, int]:
-    """Return the first sample whose magnitude exceeds a limit, and the sample after the last such one; 0, 0 if none
-    does.
-    """
+    """Return the first sample above a limit in magnitude, and the sample after the last; 0, 0 if there is none."""
     blocks = ((begin, np.abs(samples[begin : begin + _BLOCK]) > limit) for begin in range(0, len(samples), _BLOCK))
     parts = [begin + np.flatnonzero(loud)[[0, -1]] for begin, loud in blocks if loud.any()]
     return (int(parts[0][0]), int(parts[-1][1]) + 1) if parts else (0, 0)
@@ -126,7 +120,7 @@ def describe_silent_ends(samples: Samples, rate: int) -> str:
     """Describe the silence at the ends of a recording in a sentence; empty if it is no longer than a pause.
 
     Args:
-        samples: the mean of its channels, shape (frames,).
+        samples: the mean of the recording's channels, shape (frames,).
         rate: the sampling rate in Hz.
     """
     first, last = find_sound(remove_offset(samples, rate), rate)

@@ -40,9 +40,7 @@ def compute_bandwidths(centres: Floats) -> Floats:
 
 
 def design_gammatone_filters(centres: Floats, rate: int) -> Floats:
-    """Return the channels' second-order sections in the form that `scipy.signal.sosfilt` takes; shape (channels, 4,
-    6).
-    """
+    """Return the channels' second-order sections in the form for `scipy.signal.sosfilt`; shape (channels, 4, 6)."""
     angle = 2 * np.pi * centres / rate
     radius = np.exp(-2 * np.pi * 1.019 * compute_bandwidths(centres) / rate)
     sections = np.zeros((len(centres), 4, 6))

@@ -69,9 +69,7 @@ def find_pitch(
 
 @cache
 def _make_priors(longest: int) -> tuple[Floats, Floats, Floats]:
-    """Return the thresholds, their probabilities, and the prior of each trough (column) by the number of troughs
-    (row).
-    """
+    """Return thresholds, their probabilities, and the prior of each trough (column) by the number of troughs (row)."""
     thresholds = np.linspace(0, 1, _THRESHOLDS + 1)
     counts = np.arange(1, longest)[:, None]
     priors = scipy.stats.boltzmann.pmf(np.arange(longest), _DECAY, counts)
@@ -99,9 +97,7 @@ def _make_steps(levels: int, width: int) -> tuple[Floats, Floats]:
 
 @_compiled
 def _compare(frames: NDArray[np.float32], likeness: NDArray[np.float32], shortest: int) -> Floats:
-    """Return the difference of each frame from itself one period later, relative to shorter periods: (frames,
-    periods).
-    """
+    """Return each frame's difference from itself one period later, relative to shorter periods: (frames, periods)."""
     longest = likeness.shape[1] - 1
     differences = np.empty((len(frames), longest - shortest + 1))
     for at in range(len(frames)):
@@ -117,8 +113,8 @@ def _compare(frames: NDArray[np.float32], likeness: NDArray[np.float32], shortes
 
 @_compiled
 def _find_troughs(line: Floats) -> NDArray[np.int64]:
-    """Return the periods at which a frame differs less than at the next shorter period, and no more than at the next
-    longer.
+    """Return the periods at which a frame differs less than at the next shorter, and no more than at the next longer
+    one.
     """
     last = len(line) - 1
     troughs = np.empty(len(line), dtype=np.int64)
@@ -136,9 +132,7 @@ def _find_troughs(line: Floats) -> NDArray[np.int64]:
 
 @_compiled
 def _weigh(depths: Floats, thresholds: Floats, weights: Floats, priors: Floats) -> Floats:
-    """Return the probability of each trough: summed over all thresholds, the probability that it is chosen among those
-    below.
-    """
+    """Return each trough's probability of being chosen among those below a threshold, summed over all thresholds."""
     chances = np.zeros(len(depths))
     for number in range(len(thresholds)):
         count = 0

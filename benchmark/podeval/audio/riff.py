@@ -185,9 +185,7 @@ class _Walker:
         return end
 
     def _is_placeholder(self, start: int, length: int, limit: int) -> bool:
-        """Return whether a length is zero although sound follows, or a known or round number far beyond the end of the
-        file.
-        """
+        """Return whether a length is zero before sound, or a known or round number far beyond the end of the file."""
         left = self._size - start
         if length == 0:
             return not self._is_chunk(start, limit)

@@ -69,8 +69,7 @@ def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]
     """Return samples with checked axes and scale, their rate, and a content key, which is their hash.
 
     Raises:
-        BadAudio: there are no samples, there are more than two axes, the axes are swapped, or some values are not
-            numbers.
+        BadAudio: there are no samples or more than two axes, the axes are swapped, or some values are not numbers.
         BadInput: the rate is not positive.
     """
     # Check the shape.
@@ -112,8 +111,7 @@ def find_defect(samples: Samples) -> str | None:
 
 
 def is_like_noise(samples: NDArray[Any]) -> bool:
-    """Return whether samples are as random as noise: neighbouring samples differ at least as much as the samples spread
-    overall.
+    """Return whether samples are as random as noise: neighbours differ at least as much as samples vary overall.
 
     Speech never is; samples read as the wrong type are, and so are the bytes of a compressed file.
     """

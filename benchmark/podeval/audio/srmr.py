@@ -66,7 +66,7 @@ def compute_srmr_windows(
         rate: sample rate, Hz, at least 1000.
         window_s: length of a window, seconds; at least one frame (0.26 s in slow mode, 0.29 s in fast mode).
         stride_s: time from the start of one window to the start of the next, seconds.
-        fast: take envelopes from a gammatonegram, SRMRpy's default; otherwise Hilbert envelopes.
+        fast: whether to take envelopes from a gammatonegram, SRMRpy's default, instead of Hilbert envelopes.
         norm: whether to limit energies to a range of 30 dB, with bands up to 30 Hz instead of 128 Hz.
 
     Returns:
@@ -160,9 +160,7 @@ def _hilbert_envelopes(
 
 
 def _scale(windows: Sequence[Floats] | Floats) -> Floats:
-    """Return a column of factors that scale each window to a peak of 1, so that single precision is always
-    sufficient.
-    """
+    """Return a column of factors that scale each window to a peak of 1, so that single precision always suffices."""
     peaks = np.array([max(window.max(), -window.min()) for window in windows])
     return (1 / np.where(peaks > _SILENCE, peaks, 1))[:, np.newaxis]
 

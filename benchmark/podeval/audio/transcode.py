@@ -68,9 +68,7 @@ class Transcoded:
 
 
 def transcode(item: str, source: Path, folder: Path, bounds: Bounds = Bounds()) -> Transcoded:
-    """Transcode one file to `<item>.flac` or `<item>.wav` in a folder; a refusal is returned as a result, not
-    raised.
-    """
+    """Transcode one file to `<item>.flac` or `<item>.wav` in a folder; refusals are returned, not raised."""
     try:
         if (stated := _read_stated_seconds(source)) > bounds.seconds:
             return Transcoded(

@@ -62,9 +62,7 @@ def find_all() -> dict[str, Benchmark]:
 
 
 def order_slices(benchmark: str) -> Callable[[str], tuple[Any, ...]]:
-    """Return a sort key for slices: the benchmark's breakdowns and groups in the declared order, then others by
-    name.
-    """
+    """Return a sort key for slices: the benchmark's breakdowns and groups in declared order, then others by name."""
     record = find_all().get(benchmark)
     breakdowns = enumerate(record.breakdowns if record else ())
     declared = {part.name: (number, list(part.groups)) for number, part in breakdowns}

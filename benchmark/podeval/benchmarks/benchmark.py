@@ -122,9 +122,7 @@ class Split(FactSheet):
 
     @property
     def content(self) -> str | None:
-        """The identity of the items in protocols: `revision`, or `sha256:…` of all pinned files if there are
-        scripts.
-        """
+        """The identity of the items in protocols: `revision`, or with scripts the `sha256:…` of all pinned files."""
         if self.scripts is None:
             return self.revision
         voices = self.voices.revision if self.voices else ""
@@ -177,7 +175,7 @@ class Composite(FactSheet):
 
 
 class Aggregation(FactSheet):
-    """How item scores are aggregated to a system's score.
+    """The aggregation of item scores into a system's score.
 
     `cluster` is the property of items that defines the units to resample for intervals and the bootstrap; `coverage` is
     the share of items that must be scored before a system is ranked.

@@ -1,5 +1,5 @@
-"""MTalk-Bench: answer a person in speech, turn by turn, taking into account the words, the tone of voice, and
-background sounds.
+"""MTalk-Bench: answer a person in speech, turn by turn, considering the words, the tone of voice, and background
+sounds.
 
 Items are the dialogues of the dataset `mtalk_bench`, each with its turns. Differences from the paper: the user chooses
 the judge; rubrics are averaged over dialogues, not over criteria (the rubric's variant `mtalk` pools criteria); the

@@ -234,9 +234,7 @@ def get_preset(name: str) -> PaperPreset:
 
 
 def name_presets(metric: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the presets that match these parameters of a metric; presets that leave the metric unchanged never
-    match.
-    """
+    """Return the presets that match these parameters of a metric; presets that do not set the metric never match."""
     by_preset = {name: preset.parameters.get(metric, {}) for name, preset in PRESETS.items()}
     return tuple(
         name for name, fixed in by_preset.items() if fixed and all(parameters.get(key) == fixed[key] for key in fixed)

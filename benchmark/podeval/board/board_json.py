@@ -119,9 +119,7 @@ def describe_picture(
 
 
 def _resolve_printed(settled: ResolvedView, wish: BoardView, index: Index) -> ResolvedView | None:
-    """Resolve the view of the place's printed figures, shown next to measured ones; None if there are none, or only
-    printed figures.
-    """
+    """Resolve the view of printed figures to show next to measured ones; None unless the place has both."""
     view = settled.view
     if view.profile == PAPER or view.slice or PAPER not in index.profiles(view.board):
         return None
@@ -131,9 +129,7 @@ def _resolve_printed(settled: ResolvedView, wish: BoardView, index: Index) -> Re
 
 
 def _join_columns(settled: ResolvedView, printed: ResolvedView | None) -> list[Column]:
-    """Join the columns of both; in the overview, columns from papers are added only for dimensions without
-    measurements.
-    """
+    """Join the columns of both; in the overview, papers add columns only for dimensions without measurements."""
     measured = settled.choices.columns
     ids = {column.id for column in measured}
     dimensions = {column.dimension for column in measured} if settled.view.dimension == OVERVIEW else ()
@@ -299,9 +295,7 @@ def _fields(
     rows: Sequence[Mapping[str, Any]],
     words: Words,
 ) -> list[dict[str, Any]]:
-    """Return the form's fields, each with its name, kind, label and choices; fields with only one choice are left
-    out.
-    """
+    """Return the form's fields, each with name, kind, label and choices; fields with only one choice are left out."""
     choices, board = settled.choices, settled.board
     counts = count_facts({row["id"] for row in rows}, settled.facts)
     facts = {
@@ -339,9 +333,7 @@ def _name_groups(settled: ResolvedView, rows: Sequence[Mapping[str, Any]], words
 
 
 def _footing(settled: ResolvedView, words: Words) -> str:
-    """Describe the independent draws behind the ranks, and how many columns may be false; empty if there are no
-    ranks.
-    """
+    """Describe the independent draws behind the ranks, and how many columns may be false; empty without ranks."""
     rows = [row for column in settled.columns for row in settled.sheet.rows(column.id).values()]
     counts = [to_number(row.get("clusters")) for row in rows if to_number(row["rank_best"]) is not None]
     numbers = [int(count) for count in counts if count is not None]

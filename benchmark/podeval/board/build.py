@@ -234,9 +234,7 @@ def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
 
 
 def _reported_rows(shipped: Iterable[Submission]) -> list[BoardRow]:
-    """List the figures as papers print them, in the papers' order: without interval or rank, under the profile
-    `paper`.
-    """
+    """List the figures as papers print them, in the papers' order, without interval or rank; the profile is `paper`."""
     order = locate_hub_source("submissions") / PRINTED_ORDER
     printed = csv.DictReader(order.read_text(encoding="utf-8").splitlines()) if order.exists() else ()
     places = {(row["paper"], row["system"]): number for number, row in enumerate(printed)}
@@ -277,9 +275,7 @@ def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
 
 
 def _undeclared_dimension(figure: ReportedFigure) -> str:
-    """Return the dimension of a figure that is not one of our metrics: that of the benchmark's composite, or the
-    paper's.
-    """
+    """Return the dimension of a figure without a metric of ours: that of the benchmark's composite, or the paper's."""
     for composite in benchmarks.get(figure.benchmark).composites:
         if composite.name == figure.module:
             return f"{composite.track}.{composite.name}"

@@ -220,9 +220,7 @@ def choose_decimals(values: Iterable[float | None]) -> int:
 
 
 def format_value(value: float | None, low: float | None, high: float | None, places: int) -> str:
-    """Format `3.52 ±0.08` if the printed interval is symmetric, otherwise `3.52 [3.40, 3.71]`; without an interval, the
-    value.
-    """
+    """Format `3.52 ±0.08` if the printed interval is symmetric, otherwise `3.52 [3.40, 3.71]`, or only the value."""
     if value is None:
         return MISSING
     return " ".join(filter(None, (_fixed(value, places), _interval(value, low, high, places))))

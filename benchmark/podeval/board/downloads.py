@@ -238,9 +238,7 @@ def _render_page(data: Mapping[str, Any], language: str, name: str, others: str)
 
 
 def _write_shared(out: Path) -> None:
-    """Write the styles, the Space's card, and the script in a form that a page in a local folder may load, unlike a
-    module.
-    """
+    """Write the styles, the Space's card, and the script, not as a module, because local pages cannot load modules."""
     static = locate_hub_source("space") / "static"
     for name, sources in SHARED.items():
         text = "\n".join((static / source).read_text(encoding="utf-8") for source in sources)

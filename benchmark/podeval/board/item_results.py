@@ -241,9 +241,7 @@ def find_item_results(items: pd.DataFrame, system: str, where: str, item: str) -
 def list_scores(
     results: Mapping[str, Result], language: str = "en", words: Mapping[str, Any] = CAUSES
 ) -> list[ShownValue]:
-    """Return every value of an item in a language of the site, in the order of the metrics; `words` contains the
-    reasons.
-    """
+    """Return every value of an item in a language of the site, in metric order; `words` contains the reasons."""
     values: list[ShownValue] = []
     for name, result in results.items():
         metric = name.partition(" (")[0]
@@ -293,8 +291,7 @@ def collect_timelines(results: Mapping[str, Result]) -> dict[str, Timeline]:
 
 
 def draw_timeline(track: Timeline, title: str, names: Sequence[str]) -> str:
-    """Draw a windowed metric of one recording over time: a line for each key, with points at the centres of its
-    windows.
+    """Draw a windowed metric of one recording over time: a line for each key, with points at its windows' centres.
 
     Args:
         track: the metric's timeline; at most `MOST_KEYS` of its keys are drawn.

@@ -314,9 +314,7 @@ def _read_items(scene: Scene, points: Sequence[Point], most: int) -> dict[str, l
 
 
 def _select_items(settled: ResolvedView, metric: str) -> dict[str, str]:
-    """Return the filters for a view's items; a slice by category is applied, but other slices are not available for
-    items.
-    """
+    """Return the filters for a view's items; of the slices, only those by category are available for items."""
     view, protocol = settled.view, settled.protocols[metric]
     benchmark, _, split = view.board.partition("/")
     filters = {"benchmark": benchmark, "split": split, "profile": view.profile, "metric": metric, "protocol": protocol}

@@ -143,7 +143,7 @@ class SystemReport:
 
 
 def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
-    """Return the facts of a system.
+    """Return the facts about a system.
 
     Args:
         board: the table of `BoardRow`.
@@ -268,8 +268,7 @@ def _papers(columns: Iterable[Column]) -> tuple[str, ...]:
 def report_runs(
     folders: Sequence[Path], profile: str | None = None, wishes: tuple[str, ...] = ()
 ) -> list[SystemReport]:
-    """Return a report on each system of some runs, compared with the other runs, with a chapter for each run and
-    profile.
+    """Return a report on each system of some runs, compared with other runs, with a chapter for each run and profile.
 
     Args:
         folders: folders of runs, `<runs>/<benchmark>/<split>/<system>`.

@@ -283,8 +283,7 @@ def _verdict(
     Args:
         of: the column.
         values: the two values.
-        badness: the badness of both, which determines the better one; for means over items, the mean badness over
-            items.
+        badness: the badness of both, which determines the better one; for means over items, the mean badness.
         alike: whether the interval of the difference includes both; None if there is no interval.
     """
     sure = alike is not None

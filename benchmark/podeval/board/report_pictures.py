@@ -19,8 +19,7 @@ Texts = Mapping[str, Any]
 
 
 def draw_system_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
-    """Draw the radar of a system, with people and the median of the others; empty if there are too few axes for an
-    area.
+    """Draw the radar of a system, with people and the median of the others; empty if there are too few axes.
 
     Args:
         title: the title of the system.

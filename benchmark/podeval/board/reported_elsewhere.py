@@ -40,9 +40,7 @@ class FigureSource(FactSheet):
 
 
 class ElsewhereFigure(FactSheet):
-    """One printed figure. `value` and `spread` contain the printed characters, because some are printed as "below
-    1%".
-    """
+    """One printed figure. `value` and `spread` contain the printed characters, such as "below 1%"."""
 
     source: str
     system: str

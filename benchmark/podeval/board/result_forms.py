@@ -90,8 +90,7 @@ _SOFTWARE = """@software{{podeval,
 
 
 def render_evaluation_tables(runs: Iterable[RunFolder], profile: str | None = None) -> str:
-    """Render evaluation tables in the format of Papers with Code: a table for each split, with a row for each run and
-    profile.
+    """Render evaluation tables in the format of Papers with Code: one per split, with a row for each run and profile.
 
     Raises:
         BadInput: a run was not measured.
@@ -251,8 +250,7 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
 
 
 def write_results(runs: Path, file: Path) -> int:
-    """Write every number of the board as one table, in CSV or Parquet depending on the file's name; return its number
-    of rows.
+    """Write every number of the board as one table, CSV or Parquet by the file's name; return its number of rows.
 
     In CSV, texts cannot act as formulas in a spreadsheet.
 

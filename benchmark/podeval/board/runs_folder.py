@@ -188,9 +188,7 @@ class ProfileBoard:
 
     @cached_property
     def spoken(self) -> Mapping[Key, str]:
-        """The way in which the outputs of each row were generated (`whole`, `turns`, `chunks`), if its protocols state
-        it.
-        """
+        """The way that each row's outputs were generated (`whole`, `turns`, `chunks`), if its protocols state it."""
         pairs = self._numbers[["system", "provenance", "protocol_json"]].drop_duplicates().itertuples(index=False)
         stated = {(str(system), str(provenance)): read_object(text) for system, provenance, text in pairs}
         ways = {key: content.get("generation", {}).get("strategy", "") for key, content in stated.items()}
@@ -304,9 +302,7 @@ class Index:
 
 
 def choose_names(rows: pd.DataFrame) -> dict[str, str]:
-    """Return the display names of systems: the title with the mark of the kind, and with the id if two systems share a
-    title.
-    """
+    """Return the display names of systems: the title, with the id if two systems share it, and the mark of the kind."""
     latest = rows.drop_duplicates("system", keep="last")[["system", "system_title", "system_kind"]].astype(str)
     shared = Counter(latest["system_title"])
     return {
@@ -322,9 +318,7 @@ def _names(board: str) -> tuple[str, ...]:
 
 
 class RunsFolder:
-    """The tables of a folder of runs (`runs` if that is another folder), and values derived from them; cached and
-    thread-safe.
-    """
+    """The tables of a folder of runs (`runs` if it is another), and values derived from them; cached, thread-safe."""
 
     def __init__(self, path: Path, runs: Path | None = None) -> None:
         self.path, self.runs = path.resolve(), runs or path
@@ -351,17 +345,15 @@ class RunsFolder:
         return made.get(key, make)
 
     def board(self) -> pd.DataFrame:
-        """Return the table of `BoardRow`; it is empty if nothing has been run."""
+        """Return the table of `BoardRow`; empty if nothing has been run."""
         return self._table(BOARD, BoardRow)
 
     def items(self) -> pd.DataFrame:
-        """Return the table of `ItemRow`; it is empty if nothing has been run."""
+        """Return the table of `ItemRow`; empty if nothing has been run."""
         return self._table(ITEMS, ItemRow)
 
     def systems(self) -> pd.DataFrame:
-        """Return the table of `SystemRow`, the facts about systems from their documents; it is empty if there are
-        none.
-        """
+        """Return the table of `SystemRow`, the facts about systems from their documents; empty if there are none."""
         return self._table(SYSTEMS, SystemRow)
 
     def index(self) -> Index:

@@ -18,9 +18,7 @@ Point = tuple[Key, Row, float]
 
 @dataclass(frozen=True)
 class PictureSize:
-    """Sizes of pictures: the width in units, the height of the plot area of pictures with two axes, the letters, and
-    the radar.
-    """
+    """Sizes of pictures: the width in units, the height of a plot area with two axes, the letters, and the radar."""
 
     width: int
     field: int

@@ -264,9 +264,7 @@ def _explain_bar(run: Run, metric: str) -> str:
 
 
 def _explain_refusals(name: str, of_items: Mapping[str, Score], standing: Standing) -> str:
-    """Return the reason if a key is not ranked because its metric marks too many values as unranked; empty
-    otherwise.
-    """
+    """Return the reason if a key is not ranked because its metric marks too many values as unranked, or ""."""
     refusals = Counter(reason for score in of_items.values() if (reason := score.unranked.get(name)))
     total = standing.scored + standing.unscored_system
     many = refusals and refusals.total() + standing.unscored_system > (1 - COMPLETE) * total

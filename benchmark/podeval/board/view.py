@@ -51,14 +51,12 @@ class BoardView:
         size: bucket of the systems' parameters; empty for all.
         licence: licence of the systems; empty for all.
         language: a language that the systems speak; empty for all.
-        spoken: the way in which outputs were generated according to their protocols: `whole`, `turns`, `chunks`; empty
-            for all.
+        spoken: how outputs were generated, according to their protocols: `whole`, `turns`, `chunks`; empty for all.
         q: words in the name, id or organisation.
         pins: up to six systems that are shown on top regardless of the filters.
         columns: ids of the columns to show; empty for all.
         protocols: ids of the chosen protocols for metrics that have several; a wish may also name a preset.
-        sort: id of the column by which rows are sorted, best first; worst first with a leading `-`; `system` sorts by
-            name.
+        sort: id of the column to sort by, best first, or worst first with a leading `-`; `system` sorts by name.
         plot: one of `PLOTS`.
         of: column id for the plot.
         correction: `view` for ranks corrected over all columns of the view together; "" for each column separately.
@@ -136,9 +134,7 @@ class ResolvedView:
     total: int
 
     def missed_wishes(self, wish: BoardView) -> dict[str, str]:
-        """Return the wishes that cannot be met: the fields in which the view differs from the wish, with the wished
-        value.
-        """
+        """Return the wishes that cannot be met: the wished values of fields in which the view differs."""
         wishes = {name: str(getattr(wish, name)) for name in ("board", "profile", "dimension", "slice", "correction")}
         missed = {name: value for name, value in wishes.items() if value and value != getattr(self.view, name)}
         if self.view.board.startswith(f"{missed.get('board', '').rstrip('/')}/"):
@@ -226,9 +222,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
 
 
 def _pick_board(wish: BoardView, index: Index) -> str:
-    """Return the requested board, otherwise the one with the most known systems of its benchmark or with the
-    profile.
-    """
+    """Return the requested board, or the board with the most known systems of its benchmark or profile."""
     by_size = sorted(index.boards, key=lambda name: (-index.known[name], -index.measured[name]))
     benchmark = wish.board.partition("/")[0]
     near = [name for name in by_size if name.partition("/")[0] == benchmark]
@@ -347,9 +341,7 @@ def order(settled: ResolvedView) -> list[Key]:
     pins = {system: number for number, system in enumerate(settled.view.pins)}
 
     def rank_key(key: Key) -> tuple[Any, ...]:
-        """Return the sort key: pinned rows first, then rows run by us, controls last, incomplete after complete, then
-        best first.
-        """
+        """Return the sort key: pinned first, then run by us, controls last, complete before incomplete, best first."""
         row = cells.get(key)
         value = to_number(row["value"]) if row else None
         behind = by is not None and (row is None or format_standing(row) in ("incomplete", "unscored"))

@@ -25,9 +25,7 @@ class Words:
         return self.texts[name]
 
     def dimension(self, name: str) -> str:
-        """Return the name of a dimension such as `speech.quality`, a group of dimensions, the overview or all
-        columns.
-        """
+        """Return the name of a dimension such as `speech.quality`, a group of them, the overview or all columns."""
         return str(self[name]) if name in (OVERVIEW, EVERYTHING) else write_dimension_title(name, self.language)
 
     def title(self, column: Column) -> str:
@@ -64,9 +62,7 @@ def write_board_name(name: str) -> str:
 
 
 def explain_column(column: Column, words: Words) -> dict[str, Any]:
-    """Describe one column in words: its `id` and `title`, sentences, named facts, and the address of its metric's
-    `card`.
-    """
+    """Describe one column in words: `id` and `title`, sentences, named facts, and address of its metric's `card`."""
     declared, names = explain(column, words.language), words["explained"]
     better, ideal = str(names["directions"][column.better]), declared["ideal"]
     facts = {

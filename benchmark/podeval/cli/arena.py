@@ -294,8 +294,7 @@ def take_in(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Import a file of the public log, or a battle log from elsewhere, completely or not at all; existing data is not
-    changed.
+    """Import a file of the public log, or a battle log from elsewhere, completely or not at all; existing data stays.
 
     Example: podeval arena import battles.jsonl
     """

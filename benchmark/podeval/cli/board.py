@@ -56,8 +56,7 @@ def serve(
 def print_board(
     runs: Path, profile: str = "embedded", correction: str = "column", protocols: tuple[str, ...] = ()
 ) -> None:
-    """Print every benchmark, split and dimension of a profile: value, interval, rank range, and numbers of scored
-    items.
+    """Print every benchmark, split and dimension of a profile: value, interval, rank range and scored items.
 
     If a metric has several protocols, the one in `protocols` is shown; protocols are given by id or by preset name.
 
@@ -104,9 +103,7 @@ def print_board(
 
 
 def _build_tables(headers: list[str], lines: list[list[str]], width: int) -> "Iterator[Table]":
-    """Build the tables that show all columns, as many per table as fit into the width; each repeats the first
-    column.
-    """
+    """Build the tables for all columns, as many per table as fit into the width; each repeats the first column."""
     from rich.box import SIMPLE_HEAD
     from rich.cells import cell_len
     from rich.table import Table

@@ -39,9 +39,7 @@ Runs = Annotated[
 
 
 def resolve_database(database: str, runs: Path) -> str:
-    """Return the file or address of the database; `database` is the requested one, or "" for the one in the folder of
-    runs.
-    """
+    """Return the file or address of the database; `database` is the requested one, "" for the one with the runs."""
     return database or str(runs / NAME)
 
 

@@ -50,8 +50,7 @@ def construct(
         float | None, typer.Option(help="stop before more than this is spent; needs prices in a YAML file")
     ] = None,
 ) -> None:
-    """Make new material for a benchmark, in steps whose files people review. The exit code is 1 as long as any row
-    waits.
+    """Make new material for a benchmark, in steps whose files people review. The exit code is 1 while rows wait.
 
     A stopped step resumes without asking answered questions again.
 

@@ -134,7 +134,7 @@ def _show_seeds(numbers: Iterator[str], request: "RunRequest") -> None:
 
 
 def _show_faults(numbers: Iterator[str], request: "RunRequest") -> bool:
-    """Run the controls with planted faults on a few items, with the metrics that detect faults; return whether
+    """Run the controls with planted faults on a few items with the metrics that detect faults; return whether
     everything was scored.
     """
     some = tuple(item.id for item in request.benchmark.items("demo")[:FAULTY_ITEMS])

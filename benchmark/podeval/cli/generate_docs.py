@@ -31,9 +31,7 @@ _ROOM = re.compile(r"^\| (\d) \| `(\w+)` \|", re.MULTILINE)
 
 
 def floors(checkout: Path) -> dict[str, int]:
-    """Read the floor (layer) of every room (package) of the engine from the table in docs/architecture.md; the lowest
-    is 1.
-    """
+    """Read the floor (layer) of every room (package) from the table in docs/architecture.md; the lowest is 1."""
     page = (checkout / "docs" / "architecture.md").read_text(encoding="utf-8")
     return {room: int(floor) for floor, room in _ROOM.findall(page)}
 
@@ -225,9 +223,7 @@ def _say_what_was_looked_at(metric: Metric) -> str:
 
 
 def prompts_page() -> str:
-    """Return the page with every prompt of every protocol as judges read it, with its source and the differences from
-    it.
-    """
+    """Return the page of every protocol's prompts as judges read them, with sources and the differences from them."""
     parts = [
         "# What judges are asked\n\nMade from the prompts by `python -m podeval.cli.generate_docs`. The wording is "
         "podeval's own; "

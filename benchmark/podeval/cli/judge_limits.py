@@ -60,8 +60,7 @@ def make_bench(
     """Return the choice of a judge, with a budget that reports the usage so far.
 
     Raises:
-        BadInput: there is nothing to limit, a limit is invalid, the judge has no price, or the folder of prompts is
-            unusable.
+        BadInput: there is nothing to limit, a limit is invalid, the judge has no price, or the prompts are unusable.
     """
     from podeval.metrics.judge_use import JudgeConfig
 
@@ -174,9 +173,7 @@ def tell_pilot_run(summaries: "Sequence[RunSummary]") -> None:
 
 
 def count_unasked(reasons: Iterable[str]) -> int:
-    """Count the questions that were not asked because the budget was used up, according to the reasons for missing
-    values.
-    """
+    """Count the questions that were not asked because the budget was used up, by the reasons for missing values."""
     from podeval.judges.budget import USED_UP
 
     return sum(USED_UP in reason for reason in reasons)

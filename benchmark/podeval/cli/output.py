@@ -53,9 +53,7 @@ def say(sentence: str) -> None:
 
 
 class LogLine(logging.Formatter):
-    """One line per event: time, level, logger, message, and the submission or request that it concerns; as JSON if
-    requested.
-    """
+    """One line per event, optionally JSON: time, level, logger, message, and the submission or request concerned."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line for an event."""
@@ -83,9 +81,7 @@ class _ToStandardError(logging.StreamHandler[Any]):
 
 
 def configure_logging() -> None:
-    """Log the events of a site or a worker to standard error, and prevent libraries loaded later from adding
-    handlers.
-    """
+    """Log the events of a site or worker to standard error; libraries that are loaded later do not add handlers."""
     root = logging.getLogger()
     if not any(isinstance(handler, _ToStandardError) for handler in root.handlers):
         handler = _ToStandardError()
@@ -115,9 +111,7 @@ _COUNTED = 10_000
 
 
 def _describe(title: str, done: float, total: float) -> str:
-    """Describe the progress of a step: `transcribing 1:20 of 3:40`, `measuring 2 of 6`, `downloading model.onnx 40
-    %`.
-    """
+    """Describe a step's progress: `transcribing 1:20 of 3:40`, `measuring 2 of 6`, `downloading model.onnx 40 %`."""
     if title in SECONDS:
         return f"{title} {done // 60:.0f}:{done % 60:02.0f} of {total // 60:.0f}:{total % 60:02.0f}"
     return f"{title} {done / total:.0%}" if total > _COUNTED else f"{title} {done:.0f} of {total:.0f}"

@@ -335,9 +335,7 @@ def proof(
 
 
 def _print_table(result: "BookProof") -> None:
-    """Print the sentences that differ from the text, the parts that could not be checked, and a sentence about the
-    book.
-    """
+    """Print the sentences that differ from the text, the unchecked parts, and a sentence about the book."""
     from podeval.metrics.score import format_clock
 
     for file in result.recordings:

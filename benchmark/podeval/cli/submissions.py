@@ -258,8 +258,7 @@ def publish(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Propose published results to the model's repo in a pull request; repeating the command does not open a second
-    one.
+    """Propose published results to the model's repo in a pull request; repeating the command does not open another.
 
     Example: podeval submissions publish s0123456789ab --eval-results
     """

@@ -245,9 +245,7 @@ def _print_published(as_json: bool) -> None:
 
 
 def _print_agreements(agreements: "list[Validity]", lines: "Sequence[AnalysisLine]" = ()) -> None:
-    """Print each measure with the number of compared keys and the result expected by chance, each agreement, and other
-    lines.
-    """
+    """Print each measure with its number of compared keys and the chance result, each agreement, and other lines."""
     from podeval.stats.agreement import format_estimate
 
     _print_search(agreements)
@@ -265,7 +263,7 @@ def _print_agreements(agreements: "list[Validity]", lines: "Sequence[AnalysisLin
 
 
 def _print_search(agreements: "Sequence[Validity]") -> None:
-    """Print the number of keys compared with each measure, and the best result expected by chance."""
+    """Print the number of keys compared with each measure, and the best chance result."""
     from podeval.validation.agreement import ENOUGH_SYSTEMS
 
     for row in {row.human: row for row in agreements}.values():
@@ -337,9 +335,7 @@ def papers(
 
 
 def _compare_with_print(runs: Path, as_json: bool) -> None:
-    """Print each figure of a paper next to the run's figure, and count figures that are not comparable, with the
-    reason.
-    """
+    """Print each figure of a paper next to the run's, and count those that are not comparable, with the reason."""
     from podeval.validation.paper_runs import RunFigure, compare_with_print
 
     tables: dict[tuple[str, str], list[RunFigure]] = defaultdict(list)

@@ -180,9 +180,7 @@ def _work_once(worker: "Worker") -> bool:
 
 @contextmanager
 def stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether to stop. The first signal lets the worker finish; the second ends it
-    immediately.
-    """
+    """Yield a function that returns whether to stop; the first signal lets the worker finish, the second ends it."""
     stops: list[int] = []
 
     def stop(number: int, frame: object) -> None:

@@ -1,5 +1,4 @@
-"""Construct an LFS-Bench: cases are written or imported, refined, reviewed and finished, and removed cases are
-replaced.
+"""Construct an LFS-Bench: cases are written or imported, refined, reviewed and finished; removed ones are replaced.
 
 The folder contains, in the order of the steps: `orders.jsonl` and `written.jsonl`, `taken.jsonl` (cases),
 `refined.jsonl`, `review.csv` for people, and `finished/`, a source of the dataset with its statistics.
@@ -89,9 +88,7 @@ def write(
 
 
 def take(workshop: Workshop, files: Sequence[Path]) -> None:
-    """Import your own texts (JSON Lines in the published schema) for refinement; a file that is given again is read
-    again.
-    """
+    """Import your own texts (JSON Lines in the published schema) for refinement; repeated files are read again."""
     if len({path.stem for path in files}) < len(files):
         raise BadInput("two of the files have the same name, and ids are made of names; rename one")
     stems = {path.stem for path in files}

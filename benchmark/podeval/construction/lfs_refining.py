@@ -216,9 +216,7 @@ def replace_words(case: Case, replaced: Sequence[Replacement]) -> Case:
 
 
 def find_warnings(case: Case, screening: TextScreening) -> list[str]:
-    """Return the points that a reviewer should check: remaining patterns of personal data, and softened harmful
-    words.
-    """
+    """Return the points that a reviewer should check: remaining patterns of personal data, and softened words."""
     warnings = [
         f"looks like {'an' if name[0] in 'aeiou' else 'a'} {name}: {match[0]}"
         for name, pattern in PERSONAL.items()

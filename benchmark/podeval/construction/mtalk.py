@@ -51,9 +51,7 @@ SCRIPT, CHECKS, SOUNDS, DUE = "script.jsonl", "checks.jsonl", "sounds.csv", "due
 
 
 def take(workshop: Workshop, files: Sequence[Path]) -> None:
-    """Import dialogues from JSON lists of `{number, turns}`, optionally with `type`, prompts, `profile` and
-    `variants`.
-    """
+    """Import dialogues from JSON lists of `{number, turns}`, optionally with `type`, prompts, `profile`, `variants`."""
     dialogues: dict[str, Dialogue] = {}
     for path in files:
         try:

@@ -1,5 +1,4 @@
-"""Make the semantic dialogues of an MTalk-Bench from scenarios and capabilities, in the steps write, label, infer and
-select.
+"""Make the semantic dialogues of an MTalk-Bench from scenarios and capabilities: write, label, infer and select.
 
 A language model that sees only the user's last turn says whether that turn can be answered alone. It then names every
 capability of the taxonomy that the dialogue requires, and a smaller model names the main one (appendix B.1, scripts 2
@@ -245,7 +244,7 @@ def label_dialogues(rows: Sequence[Raw], judging: Asked) -> Sifted[Candidate]:
 
 
 def infer_foremost(rows: Sequence[Candidate], judging: Asked) -> Sifted[Candidate]:
-    """Have the main capability of every dialogue inferred; a single semantic label needs no judge."""
+    """Have the main capability of every dialogue inferred; a single semantic label does not need a judge."""
     clear = [row.model_copy(update={"foremost": row.semantic[0]}) for row in rows if len(row.semantic) == 1]
     result = ask_each(
         judging,

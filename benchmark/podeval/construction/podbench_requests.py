@@ -86,8 +86,7 @@ QUERY = Prompt(
 
 
 def read_documents(paths: Sequence[Path]) -> list[Document]:
-    """Read documents from text files, one each, and from JSON Lines with `text` and optionally `id`, `licence`,
-    `origin`.
+    """Read documents from text files, one each, and JSON Lines with `text` and optionally `id`, `licence`, `origin`.
 
     Raises:
         BadInput: a file cannot be read, a document is empty, or two documents have the same id.

@@ -142,8 +142,7 @@ class Workshop:
 
     @contextmanager
     def finish(self, dataset: str, *configs: str) -> Iterator[Path]:
-        """Open a folder in which to write a source of a dataset; it becomes `finished` if it satisfies the builder's
-        rules.
+        """Open a folder for writing a source of a dataset; it becomes `finished` if it satisfies the builder's rules.
 
         Args:
             dataset: the name of the dataset.

@@ -48,7 +48,7 @@ def build(
 
     Raises:
         BadInput: the name is unknown, the source is not available, rows break rules (`BrokenRules`), or `out` is
-            another existing folder.
+            another folder.
     """
     kind = catalogue.get(name)
     record = kind.RECORD

@@ -121,9 +121,7 @@ def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) ->
 
 
 def _write_audio_files(row: Row, folder: Path) -> Row:
-    """Replace the audio of a row's turns with paths; the files are written once, next to the dataset, and named by
-    content.
-    """
+    """Replace the audio of a row's turns with paths; files are written once next to the dataset, named by content."""
     turns = [{**turn, "audio": _write_audio_file(turn["audio"], folder)} for turn in row.get("user", ())]
     return {**row, "user": turns} if turns else row
 

@@ -40,7 +40,7 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
         folder: a folder made by `podeval data build`.
         repo: `owner/name`.
         private: whether a new repo is private.
-        progress: function that gets the progress, line by line.
+        progress: function that receives the progress, line by line.
 
     Raises:
         BadInput: the build is damaged, its licence forbids pushing it, or the Hub refuses it; the message gives the
@@ -81,9 +81,7 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
 
 
 def _push_tasks(api: "HfApi", repo: str, file: Path, title: str, progress: Progress) -> None:
-    """Push `eval.yaml`; report a refusal by the Hub without raising an error, because the data has already been
-    pushed.
-    """
+    """Push `eval.yaml`; a refusal by the Hub is reported but not raised, because the data has already been pushed."""
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
@@ -112,9 +110,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
-    """Write `eval.yaml` next to the card, with a task for each dimension; return its path, or None without a
-    benchmark.
-    """
+    """Write `eval.yaml` next to the card, with a task per dimension; return its path, or None without a benchmark."""
     if name not in benchmarks.list_benchmarks():
         return None
     configs: dict[str, list[str]] = {}

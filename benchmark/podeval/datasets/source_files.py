@@ -18,9 +18,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Fetched:
-    """The local files of a source: `files` contains their SHA-256 by name; `pinned` is whether they match the
-    record.
-    """
+    """The local files of a source: `files` maps names to SHA-256; `pinned` is whether they match the record."""
 
     source: str
     folder: Path
@@ -42,7 +40,7 @@ def fetch(
             folder, or `hub:owner/name@revision`. A folder may also contain the files of another source.
         builder_folder: folder of the builder and its sample.
         into: folder for downloads; existing files are not fetched again.
-        progress: function that gets the progress, line by line.
+        progress: function that receives the progress, line by line.
         earlier_revision: `owner/name@commit` of an earlier build, which is used again if no commit is pinned.
 
     Raises:

@@ -259,7 +259,7 @@ class BucketFolder:
             raise BadInput(f"{name} in the bucket {self.bucket} changed while it was read")
 
     def delete(self) -> int:
-        """Delete every file of the folder; return the number of files. A bucket keeps no history.
+        """Delete every file of the folder; return the number of files. Buckets do not keep a history.
 
         Raises:
             BadInput: the token is not allowed to delete files.

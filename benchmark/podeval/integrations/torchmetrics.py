@@ -56,9 +56,7 @@ class PodevalMetric(Metric):  # type: ignore[misc]
                 self.totals += torch.tensor(self._sum_up(result), dtype=torch.float64, device=self.totals.device)
 
     def compute(self) -> dict[str, torch.Tensor]:
-        """Return each key's mean by `metric.key`, or NaN if no item has the key, and the number of items without a
-        score.
-        """
+        """Return each key's mean by `metric.key`, NaN if no item has the key, and the number of unscored items."""
         sums, weights = self.totals[:-2].reshape(2, -1)
         names = [f"{self.declared.name}.{key.name}" for key in self.declared.keys]
         means = dict(zip(names, sums / weights, strict=True))

@@ -102,8 +102,7 @@ class JudgeClient:
         folder: folder of the records, which also serve as the cache; None keeps them in this process only.
         workers: maximum number of concurrent calls.
         budget: cap and account, which several clients may share.
-        refresh: whether to ask again even if an answer is recorded; `failed` does so only for requests without a usable
-            answer.
+        refresh: whether to ask again despite a recorded answer; `failed` does so only without a usable answer.
         patience: limits on repeating failed calls.
         wordings: other wordings of prompts, by name.
 

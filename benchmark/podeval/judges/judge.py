@@ -169,9 +169,7 @@ class Judge:
 
 
 def read_key(endpoint: str) -> str | None:
-    """Read the key of an endpoint from the environment; the Hugging Face token is sent only to Hugging Face's
-    router.
-    """
+    """Read an endpoint's key from the environment; the Hugging Face token is sent only to Hugging Face's router."""
     if key := os.environ.get(KEY):
         return key
     return os.environ.get("HF_TOKEN") if urlsplit(endpoint).hostname == ROUTER else None

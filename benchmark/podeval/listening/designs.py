@@ -97,8 +97,8 @@ class DesignItem(FactSheet):
 
 
 class OwnQuestion(FactSheet):
-    """A user's own question in a questionnaire, which is rated from 1 according to its labels, or answered in words if
-    it has none.
+    """A user's own question in a questionnaire, rated from 1 according to its labels, or answered in words without
+    labels.
 
     `reason` asks for the reason for a rating. With `choice`, the labels have no order, and their counts are reported
     instead of a mean. A question named `speakers` without labels asks for a number. Questions with the names of

@@ -89,9 +89,7 @@ def count_marks(design: Design) -> tuple[int, Counter[str]]:
 
 
 def _make_trials(design: Design, chosen: list[tuple[int, int]], chance: random.Random) -> list[Page]:
-    """Return a listener's ABX pages in random order; X is each side equally often, and A is each system equally
-    often.
-    """
+    """Return a listener's ABX pages in random order; X is each side, and A is each system, equally often."""
     count = len(chosen) * design.trials
     turns = [(swap, same) for swap in (False, True) for same in (0, 1)]
     arrangements = [turn for _ in range(count // len(turns)) for turn in turns]

@@ -205,8 +205,7 @@ def draft_design(
         scales: scales of a MOS test.
 
     Raises:
-        BadInput: the folders' files do not match, the folders are not below the design's folder, or they do not make a
-            test.
+        BadInput: the folders' files do not match, the folders are not below the design's folder, or there is no test.
     """
     if kind not in KINDS:
         raise BadInput(f"the kind is {', '.join(KINDS[:-1])} or {KINDS[-1]}, not {kind!r}")

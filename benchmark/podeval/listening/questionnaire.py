@@ -184,9 +184,7 @@ STANDARDS = {
 
 
 def describe_scales(kind: str, scales: Sequence[str]) -> list[str]:
-    """Return, for each scale of a test, the standard that it follows, with its labels; empty if it does not follow
-    any.
-    """
+    """Return, for each scale of a test that follows a standard, the standard and its labels."""
     if kind == "mushra":
         return [f"scale: {STANDARDS[kind]}: {', '.join(BANDS)}"]
     return [f"scale {name}: {', '.join(SCALES[name].labels)} (1 to 5), as in {STANDARDS[name]}" for name in scales]

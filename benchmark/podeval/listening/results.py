@@ -63,7 +63,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Discrimination:
-    """How well two recordings are distinguished.
+    """The ability of listeners to distinguish two recordings.
 
     Attributes:
         share: share of correct answers, with its 95 % interval.

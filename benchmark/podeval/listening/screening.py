@@ -130,9 +130,7 @@ def _make_tone(role: int, chance: np.random.Generator) -> Samples:
 
 
 def _make_noise(role: int, chance: np.random.Generator) -> Samples:
-    """Return a noise that is the same in both ears; in role 0, its phase in the right ear turns once around
-    `_PITCH`.
-    """
+    """Return a noise that is equal in both ears; in role 0, its phase in the right ear turns once around `_PITCH`."""
     count = round(_INTERVAL * _RATE)
     spectrum = np.fft.rfft(chance.normal(0, _LEVEL, count))
     frequencies = np.fft.rfftfreq(count, 1 / _RATE)

@@ -44,9 +44,7 @@ class SessionProgress:
 
 @dataclass(frozen=True)
 class AnsweredPage:
-    """A listener's answer to a page, in the form for `listener_pages.validate_answer`, and the heard shares by
-    letter.
-    """
+    """A listener's answer to a page, as for `listener_pages.validate_answer`, and the heard shares by letter."""
 
     answer: Mapping[str, Any]
     heard: Mapping[str, float]

@@ -41,8 +41,7 @@ class StimulusAudio:
         self._folder = folder
 
     def file(self, session: str, number: int, letter: str) -> Path | bytes:
-        """Return the file behind a letter of a page, or behind `reference` or `prompt`, as FLAC at its original
-        loudness.
+        """Return the file behind a letter of a page, or behind `reference` or `prompt`, as FLAC at original loudness.
 
         A sound of the headphone check is returned unchanged, as WAV. The three sounds of an ABX page have the same
         length.
@@ -57,9 +56,7 @@ class StimulusAudio:
         return self._of(source.audio, lambda stretch: self._playback.copy(stretch, seconds=source.seconds))
 
     def peaks(self, session: str, number: int, letter: str) -> list[float]:
-        """Return the peaks of that file, 0 to 1, or none if they would reveal the answer; raises the same errors as
-        `file`.
-        """
+        """Return the file's peaks, 0 to 1, or none if they would reveal the answer; raises the errors of `file`."""
         source = self._listening.source(session, number, letter)
         if source.blind or source.audio is None:
             return []

@@ -7,8 +7,8 @@ so the part that all stimuli of a page share is the category.
 The questions of a questionnaire are kept: those marked with labels (`rate2`, `likert`) or stars (`rate`; eleven stars
 mean 0 to 10), including the text field after them that asks why, choices from a list (`select`), and those answered in
 words (`text`, `long_text`, `option`). Questions of PodEval's own questionnaire get the names of podeval's nine
-questions, and are screened and scored like them. Questions about the listener on the last page become a last page here.
-A file with questions of other types is refused, and the message names them.
+questions, and are screened and scored like them. Questions about the listener on the last page become the last page of
+the test. A file with questions of other types is refused, and the message names them.
 """
 
 import html
