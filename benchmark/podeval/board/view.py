@@ -51,7 +51,7 @@ class BoardView:
         size: bucket of the systems' parameters; empty for all.
         licence: licence of the systems; empty for all.
         language: a language that the systems speak; empty for all.
-        spoken: how outputs were generated, according to their protocols: `whole`, `turns`, `chunks`; empty for all.
+        spoken: the form in which outputs were generated, by their protocols: `whole`, `turns`, `chunks`; empty for all.
         q: words in the name, id or organisation.
         pins: up to six systems that are shown on top regardless of the filters.
         columns: ids of the columns to show; empty for all.
