@@ -47,8 +47,8 @@ def build(
         The content of `LOCK`.
 
     Raises:
-        BadInput: the name is unknown, the source is not available, rows break rules (`BrokenRules`), or `out` is
-            another folder.
+        BadInput: the name is unknown, the source is not available, rows break rules (`BrokenRules`), or `out` is a
+            folder that is not a build.
     """
     kind = catalogue.get(name)
     record = kind.RECORD
