@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class CodedSentence(str):
-    """A sentence with a code, with which a page can find the same sentence in its reader's language.
+    """A sentence with a code, by which a page can find the same sentence in its reader's language.
 
     It is a `str` and can be used wherever text is expected, so a reason that is stored and passed on keeps its code.
 
     Attributes:
-        code: identifies the sentence, however it is worded.
+        code: identifier of the sentence, independent of its wording.
         parameters: the values that the sentence mentions, by name; a value may itself be a coded sentence.
 
     Example:
@@ -43,17 +43,17 @@ class CodedSentence(str):
 
 
 class PodevalError(Exception):
-    """Base class of all errors that podeval raises on purpose.
+    """Base class of all errors that podeval raises deliberately.
 
     Args:
         sentence: the message: what was wrong, where, and what to do; a `CodedSentence` also supplies its code and
             parameters.
-        code: identifier of the sentence for programs and translations, whatever its wording.
+        code: identifier of the sentence for programs and translations, independent of its wording.
         parameters: the values in the sentence, by name.
 
     Attributes:
-        code: empty if the sentence has no code yet.
-        parameters: empty if the sentence is the same in every case.
+        code: code of the sentence; empty if it has none yet.
+        parameters: the values in the sentence; empty if it is the same in every case.
     """
 
     def __init__(self, *sentence: object, code: str = "", parameters: Mapping[str, Any] | None = None) -> None:
@@ -85,11 +85,11 @@ class CannotScore(PodevalError):
 
 
 class NoWords(CannotScore):
-    """The text that should be spoken has no words, which is never the recording's fault."""
+    """The text to be spoken has no words, which is never the recording's fault."""
 
 
 def find_address(path: object) -> str | None:
-    """Return the URL that was given instead of a path, or None if it is a path.
+    """Return the URL that was given instead of a path, or None if the value is a path.
 
     A URL whose double slash `pathlib` has collapsed to one is recognised and restored.
     """
@@ -106,7 +106,7 @@ def require_known(what: str, choices: Iterable[str], *names: str) -> None:
         names: the names to look up.
 
     Raises:
-        BadInput: a name is unknown; the message has the closest one, and all.
+        BadInput: a name is unknown; the message suggests the closest one and lists all.
     """
     existing = list(choices)
     if unknown := [name for name in names if name not in existing]:
@@ -126,18 +126,18 @@ class StoreUnusable(PodevalError):
 
 
 class StoreReadOnly(StoreUnusable):
-    """The database cannot be written, because its disk is full or mounted read-only; it can be read."""
+    """The database can be read but not written, because its disk is full or mounted read-only."""
 
 
 def require_fields(what: str, fields: Mapping[str, object]) -> None:
-    """Refuse a declaration, such as that of a metric or of a model, that lacks an essential field.
+    """Refuse a declaration, such as that of a metric or a model, that lacks an essential field.
 
     Args:
         what: the beginning of the sentence: the declared thing with its name.
-        fields: the required fields with their values; an empty one is missing.
+        fields: the required fields with their values; an empty value counts as missing.
 
     Raises:
-        ValueError: a field is missing; the message names each.
+        ValueError: fields are missing; the message names them.
     """
     if missing := [name for name, value in fields.items() if not value]:
         raise ValueError(f"{what}: the declaration lacks {' and '.join(missing)}")
@@ -152,8 +152,8 @@ _WRITTEN = frozenset((
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is missing: None, NaN in any form, pandas' NA and NaT, or a text that is empty or consists
-    only of such lines, for example JSON lines of `null`.
+    """Return whether a value is missing: None, NaN in any form, pandas' NA or NaT, an empty text, or a text whose lines
+    are all missing values, for example JSON lines of `null`.
 
     Collections are never missing, whatever they contain.
     """
@@ -163,16 +163,16 @@ def is_missing(value: Any) -> bool:
         return all(line.strip(" \t\u00a0\u200b\u2060\ufeff") in _WRITTEN for line in value.splitlines())
     if hasattr(value, "__len__"):
         return False
-    # NaN differs from itself, and pandas' NA has no truth.
+    # NaN differs from itself, and pandas' NA has no truth value.
     return type(value).__name__ == "NAType" or bool(value != value)
 
 
 class MissingInput(BadInput):
-    """An input of an item is missing: its cell, line or file is empty.
+    """An item's input is missing: its cell, line or file is empty.
 
     Args:
         name: the name of the input.
-        detail: further words on the place of the input; may be empty.
+        detail: additional words about the location of the input; may be empty.
     """
 
     def __init__(self, name: str, detail: str = "") -> None:

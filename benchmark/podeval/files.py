@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, lines that survive a killed process, and podeval's own folders."""
+"""Write files completely or not at all, append lines that survive a killed process, and find podeval's own folders."""
 
 import contextlib
 import errno
@@ -23,11 +23,11 @@ LEAST_ROOM = 2**20
 
 
 class DiskFull(PodevalError):
-    """The disk is full; data written before is safe."""
+    """The disk is full; data that was already written is safe."""
 
 
 def explain_unwritable(folder: Path) -> str | None:
-    """Return the reason why nothing can be written in a folder, with the remedy; None if writing works."""
+    """Return the reason why a folder is not writable, with the remedy; None if it is."""
     if not os.access(folder, os.W_OK):
         return "read-only for this user; mount it for writing, or change its permissions"
     return "full; free some space" if shutil.disk_usage(folder).free < LEAST_ROOM else None
@@ -35,7 +35,7 @@ def explain_unwritable(folder: Path) -> str | None:
 
 @contextlib.contextmanager
 def explain_write_errors(path: Path) -> Iterator[None]:
-    """Turn errors of a full or read-only disk into sentences.
+    """Convert errors caused by a full or read-only disk into sentences.
 
     Raises:
         DiskFull: no space is left.
@@ -59,10 +59,10 @@ def hash_file(path: Path) -> str:
 
 
 def resolve_inside(folder: Path, name: str) -> Path:
-    """Return the file that a document names in a folder, with all links followed; it need not exist.
+    """Return the file that a document names in a folder, with all links resolved; the file need not exist.
 
     Raises:
-        BadInput: the name is absolute, leads out of the folder by `..` or by a link, or is not a name.
+        BadInput: the name is absolute, leaves the folder through `..` or a link, or is not a valid name.
     """
     parts = Path(name).parts
     try:
@@ -77,7 +77,7 @@ def resolve_inside(folder: Path, name: str) -> Path:
 
 
 def shorten_names(names: Sequence[str]) -> list[str]:
-    """Return paths without the folders that all of them share; unchanged if two would become the same."""
+    """Return paths without their common leading folders; return them unchanged if two would become equal."""
     if len(names) < 2:
         return [Path(name).name or name for name in names]
     try:
@@ -89,7 +89,7 @@ def shorten_names(names: Sequence[str]) -> list[str]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file's content and sync it with its name; a reader sees the old or the new content, never a part."""
+    """Replace a file's content, and sync file and name; readers see the old or the new content, never a part."""
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     with explain_write_errors(path):
         try:
@@ -105,17 +105,17 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write plain data as JSON, whole or not at all."""
+    """Write plain data as JSON, completely or not at all."""
     write_whole(path, (json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode())
 
 
 def append_line(path: Path, data: Any) -> None:
-    """Append one JSON line and sync it; a half-written last line of a killed process is cut off first."""
+    """Append one JSON line and sync it, after removing a half-written last line of a killed process."""
     append_lines(path, [data])
 
 
 def append_lines(path: Path, rows: Iterable[Any]) -> None:
-    """Append JSON lines with one sync; after a kill, only the first of them may be there."""
+    """Append JSON lines with one sync; if the process is killed, possibly only the first few are written."""
     text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode()
     with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -127,9 +127,9 @@ def append_lines(path: Path, rows: Iterable[Any]) -> None:
 
 
 def append_synced(file: io.FileIO, lines: bytes) -> int:
-    """Append complete lines to an open file, all or none, and sync them; return the offset of their beginning.
+    """Append complete lines to an open file, all or none, and sync them; return the offset at which they begin.
 
-    A half-written last line of a killed process is cut off first.
+    A half-written last line of a killed process is removed first.
     """
     end = find_end_of_last_line(file)
     file.truncate(end)
@@ -147,7 +147,7 @@ def append_synced(file: io.FileIO, lines: bytes) -> int:
 
 @contextlib.contextmanager
 def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
-    """Yield the storage of an address and the path in it; convert the errors of each kind of storage to one type."""
+    """Yield the storage of an address and the path in it; convert the errors of every kind of storage to one type."""
     import fsspec
 
     try:
@@ -157,10 +157,10 @@ def _explain_storage_errors(address: str) -> Iterator[tuple[Any, str]]:
 
 
 def write_shard(address: str, paths: Iterable[Path]) -> None:
-    """Write files into one tar in a folder or in an object storage that fsspec supports, such as `s3://…` or `hf://…`.
+    """Write files into one tar archive in a folder or an object storage of fsspec, such as `s3://…` or `hf://…`.
 
     Raises:
-        PodevalError: it cannot be written there.
+        PodevalError: the archive cannot be written there.
     """
     import fsspec
 
@@ -174,10 +174,10 @@ def write_shard(address: str, paths: Iterable[Path]) -> None:
 
 
 def read_shard(address: str, folder: Path) -> None:
-    """Extract the files of a tar by `write_shard`, if it exists, but none outside of the folder.
+    """Extract the files of an archive that `write_shard` wrote, if it exists, but never outside the folder.
 
     Raises:
-        PodevalError: it cannot be read.
+        PodevalError: the archive cannot be read.
     """
     with _explain_storage_errors(address) as (storage, path):
         if storage.exists(path):
@@ -186,10 +186,10 @@ def read_shard(address: str, folder: Path) -> None:
 
 
 def delete_shard(address: str) -> None:
-    """Delete a tar by `write_shard`, if it exists.
+    """Delete an archive that `write_shard` wrote, if it exists.
 
     Raises:
-        PodevalError: it cannot be deleted.
+        PodevalError: the archive cannot be deleted.
     """
     with _explain_storage_errors(address) as (storage, path):
         if storage.exists(path):
@@ -197,12 +197,12 @@ def delete_shard(address: str) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the file names in a folder, so that a new file survives a loss of power."""
+    """Sync the file names in a folder, so that a new file survives a power failure."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     except OSError:
-        pass  # some mounts, such as a bucket's, have no folders to sync
+        pass  # some mounts, such as buckets, have no folders to sync
     finally:
         os.close(descriptor)
 
@@ -235,7 +235,7 @@ def import_file(path: Path, name: str) -> ModuleType:
     """Import a Python file as a module of this name, and return it.
 
     Raises:
-        PodevalError: it is not a Python file; errors raised by the file pass through.
+        PodevalError: the file is not a Python file; errors that the file raises are passed on.
     """
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -248,19 +248,19 @@ def import_file(path: Path, name: str) -> ModuleType:
 
 @contextlib.contextmanager
 def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
-    """Hold a folder for this process; the lock ends with the process, however it ends.
+    """Lock a folder for this process; the lock is released when the process ends, even if it is killed.
 
     Args:
-        folder: created if it does not exist.
-        wait: wait for another holder to finish instead of raising.
+        folder: the folder to lock; it is created if it does not exist.
+        wait: whether to wait for another process to release the lock instead of raising.
 
     Raises:
         BadInput: another process holds the lock.
     """
     from filelock import FileLock, Timeout
 
-    # Another thread may release it. A soft lock, the only kind on some mounts, would outlive its process, so it is not
-    # used.
+    # Another thread may release the lock. Soft locks, the only kind on some mounts, are not used because they outlive
+    # their process.
     lock = FileLock(folder / ".lock", thread_local=False, fallback_to_soft=False)
     with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -289,17 +289,17 @@ def find_end_of_last_line(file: IO[bytes]) -> int:
 
 
 def find_user_folder() -> Path:
-    """Return the folder for podeval's results of this user: `PODEVAL_CACHE`, or the user's cache folder."""
+    """Return the folder for this user's podeval results: `PODEVAL_CACHE`, or the user's cache folder."""
     import platformdirs
 
     return Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval"))
 
 
 def locate_hub_source(name: str) -> Path:
-    """Return the folder of that name which is a Hub repo in source form, for wheels and editable installs alike.
+    """Return the folder of that name with the source of a Hub repo, for both wheels and editable installs.
 
     Raises:
-        PodevalError: the installation lacks it.
+        PodevalError: the installation lacks this folder.
     """
     package = Path(__file__).parent
     for candidate in (package / "_hub" / name, package.parents[1] / name):

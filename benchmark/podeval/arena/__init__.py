@@ -1,7 +1,7 @@
 """The arena: listeners compare two outputs blindly, and ratings are computed from their votes.
 
-`Arena` serves battles and records votes, `ArenaSettings` contains what an operator can set, `ArenaRefused` gives the
-reason for a refusal.
+`Arena` serves battles and records votes, `ArenaSettings` contains the operator's settings, and `ArenaRefused` states
+why a request was refused.
 """
 
 from podeval.arena.refusal import ArenaRefused

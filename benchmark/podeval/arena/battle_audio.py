@@ -1,4 +1,4 @@
-"""Play the sounds of a battle as copies that do not reveal their origin, at one loudness if that is set."""
+"""Play the sounds of a battle as copies that do not reveal their origin, at equal loudness if that is set."""
 
 import logging
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class BattleAudio:
 
     Args:
         arena: the arena whose names are resolved.
-        playback: makes and keeps the copies.
+        playback: creator and cache of the copies.
     """
 
     def __init__(self, arena: Arena, playback: Playback) -> None:
@@ -36,10 +36,10 @@ class BattleAudio:
         self._playback = playback
 
     def file(self, name: str, *, opus: bool = False) -> Path:
-        """Return the file after a name.
+        """Return the file for a name.
 
-        It is FLAC. Two excerpts have the same size, and neither is sent before both exist: neither size nor waiting
-        reveals the system of an existing copy.
+        The file is FLAC. Both excerpts have the same size, and neither is sent before both exist, so neither the size
+        nor the waiting time reveals which system already had a copy.
 
         Args:
             name: opaque name of audio.
@@ -55,7 +55,7 @@ class BattleAudio:
         return self._of(audio, lambda *passage: self._pad(audio, self._playback.copy(*passage)))
 
     def _pad(self, audio: Audio, copy: Path) -> Path:
-        """Return an excerpt's copy with as many bytes as the other side's; any other copy as it is."""
+        """Pad an excerpt's copy to the size of the other side's copy; return any other copy unchanged."""
         if not audio.is_excerpt or audio.compared is None:
             return copy
         sizes = [
@@ -65,7 +65,7 @@ class BattleAudio:
         return self._playback.pad(copy, _SIZES * (max(sizes) // _SIZES + 1))
 
     def peaks(self, name: str) -> list[float]:
-        """Return the peaks of that file, 0 to 1; raises as `file` does."""
+        """Return the peaks of that file, 0 to 1; raises the same errors as `file`."""
         return self._of(self._arena.sounds.find(name), self._playback.peaks)
 
     def _of(self, audio: Audio, fact: Callable[[Stretch, float, float | None], Found]) -> Found:
@@ -78,12 +78,12 @@ class BattleAudio:
                     self._arena.retire(side.output, "its file is not the one that was added")
             raise ArenaRefused(UNKNOWN, write_sentence("battle-recording-taken-down")) from error
         except PodevalError as error:
-            # The error names the file, and so the system; it is for the operator, not for the listener.
+            # The error names the file, and therefore the system; it is meant for the operator, not for the listener.
             _LOG.error("a recording of the arena cannot be played: %s", error)
             raise ArenaRefused(UNKNOWN, write_sentence("recording-not-played")) from error
 
     def _gains(self, audio: Audio) -> tuple[float, float]:
-        """Return the gains in dB of a sound and of the other side's; 0 if nothing is compared."""
+        """Return the gains in dB of a sound and of the other side's sound; 0 if nothing is compared."""
         target = self._arena.settings.loudness
         if target is None or audio.compared is None:
             return 0.0, 0.0

@@ -1,13 +1,14 @@
-"""The two ways of comparing long recordings, and how the excerpts of two are chosen.
+"""Compare long recordings in one of two ways, and choose the excerpts to compare.
 
-Votes on `excerpts` (20 to 30 s of both; a vote from 10 s heard of each side) and on `whole` recordings (a vote from
-90 % heard of each) are never rated together. A benchmark whose outputs make sense only as a whole
-(`Benchmark.whole_battles`) uses only the second.
+Votes on `excerpts` (20 to 30 s of each side, at least 10 s heard of each) and votes on `whole` recordings (at least 90
+% heard of each) are never rated together. A benchmark whose outputs make sense only as a whole
+(`Benchmark.whole_battles`) uses only `whole`.
 
 Nobody judges two hours of audio in one sitting, and two freely chosen excerpts would compare a greeting with a
-farewell. Short outputs are played whole. Outputs with equally many turns (the same script, the same dialogue) are
+farewell. Short outputs are played whole. Outputs with the same number of turns (the same script, the same dialogue) are
 compared over the same turns, and if a turn must be cut, over the same part of it; other outputs are compared at the
-same relative position. Anyone who wants to judge recordings from beginning to end has them whole (`choose_whole`).
+same relative position. Anyone who wants to judge recordings from beginning to end gets whole recordings
+(`choose_whole`).
 """
 
 import math
@@ -49,7 +50,7 @@ class RecordingLength:
 class Excerpts:
     """The excerpt of each side, and the rule that chose them: `whole`, `same turns` or `same position`.
 
-    `turns` are the first and the last of the same turns.
+    `turns` are the first and last of the turns that both sides play.
     """
 
     a: Span
@@ -64,10 +65,10 @@ def _benchmarks_heard_whole() -> frozenset[str]:
 
 
 def list_protocols(benchmark: str) -> tuple[str, ...]:
-    """List the protocols by which outputs of a benchmark are compared.
+    """List the protocols under which a benchmark's outputs are compared.
 
     Args:
-        benchmark: its name; empty, or unknown to us, for recordings from elsewhere.
+        benchmark: name of the benchmark; empty or an unknown name for recordings from elsewhere.
     """
     return (WHOLE,) if benchmark in _benchmarks_heard_whole() else PROTOCOLS
 
@@ -77,9 +78,9 @@ def choose(a: RecordingLength, b: RecordingLength, *, seed: int, seconds: float 
 
     Args:
         a: one recording.
-        b: the other.
-        seed: seed of the position; the same seed gives the same excerpts even if the sides are exchanged.
-        seconds: longest excerpt.
+        b: the other recording.
+        seed: seed for the position; the same seed gives the same excerpts even if the sides are swapped.
+        seconds: maximum length of an excerpt.
     """
     if max(a.seconds, b.seconds) <= seconds:
         return choose_whole(a, b)
@@ -91,15 +92,15 @@ def choose(a: RecordingLength, b: RecordingLength, *, seed: int, seconds: float 
 
 
 def choose_whole(a: RecordingLength, b: RecordingLength) -> Excerpts:
-    """Return both recordings from beginning to end."""
+    """Choose both recordings from beginning to end."""
     return Excerpts((0.0, a.seconds), (0.0, b.seconds), "whole")
 
 
 def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, seconds: float) -> Excerpts:
-    """Choose as many whole turns as fit on both sides from the same turn on; if they are short, add part of one more.
+    """Choose as many whole turns as fit on both sides from the same turn on; if they are short, add part of the next.
 
     The latest start is the one from which the longer side still fills an excerpt, so the end is played as often as any
-    other part, and not in scraps.
+    other part, and never as a short fragment.
     """
     count = len(a.turns)
     latest = max(
@@ -114,7 +115,7 @@ def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, s
     def measure(side: RecordingLength, turn: int) -> float:
         return side.turns[turn][1] - side.turns[first][0]
 
-    # The last turn has the same words on both sides, even if it is cut.
+    # The last turn contains the same words on both sides, even if it is cut.
     share = _fitting_share(a, b, first, last, seconds)
     if last + 1 < count and share == 1 and max(measure(a, last), measure(b, last)) < SHORTEST_SHARE * seconds:
         begun = _fitting_share(a, b, first, last + 1, seconds)
@@ -128,7 +129,7 @@ def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, s
 
 
 def _fitting_share(a: RecordingLength, b: RecordingLength, first: int, last: int, seconds: float) -> float:
-    """Return the share of the last turn, from its beginning, that fits on both sides into an excerpt."""
+    """Return the share of the last turn, from its beginning, that fits into an excerpt on both sides."""
     fits = 1.0
     for side in (a, b):
         begin, end = side.turns[last]
@@ -138,7 +139,7 @@ def _fitting_share(a: RecordingLength, b: RecordingLength, first: int, last: int
 
 
 def _at(side: RecordingLength, position: float, seconds: float) -> Span:
-    """Return an excerpt with the share `position` of the rest before it, moved back to the nearest start of a turn."""
+    """Return the excerpt at a relative `position`, 0 to 1, moved back to the nearest start of a turn."""
     if side.seconds <= seconds:
         return 0.0, side.seconds
     start = position * (side.seconds - seconds)
@@ -149,11 +150,11 @@ def _at(side: RecordingLength, position: float, seconds: float) -> Span:
 
 
 def count_heard_seconds(played: Sequence[Span], length: float) -> float:
-    """Return the number of seconds of a sound that were played at least once.
+    """Return how many seconds of a sound were played at least once.
 
     Args:
         played: spans of the sound that were played, in seconds, in any order; they may overlap.
-        length: the length of the sound, seconds.
+        length: length of the sound in seconds.
     """
     seconds = reached = 0.0
     for start, stop in sorted(played):
@@ -165,14 +166,14 @@ def count_heard_seconds(played: Sequence[Span], length: float) -> float:
 
 
 def time_open(battle: Battle, settings: ArenaSettings) -> timedelta:
-    """Return the time in which a battle can be judged: in whole hours if it is long, which hide exact lengths."""
+    """Return the time in which a battle can be judged; a long one is rounded to whole hours to hide exact lengths."""
     (begin_a, end_a), (begin_b, end_b) = read_spans(battle)
     hours = math.floor(_TIMES_HEARD * (end_a - begin_a + end_b - begin_b) / 3600)
     return timedelta(seconds=max(settings.vote_within, 3600 * (hours + 1 if hours else 0)))
 
 
 def read_spans(battle: Battle | Row[Any]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the begin and end of the excerpts of A and of B, in seconds."""
+    """Return the start and end of the excerpts of A and B, in seconds."""
     (a, b), (c, d) = battle.excerpt["a"], battle.excerpt["b"]
     return (float(a), float(b)), (float(c), float(d))
 
@@ -180,7 +181,7 @@ def read_spans(battle: Battle | Row[Any]) -> tuple[tuple[float, float], tuple[fl
 def compute_played_seconds(length: float, other: float, protocol: str) -> float:
     """Return the time for which a side is played, including the silence that hides its exact length.
 
-    Two excerpts are equally long: different times for the same words would identify a system.
+    Both excerpts are equally long, because different times for the same words would identify a system.
     """
     return round_up_seconds(max(length, other) if protocol == EXCERPTS else length)
 

@@ -1,4 +1,4 @@
-"""Import records from a file, another arena's log, a bucket, or the public log, each exactly once."""
+"""Import records from a file, another arena's log, a bucket or the public log, each record exactly once."""
 
 import hashlib
 from collections import Counter
@@ -45,24 +45,24 @@ class TakenIn:
 
 
 def import_file(database: Database, file: Path) -> TakenIn:
-    """Import votes, standings and erasures, all or nothing; existing records stay as they are.
+    """Import all votes, standings and erasures, or none; existing records stay unchanged.
 
     Args:
-        database: the database to write.
-        file: records as JSON lines, such as a file of the public log, or the log of another arena as JSON lines or CSV.
+        database: the database to write to.
+        file: records as JSON lines, such as a file of the public log, or another arena's log as JSON lines or CSV.
 
     Raises:
-        BadInput: the file cannot be read, or contains something that is not a record; the message names the row.
+        BadInput: the file cannot be read, or contains a row that is not a record; the message names the row.
     """
     records = list(read_file(file))
     return database.write(lambda session: take_in(session, records))
 
 
 def read_file(file: Path) -> Iterator[Record]:
-    """Read the records of a file; an empty one has none.
+    """Read the records of a file; an empty file has none.
 
     Raises:
-        BadInput: it cannot be read, or contains something that is not a record; the message names the row.
+        BadInput: the file cannot be read, or contains a row that is not a record; the message names the row.
     """
     try:
         rows = list_records(file.read_text(encoding="utf-8"), "vote")
@@ -80,10 +80,10 @@ def read_file(file: Path) -> Iterator[Record]:
 
 
 def take_in(session: Session, records: Iterable[Record]) -> TakenIn:
-    """Add records that the database lacks to the session; missing systems, items and outputs are made without audio.
+    """Add the records that the database lacks; missing systems, items and outputs are created without audio.
 
     Raises:
-        BadInput: a vote exists with another content, or its battle exists with another vote.
+        BadInput: a vote exists with different content, or its battle exists with a different vote.
     """
     counts: Counter[str] = Counter()
     erased = set(session.scalars(select(Erasure.pseudonym)))
@@ -103,7 +103,7 @@ def take_in(session: Session, records: Iterable[Record]) -> TakenIn:
 
 
 def _make_sure(session: Session, here: set[tuple[Any, str]], kind: type[Any], key: str, values: dict[str, Any]) -> None:
-    """Add a row unless it exists; `here` contains the known rows."""
+    """Add a row unless it exists; `here` contains the existing rows."""
     if (kind, key) not in here and session.get(kind, key) is None:
         session.add(kind(id=key, **values))
         session.flush()
@@ -111,10 +111,10 @@ def _make_sure(session: Session, here: set[tuple[Any, str]], kind: type[Any], ke
 
 
 def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tuple[Any, str]]) -> str:
-    """Import one vote; return the field of `TakenIn` that counts it."""
+    """Import one vote; return the `TakenIn` field that counts it."""
     if record.voter in erased:
         return "erased"
-    # A vote is imported once; two forms of one vote are refused.
+    # A vote is imported once; two versions of the same vote are refused.
     row = session.scalar(select(Vote).where((Vote.id == record.id) | (Vote.battle == record.battle)))
     if row is not None:
         if (row.id, row.battle, row.voter, row.outcome) != (
@@ -124,10 +124,10 @@ def _vote(session: Session, record: VoteRecord, erased: set[str], here: set[tupl
                 f"the vote {record.id} already exists here with different content; one of the two logs has been changed"
             )
         return "repeated"
-    # A repeated battle needs the one that it repeats.
+    # A repeated battle needs the battle that it repeats.
     if record.repeats is not None and session.get(Battle, record.repeats) is None:
         return "orphans"
-    # The battle with the systems it compares, then the vote.
+    # Add the battle with the systems that it compares, then the vote.
     _add_compared(session, record, here)
     if session.get(Battle, record.battle) is None:
         outputs = (make_output_id(system, record.item) for system in (record.system_a, record.system_b))
@@ -155,7 +155,7 @@ def _add_compared(session: Session, record: VoteRecord, here: set[tuple[Any, str
 
 
 def _standing(session: Session, record: StandingRecord) -> str:
-    """Import one decision; return the field of `TakenIn` that counts it."""
+    """Import one decision; return the `TakenIn` field that counts it."""
     vote = session.scalar(select(Vote).where(Vote.id == record.vote))
     if vote is None:
         return "orphans"

@@ -1,9 +1,9 @@
-"""Battles before a judge: which systems meet on which dialogue, in which order, and the outcome.
+"""Battles that a judge decides: which systems meet on which dialogue, in which order, and with what outcome.
 
-`all`: every two systems on every dialogue that both answered. `mtalk`: as people's battles in MTalk-Bench (appendix
-C.1), separately for each dimension, one of the three pairs with the closest Elo ratings so far, up to a number of
-battles (the paper's judges held about 500 per dimension). The ratings before a round choose its pairs, which are then
-judged together. All choices follow from the seed, so that a rerun finds the answers in the records.
+`all`: every pair of systems on every dialogue that both answered. `mtalk`: separately for each dimension, one of the
+    three pairs with the closest Elo ratings so far, up to a number of battles, like the human battles of MTalk-Bench
+    (appendix C.1; the paper's judges held about 500 per dimension). The ratings before a round determine its pairs,
+    which are then judged together. All choices follow from the seed, so a rerun finds the answers in the records.
 """
 
 from collections import defaultdict
@@ -50,20 +50,20 @@ def hold_battles(
     seed: int = 0,
     choose: Callable[[list[Sides]], Sequence[Sides]] = list,
 ) -> Iterator[Fought]:
-    """Hold the battles of all dialogues, and yield them as their rounds end.
+    """Hold the battles on all dialogues, and yield them as each round ends.
 
     Args:
-        dialogues: dialogues that name their systems; those with the same id can meet.
+        dialogues: dialogues that name their systems; systems can meet on dialogues with the same id.
         ask: the function that starts the conversation about two sides.
         hold: the function that holds the conversations of a round.
         pairing: the rule that pairs systems.
-        variant: the weight of ties in the ratings of `mtalk`: none in the paper's variant, else one half.
-        most: highest number of battles per dimension, for `mtalk`.
-        seed: seed of the choices of `mtalk`.
+        variant: the weight of ties in the ratings of `mtalk`: 0 in the paper's variant, otherwise one half.
+        most: maximum number of battles per dimension, for `mtalk`.
+        seed: seed for the choices of `mtalk`.
         choose: the function that chooses among the pairs of `all`.
 
     Raises:
-        BadInput: no two systems answered the same dialogue, or one answered a dialogue twice.
+        BadInput: no two systems answered the same dialogue, or a system answered a dialogue twice.
     """
     pools: dict[str, dict[str, dict[str, SpokenDialogue]]] = defaultdict(lambda: defaultdict(dict))
     for one in dialogues:
@@ -99,12 +99,12 @@ def read_sides(
 
     Args:
         sources: the folders and files.
-        data: folder of the runs' dataset; by default the folder of that name in the working folder.
-        tell: the function that gets the number of items that a run's system did not answer.
+        data: folder of the runs' dataset; by default the folder named `data` in the working directory.
+        tell: function that receives the number of items that a run's system did not answer.
 
     Raises:
-        BadInput: a source contains no dialogues, a dialogue names no system, or a run answered items that are not in
-            the dataset.
+        BadInput: a source contains no dialogues, a dialogue does not name its system, or a run answered items that are
+            not in the dataset.
     """
     for path in sources:
         if not path.is_dir():
@@ -131,7 +131,7 @@ def read_sides(
 
 
 class _Field:
-    """The battles of one dimension, and the ratings that follow from them."""
+    """The battles of one dimension, and the ratings based on them."""
 
     def __init__(
         self, name: str, items: dict[str, dict[str, SpokenDialogue]], variant: Variant, most: int, seed: int
@@ -143,7 +143,7 @@ class _Field:
         self._rows: list[tuple[str, str, str]] = []
 
     def choose(self) -> list[Meeting]:
-        """Choose the next meetings; none if there are enough, or no pair is left."""
+        """Choose the next meetings; empty if there are enough or no pair is left."""
         systems = {system for systems in self.items.values() for system in systems}
         ratings = dict.fromkeys(systems, INITIAL)
         if self._rows:
@@ -154,7 +154,7 @@ class _Field:
         chosen: list[Meeting] = []
         while len(chosen) < ROUND and (number := len(self._meetings)) < self._most:
             seed = f"{self._seed}:{self._name}:{number}"
-            # No pair meets twice on an item, so all its remaining items are equivalent.
+            # A pair never meets twice on an item, so all its remaining items are equivalent.
             met = choose_next_meeting(field, MetBefore(self._meetings), lambda _: {}, seed=seed, rule="mtalk")
             if met is None:
                 break
@@ -163,6 +163,6 @@ class _Field:
         return chosen
 
     def rate(self, met: Meeting, outcome: Outcome) -> None:
-        """Count an outcome; a battle without one changes no rating."""
+        """Record an outcome; a battle without one does not change the ratings."""
         if isinstance(outcome, JudgedBattle):
             self._rows.append((met.a, met.b, outcome.outcome))

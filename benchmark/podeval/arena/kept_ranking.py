@@ -1,7 +1,7 @@
-"""The last ranking of an arena on the disk, so that a site that starts has one to show until the next is computed.
+"""Keep the last ranking of an arena on disk, so that a restarted site can show it until the next one is computed.
 
-A file in the user's cache folder for each database: an archive of NumPy's arrays, without pickles, one of which is the
-text of everything except arrays. It is not read if the newest vote in it no longer exists.
+Each database has one file in the user's cache folder: an archive of NumPy arrays without pickles, in which one array is
+the text of everything else. The file is ignored if the newest vote in it no longer exists.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _ARRAY = "array"
 
 
 def find_file(database: str) -> Path:
-    """Return the path of the file for a database.
+    """Return the path of a database's file.
 
     Args:
         database: the name of the database.
@@ -53,7 +53,7 @@ def write_ranking(file: Path, ranking: Any) -> None:
 
 
 def read_ranking(file: Path, kind: type[Kept]) -> Kept | None:
-    """Return the ranking in a file; None if there is none, or this version cannot read it.
+    """Return the ranking in a file; None if it has none or this version cannot read it.
 
     Args:
         file: the file.
@@ -73,7 +73,7 @@ def read_ranking(file: Path, kind: type[Kept]) -> Kept | None:
 
 
 def _build(kind: Any, value: Any) -> Any:
-    """Return a value of a type from its form in JSON."""
+    """Return a value of a type from its JSON form."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is types.UnionType:
         return None if value is None else _build(next(part for part in parts if part is not types.NoneType), value)

@@ -1,10 +1,9 @@
-"""Add the systems, items and outputs that an arena compares from a manifest.
+"""Add the systems, items and outputs in a manifest to an arena.
 
-A manifest is YAML or JSON:
-`{systems: [{id, title, kind}], items: [{id, dimension, capability, …}], outputs: [{system, item, audio, turns}]}`.
-Paths of audio are relative to the manifest. Adding it again changes differing entries and adds new ones; an output that
-a battle has shown keeps its id, so its votes stay, and a retired output stays retired unless the manifest says
-`active: true`. Length and loudness are measured here, once.
+A manifest is YAML or JSON: `{systems: [{id, title, kind}], items: [{id, dimension, capability, …}], outputs: [{system,
+item, audio, turns}]}`. Audio paths are relative to the manifest. Adding a manifest again updates changed entries and
+adds new ones; an output that a battle has shown keeps its id, so its votes stay, and a retired output stays retired
+unless the manifest says `active: true`. Length and loudness are measured here, once.
 """
 
 from collections import Counter
@@ -55,7 +54,7 @@ class ManifestTurn(_Strict):
 
 
 class ItemEntry(_Strict):
-    """An item, as put to the systems."""
+    """An item as the systems receive it."""
 
     id: Name
     dimension: Annotated[str, Field(min_length=1, max_length=100)]
@@ -90,7 +89,7 @@ def read_manifest(file: Path) -> Manifest:
     """Read a manifest and make the paths of its audio absolute.
 
     Raises:
-        BadInput: it cannot be read, or lacks or misstates a field; the message names the place.
+        BadInput: the manifest cannot be read, or a field is missing or invalid; the message names the place.
     """
     content = read_yaml_file(file, trusted=True)
     # Check the fields, and name the first invalid one.
@@ -119,12 +118,12 @@ class Added:
 
 
 def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added:
-    """Add a manifest, completely or not at all, except outputs that differ from those that listeners heard before.
+    """Add a manifest completely or not at all, except for outputs that differ from those that listeners already heard.
 
     Args:
         database: database of the arena.
         manifest: the manifest to add.
-        strict: add nothing if the audio of one output cannot be used; otherwise that output is left out.
+        strict: whether to add nothing if the audio of any output is unusable, instead of leaving that output out.
 
     Raises:
         BadInput: an output names a system or item that does not exist, or its audio cannot be used.
@@ -142,7 +141,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added
 
     def work(session: Session) -> Added:
         new, left_out = {"systems": 0, "items": 0, "outputs": 0}, list(unusable)
-        # Systems and items come first, as outputs refer to them.
+        # Add systems and items first, because outputs refer to them.
         for system in manifest.systems:
             values = system.model_dump() | {"title": system.title or system.id}
             new["systems"] += _put(session, ArenaSystem, values, now)
@@ -177,7 +176,7 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
     """Return the measured columns of an output: length, loudness and content hash of its audio.
 
     Raises:
-        BadInput: it is not audio, or a turn is outside it.
+        BadInput: the file is not audio, or a turn lies outside it.
     """
     from podeval.audio import loudness
     from podeval.audio.decode import decode, hash_file
@@ -205,7 +204,7 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
 
 
 def _put(session: Session, kind: type[Any], values: dict[str, Any], now: datetime) -> bool:
-    """Add a row, or change the one that has its id; return whether it is new."""
+    """Add a row, or update the row with its id; return whether it is new."""
     values = {name: value for name, value in values.items() if name != "active" or value is not None}
     is_new = session.get(kind, values["id"]) is None
     session.merge(kind(**values, **({"added_at": now} if is_new else {})))
@@ -225,19 +224,18 @@ def make_manifest(
 
     Args:
         runs: the folder.
-        benchmark: include only runs on this benchmark.
-        split: include only runs on this split.
-        dimension: dimension on which listeners judge; the same item under another dimension is another item of the
-            arena.
+        benchmark: the only benchmark whose runs are included.
+        split: the only split whose runs are included.
+        dimension: dimension that listeners judge; under another dimension, the same item is a separate item.
         question: the question that listeners answer.
-        controls: include recordings of controls, against which everybody should vote.
+        controls: whether to include recordings of controls, which every listener should vote against.
 
     Raises:
-        BadInput: the dimension has no name, or too long a one.
+        BadInput: the dimension's name is empty or too long.
     """
     if not 0 < len(dimension.strip()) <= LONGEST_NAME:
         raise BadInput(f"a dimension's name has 1 to {LONGEST_NAME} characters, such as overall, not {dimension!r}")
-    # Select the recordings, and count the systems that have one of each item.
+    # Select the recordings, and count the systems with a recording of each item.
     outputs = [
         (plan, item, output, audio)
         for plan, item, output, audio in _recordings(runs)
@@ -270,7 +268,7 @@ def make_manifest(
 
 
 def _recordings(runs: Path) -> Iterator[tuple[RunPlan, Item, Output, Path]]:
-    """Yield every item's recording in one piece; scripts and answers by turn are left out."""
+    """Yield the single recording of each item; scripts and answers split into turns are left out."""
     for folder in run_folders(runs):
         plan = folder.plan()
         for item in folder.items() or ():

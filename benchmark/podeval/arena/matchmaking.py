@@ -74,14 +74,14 @@ _Kind = tuple[str, str]
 
 @dataclass
 class _Snapshot:
-    """The part that is the same for all voters, cached for a while."""
+    """The data that is the same for all voters, cached for a while."""
 
     made_at: float = -1e9
     cost: float = 0.0
     fields: dict[_Kind, PairingField] = field(default_factory=dict)
 
     def shows(self, battle: Battle) -> bool:
-        """Return whether a battle like this one could be made now: with an open dimension and outputs in the pool."""
+        """Return whether such a battle could be created now, with an open dimension and outputs in the pool."""
         compared = self.fields.get(_kind(battle))
         return compared is not None and {battle.low, battle.high} <= compared.pool.items.get(battle.item, frozenset())
 
@@ -92,7 +92,7 @@ class _Snapshot:
 
 
 class Matchmaker:
-    """The maker of battles; a background task refreshes its data about all voters every half minute or later.
+    """Creates battles; a background task refreshes the data about all voters at most every 30 seconds.
 
     Args:
         database: the database of the arena.
@@ -116,7 +116,7 @@ class Matchmaker:
         dimension: str | None = None,
         seed: int | None = None,
     ) -> Battle:
-        """Make a battle for a voter, which is not recorded yet.
+        """Create a battle for a voter without recording it.
 
         Args:
             session: a session that reads battles and votes.
@@ -139,18 +139,18 @@ class Matchmaker:
         return battle
 
     def count(self, battle: Battle) -> None:
-        """Add a new battle to the present counts."""
+        """Add a new battle to the current counts."""
         compared = self._snapshot.fields.get(_kind(battle))
         if battle.purpose == "rating" and compared is not None:
             with self._lock:
                 compared.count((battle.low, battle.high))
 
     def shows(self, session: Session, battle: Battle) -> bool:
-        """Return whether a battle like this one could be made now."""
+        """Return whether such a battle could be created now."""
         return self._current(session).shows(battle)
 
     def forget(self) -> None:
-        """Look at the pool and the counts again before the next battle, because something was changed."""
+        """Read the pool and the counts again before the next battle, because something changed."""
         with self._lock:
             self._snapshot = _Snapshot()
 
@@ -158,8 +158,8 @@ class Matchmaker:
         snapshot, seed = self._current(session), wish.seed
         fields = {kind: compared for kind, compared in snapshot.fields.items() if wish.covers(*kind)}
         judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": wish.voter})}
-        # The answer to a vote contains the systems' names, so a battle that named them comes again only if there is
-        # nothing else.
+        # The response to a vote names the systems, so a battle that revealed them is repeated only if nothing else is
+        # left.
         protocol, before, possible = _find_open(fields, (MetBefore(judged, again=False), MetBefore(judged)))
         if not possible and not list_open_dimensions(session):
             raise ArenaRefused(NOTHING_YET, write_sentence("nothing-to-compare"))
@@ -167,7 +167,7 @@ class Matchmaker:
             raise ArenaRefused(NOTHING_LEFT, write_sentence("all-judged"))
         kind = protocol, pick_dimension(possible, seed=seed)
         field = snapshot.fields[kind]
-        # Only battles of new systems depend on earlier judgements of the voter.
+        # Only battles of new systems depend on the voter's earlier judgements.
         voted = session.execute(_JUDGED_BY_VOTER, {"voter": wish.voter}).all() if len(field.with_new) else []
 
         def count_items(met: Pair) -> dict[str, int]:
@@ -180,7 +180,7 @@ class Matchmaker:
         assert meeting is not None, "an open pair has an open item"
         met = {"item": meeting.item, "a": meeting.a, "b": meeting.b}
         item, a, b = session.execute(_OUTPUTS_OF_MEETING, met).one()
-        # A session forgets objects without a reference, and the page of the battle needs them once more.
+        # A session drops objects without a reference, and the page of the battle needs them again.
         session.info["shown"] = (item, a, b)
         lengths = _length(a), _length(b)
         excerpt = (
@@ -206,7 +206,7 @@ class Matchmaker:
         )
 
     def _repeated(self, session: Session, wish: "_BattleWish") -> Battle | None:
-        """Return, now and then, the voter's earlier battle with the clearest difference, sides exchanged."""
+        """Occasionally return the voter's earlier battle with the clearest difference, with its sides swapped."""
         settings, seed, voter = self._settings, wish.seed, wish.voter
         if random.Random(f"{seed}:gold").random() >= settings.gold_share:  # noqa: S311 - by the recorded seed
             return None
@@ -245,9 +245,10 @@ class Matchmaker:
     def _current(self, session: Session) -> _Snapshot:
         with self._lock:
             if not self._snapshot.made_at > 0:
-                # The first snapshot is taken at once, because nobody can be served without it; it only reads counts.
+                # The first snapshot is taken immediately, because no battle can be served without it; it only reads
+                # counts.
                 self._snapshot = _take_snapshot(session)
-            # Counting takes at most a fiftieth of the time, whatever the number of votes.
+            # Counting takes at most 2 % of the time, however many votes there are.
             keep = max(_FRESH_SECONDS, 50 * self._snapshot.cost)
             is_due = time.monotonic() - self._snapshot.made_at > keep and not self._renewing
             self._renewing = self._renewing or is_due
@@ -262,7 +263,7 @@ class Matchmaker:
             with self._database.reading() as session:
                 snapshot = _take_snapshot(session)
             with self._lock:
-                # The snapshot lacks changes that were made meanwhile.
+                # The snapshot lacks changes made in the meantime.
                 if self._snapshot is old:
                     self._snapshot = snapshot
         except PodevalError as error:
@@ -291,11 +292,11 @@ def _kind(battle: Battle) -> _Kind:
 def _find_open(
     fields: Mapping[_Kind, PairingField], avoidable: tuple[MetBefore, ...]
 ) -> tuple[str, MetBefore, list[str]]:
-    """Return the first protocol with something left to judge, the meetings to avoid there, and its dimensions.
+    """Return the first protocol with something left to judge, the meetings to avoid in it, and its dimensions.
 
     Args:
         fields: the systems that can be compared, by protocol and dimension.
-        avoidable: meetings to avoid if others remain; the last are avoided in any case.
+        avoidable: meetings to avoid if others remain; the last ones are always avoided.
     """
     for protocol in PROTOCOLS:
         for before in avoidable:
@@ -321,7 +322,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
     for dimension, benchmark, item, system in session.execute(rows):
         for protocol in list_protocols(benchmark) if dimension not in closed else ():
             items.setdefault((protocol, dimension), {}).setdefault(item, set()).add(system)
-    # Read the number of times that each pair met, and the outcomes of the votes.
+    # Read how often each pair met, and the outcomes of the votes.
     counts: defaultdict[_Kind, dict[Pair, tuple[int, ...]]] = defaultdict(dict)
     for protocol, dimension, low, high, *numbers in session.execute(select(PAIR_COUNTS)):
         counts[protocol, dimension][low, high] = tuple(numbers)
@@ -341,7 +342,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
 
 
 def _arrange(pool: PairingPool, counts: Mapping[Pair, tuple[int, ...]], voters: Counter[str]) -> PairingField:
-    """Rate the systems of a pool by the counts of their pairs, and find those that are provisional."""
+    """Rate the systems of a pool by the counts of their pairs, and find the provisional ones."""
     results = [
         (*met, outcome, number)
         for met, numbers in counts.items()
@@ -360,7 +361,7 @@ def _arrange(pool: PairingPool, counts: Mapping[Pair, tuple[int, ...]], voters: 
 
 
 def count_between(session: Session, battle: Battle, a: str) -> tuple[int, int, int]:
-    """Count the votes on the pair of a battle, on its dimension: for system `a`, for the other, for neither."""
+    """Count the votes on a battle's pair and dimension: for system `a`, for the other system, and for neither."""
     names = ("protocol", "dimension", "low", "high")
     same = (PAIR_COUNTS.c[name] == getattr(battle, name) for name in names)
     counts = session.execute(select(PAIR_COUNTS).where(*same)).one_or_none()

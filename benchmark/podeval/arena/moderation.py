@@ -1,8 +1,8 @@
-"""An operator's decisions about the board and its arena, and an operator's records: the trail and the flags.
+"""Operators' decisions about the board and its arena, and their records: the trail and the flags.
 
-Decisions about the arena: the votes that count, the compared systems and items, and the desired number of votes.
-Nothing is deleted; ratings change at once. The services for listeners and submissions make their own decisions. Each
-decision has a reason and a name, and is noted on the trail in the transaction that carries it out.
+Operators decide which votes count, which systems and items the arena compares, and how many votes are wanted. Nothing
+is deleted, and ratings change immediately. The services for listeners and submissions handle their own decisions. Each
+decision has a reason and a name, and is recorded on the trail in the transaction that carries it out.
 """
 
 from collections.abc import Callable
@@ -34,8 +34,8 @@ class FlaggedVote:
         dimension: the dimension of the vote.
         a: title of the system on side A.
         b: title of the system on side B.
-        signals: observations of rules.
-        others: number of other counted votes of the voter.
+        signals: findings of the rules.
+        others: number of the voter's other counted votes.
     """
 
     vote: Vote
@@ -47,12 +47,12 @@ class FlaggedVote:
 
 
 class BoardModeration:
-    """An operator's decisions about a board, with their trail; may be used by any number of threads.
+    """Carries out an operator's decisions about a board, and keeps their trail; thread-safe.
 
     Args:
         database: database of the board.
-        changed: called after a freeze or thaw, so that a service of this process reads the settings again.
-        clock: returns the time in UTC.
+        changed: function that is called after a freeze or thaw, so that a service of this process rereads the settings.
+        clock: function that returns the current time in UTC.
     """
 
     def __init__(
@@ -66,29 +66,29 @@ class BoardModeration:
         self._clock = clock
 
     def freeze(self, what: str, sentence: str, by: str) -> None:
-        """Accept no votes, or no submissions, until `thaw`.
+        """Stop accepting votes or submissions until `thaw`.
 
         Args:
             what: one of `operator_settings.FREEZABLE`.
-            sentence: public explanation with the reason, and perhaps the end.
+            sentence: public explanation of the reason and, if known, the end.
             by: name of the operator.
 
         Raises:
-            BadInput: `what` is not freezable, or there is no sentence.
+            BadInput: `what` is not freezable, or the sentence is empty.
         """
         sentence = operator_settings.validate_reason(sentence)
         self._set_frozen(what, sentence, "frozen", sentence, by)
 
     def thaw(self, what: str, reason: str, by: str) -> None:
-        """Accept votes, or submissions, again.
+        """Accept votes or submissions again.
 
         Raises:
-            BadInput: `what` is not freezable, or there is no reason.
+            BadInput: `what` is not freezable, or no reason is given.
         """
         self._set_frozen(what, "", "thawed", operator_settings.validate_reason(reason), by)
 
     def flagged_votes(self, newest: int = 100) -> list[FlaggedVote]:
-        """Return the votes with a signal or a decision, the newest flag first."""
+        """Return the votes with a signal or a decision, newest flag first."""
         with self._database.reading() as session:
             flags = _read_signals(session, Flag.vote, newest)
             # Read the votes, with the systems that met.
@@ -104,7 +104,7 @@ class BoardModeration:
             )
             rows = {row[0].id: row for row in session.execute(query)}
             voters = {vote.voter for vote, *_ in rows.values()}
-            # Count the other counted votes of each voter.
+            # Count each voter's other counted votes.
             counting = (
                 select(Vote.voter, func.count())
                 .where(Vote.voter.in_(voters), Vote.standing == "counted")
@@ -118,7 +118,7 @@ class BoardModeration:
             ]
 
     def flagged_sessions(self, newest: int = 100) -> list[tuple[ListeningSession, list[Flag]]]:
-        """Return the listening sessions with a signal or a decision, with the signals, the newest flag first."""
+        """Return the listening sessions with a signal or a decision, and their signals, newest flag first."""
         with self._database.reading() as session:
             flags = _read_signals(session, Flag.session, newest)
             rows = session.scalars(select(ListeningSession).where(ListeningSession.id.in_(flags)))
@@ -126,7 +126,7 @@ class BoardModeration:
         return [(by_id[id], signals) for id, signals in flags.items() if id in by_id]
 
     def trail(self, newest: int = 100) -> list[operator_settings.OperatorAction]:
-        """Return the newest decisions, newest first."""
+        """Return the latest decisions, newest first."""
         return self._database.read(lambda session: operator_settings.read_trail(session, newest=newest))
 
     def _set_frozen(self, what: str, sentence: str, action: str, reason: str, by: str) -> None:
@@ -144,12 +144,12 @@ class BoardModeration:
 
 @dataclass(frozen=True)
 class Pool:
-    """The pool of the arena: systems and whether new battles may show them, dimensions and whether they are open.
+    """The pool of the arena: its systems, whether new battles may show them, its dimensions, and whether they are open.
 
     Attributes:
-        systems: id, title, whether in the pool, and number of items with a recording.
-        dimensions: dimensions by name, each with whether it is open and its counted votes.
-        goal: desired number of counted votes on each dimension; None if not set.
+        systems: id, title, whether it is in the pool, and number of items with a recording.
+        dimensions: dimensions by name, each with its open state and its number of counted votes.
+        goal: target number of counted votes for each dimension; None if not set.
     """
 
     systems: list[tuple[str, str, bool, int]]
@@ -158,11 +158,11 @@ class Pool:
 
 
 class ArenaModeration:
-    """An operator's decisions about an arena; may be used by any number of threads.
+    """Carries out an operator's decisions about an arena; thread-safe.
 
     Args:
         arena: the arena.
-        clock: returns the time in UTC.
+        clock: function that returns the current time in UTC.
     """
 
     def __init__(self, arena: Arena, clock: Clock = lambda: datetime.now(UTC)) -> None:
@@ -174,7 +174,7 @@ class ArenaModeration:
         """Exclude a vote from the public rating, or include it again.
 
         Raises:
-            BadInput: there is no such vote, or no reason or name is given.
+            BadInput: the vote does not exist, or no reason or name is given.
         """
         self._arena.decide(vote, "counted" if counted else "excluded", operator_settings.validate_reason(reason), by)
 
@@ -183,7 +183,7 @@ class ArenaModeration:
         votes.
 
         Raises:
-            BadInput: nobody with that pseudonym voted, or no reason or name is given.
+            BadInput: no voter has that pseudonym, or no reason or name is given.
         """
         standing, reason = "counted" if counted else "excluded", operator_settings.validate_reason(reason)
         now = self._clock()
@@ -201,7 +201,7 @@ class ArenaModeration:
         return len(changed)
 
     def open_dimension(self, dimension: str, opened: bool, reason: str, by: str) -> None:
-        """Open or close a dimension for new battles; its votes count either way.
+        """Open or close a dimension for new battles; its votes still count either way.
 
         Raises:
             BadInput: no item has this dimension, or no reason is given.
@@ -217,10 +217,10 @@ class ArenaModeration:
         self._carry_out(f"dimension {'opened' if opened else 'closed'}", dimension, reason, by, change)
 
     def pool_system(self, system: str, active: bool, reason: str, by: str) -> None:
-        """Add a system to the pool for new battles, or remove it; its votes count either way.
+        """Add a system to the pool for new battles, or remove it; its votes still count either way.
 
         Raises:
-            BadInput: the arena does not have it, or no reason is given.
+            BadInput: the arena does not have this system, or no reason is given.
         """
 
         def change(session: Session) -> None:
@@ -232,7 +232,7 @@ class ArenaModeration:
         self._carry_out(f"system {'into' if active else 'out of'} the pool", system, reason, by, change)
 
     def set_goal(self, votes: int | None, reason: str, by: str) -> None:
-        """Set the goal of counted votes for each dimension; pages show it next to the present number.
+        """Set the target number of counted votes for each dimension; pages show it next to the current number.
 
         Raises:
             BadInput: the value is not a number of votes, or no reason is given.
@@ -244,7 +244,7 @@ class ArenaModeration:
         self._carry_out("votes goal", str(votes or "none"), reason, by, partial(keep, now=self._clock()))
 
     def _carry_out(self, action: str, subject: str, reason: str, by: str, change: Callable[[Session], Found]) -> Found:
-        """Carry out a decision and note it on the trail, both or neither; it applies to the next battle."""
+        """Carry out a decision and record it on the trail in one transaction; it applies from the next battle."""
         reason = operator_settings.validate_reason(reason)
 
         def work(session: Session) -> Found:
@@ -273,7 +273,7 @@ class ArenaModeration:
 
 
 def _read_signals(session: Session, about: InstrumentedAttribute[str | None], newest: int) -> dict[str, list[Flag]]:
-    """Read the signals of rules by their vote or session, with the newest flag first."""
+    """Read the rules' signals by vote or session, newest flag first."""
     last = func.max(Flag.number)
     query = select(about).where(about.is_not(None)).group_by(about).order_by(last.desc()).limit(newest)
     by_subject: dict[str, list[Flag]] = {str(id): [] for id in session.scalars(query)}

@@ -1,14 +1,14 @@
 """Choose which two systems meet next, on which item, and on which side each is shown.
 
 `closest`: among the pairs with the closest ratings, the least compared comes first. A new system takes part in at most
-half of the battles, so it soon has a rating, and listeners still hear the others. Its battles are dealt: it first meets
-the systems with which it has the fewest votes. The voter and the number of their votes determine whether the voter
-meets it next, and against which system. Anyone who skips such a battle, or leaves it, gets the same pair again.
+half of the battles, so it soon has a rating, and listeners still hear the others. Its opponents are dealt: it first
+meets the systems with which it has the fewest votes. The voter and the number of their votes determine whether they
+meet it next, and against which system. A voter who skips or leaves such a battle gets the same pair again.
 `mtalk`: one of the three closest pairs, as in MTalk-Bench. Sides are random. Everything else follows from one seed,
 which is recorded with the battle.
 
 Pairs are sorted by the difference of their ratings once for all voters; each battle searches the voter's remaining
-pairs as arrays, so its cost does not depend on the number of votes.
+pairs as arrays, so the cost does not depend on the number of votes.
 """
 
 import hashlib
@@ -67,11 +67,11 @@ def pair(one: str, other: str) -> Pair:
 
 
 class MetBefore:
-    """The meetings that a voter had before.
+    """The voter's earlier meetings.
 
     Args:
         meetings: pairs and items.
-        again: whether a system may occur again on an item on which the voter heard it, with a new opponent.
+        again: whether the voter may hear a system again on the same item, with a new opponent.
     """
 
     def __init__(self, meetings: Collection[tuple[Pair, str]], again: bool = True) -> None:
@@ -130,7 +130,7 @@ class PairingPool:
         return values
 
     def find_open(self, before: MetBefore) -> Mask:
-        """Return which pairs a voter can still meet on some item."""
+        """Return a mask of the pairs that a voter can still meet on some item."""
         met = {item: self.items[item] & systems for item, systems in before.systems.items() if item in self.items}
         is_open = np.ones(len(self.low), dtype=np.bool_)
         if not len(self.low) or len(met) < self.common.min():
@@ -146,20 +146,20 @@ class PairingPool:
                 for system in theirs:
                     spent[system, members] += 1
                     spent[members, system] += 1
-                # Pairs of which both systems were met were counted twice.
+                # Pairs whose two systems were both met were counted twice.
                 spent[np.ix_(theirs, theirs)] -= 1
         return np.asarray(self.common > spent[self.low, self.high], dtype=np.bool_)
 
 
 class PairingField:
-    """A pool with everybody's ratings and votes: the part that is the same for all voters, arranged once.
+    """A pool with all ratings and votes: the data that is the same for all voters, arranged once.
 
     Args:
         pool: the systems and items that can be compared.
-        ratings: ratings of systems, on any interval scale; a system without one is new.
+        ratings: ratings of systems on any interval scale; a system without a rating is new.
         votes: numbers of votes by pair.
         served: numbers of battles by pair.
-        provisional: systems that have too few opponents or voters, whatever the number of their votes.
+        provisional: systems that have too few opponents or voters, however many votes they have.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class PairingField:
         for (low, high), count in votes.items():
             by_system[low] += count
             by_system[high] += count
-        # New systems, and the pairs with at least one of them.
+        # Find the new systems, and the pairs that include at least one of them.
         self.new = {
             system
             for system in pool.systems
@@ -185,12 +185,12 @@ class PairingField:
         is_new = np.array([system in self.new for system in pool.systems], dtype=np.bool_)
         with_new = is_new[pool.low] | is_new[pool.high]
         self.with_new = np.flatnonzero(with_new)
-        # All pairs, and those of settled systems, closest first; the difference is 0 if one has no rating.
+        # Sort all pairs, and those of settled systems, closest first; the difference is 0 if a system has no rating.
         rating = np.array([ratings.get(system, np.nan) for system in pool.systems], dtype=np.float64)
         self.gaps = np.nan_to_num(np.abs(rating[pool.low] - rating[pool.high]))
         self.by_gap = np.argsort(self.gaps, kind="stable")
         self.settled = self.by_gap[~with_new[self.by_gap]]
-        # Numbers of pairs that stay the same while other pairs come and go.
+        # Number the pairs so that a pair keeps its number when other pairs come and go.
         keys = np.array([_hash(system) for system in pool.systems], dtype=np.uint64)
         self.keys = _mix(keys[pool.low] * np.uint64(3) + keys[pool.high])
 
@@ -201,15 +201,15 @@ class PairingField:
 
     @cached_property
     def closest(self) -> Positions:
-        """The closest pairs of settled systems, for a voter to whom all are open."""
+        """The closest pairs of settled systems, for a voter who can still meet all of them."""
         return self.find_closest(self.settled)
 
     def find_closest(self, settled: Positions) -> Positions:
-        """Return those pairs, sorted by their difference, that count as the closest."""
+        """Return the pairs that count as the closest, sorted by their difference."""
         return self.find_nearest(settled, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(settled))))
 
     def find_nearest(self, positions: Positions, count: int) -> Positions:
-        """Return the closest of some pairs, which are sorted by their difference, and all as close as the last."""
+        """Return the closest of the pairs, which are sorted by their difference, and all that tie with the last."""
         gaps = self.gaps[positions]
         return positions[: np.searchsorted(gaps, gaps[min(count, len(gaps)) - 1], side="right")]
 
@@ -235,11 +235,11 @@ def choose_next_meeting(
 
     Args:
         field: the systems and items that can be compared, with ratings and votes.
-        before: meetings that this voter had before; none of them is shown again.
-        count_items: returns the numbers of battles of a pair by item, over all voters.
-        seed: seed of all random choices.
+        before: this voter's earlier meetings; none of them is shown again.
+        count_items: function that returns a pair's numbers of battles by item, over all voters.
+        seed: seed for all random choices.
         rule: the rule that pairs systems.
-        deal: the basis for the choice of new systems' battles; by default the seed.
+        deal: the basis for choosing new systems' battles; by default the seed.
     """
     chance = random.Random(seed)  # noqa: S311 - reproducible by its recorded seed, no secret
     is_open = field.pool.find_open(before)
@@ -263,12 +263,12 @@ def choose_next_meeting(
 
 
 def pick_dimension(available: Sequence[str], *, seed: int) -> str:
-    """Draw one of the dimensions on which the voter has something left to judge, each equally likely."""
+    """Draw one of the dimensions on which the voter has something left to judge, with equal probability."""
     return random.Random(f"{seed}:dimension").choice(sorted(available))  # noqa: S311 - as above
 
 
 def _draw_of_three(field: PairingField, candidates: Positions, chance: random.Random) -> int:
-    """Draw one of the three closest pairs; ties for these places are broken at random."""
+    """Draw one of the three closest pairs; ties are broken at random."""
     near = field.find_nearest(candidates, CLOSEST_PAIRS)
     closer = near[field.gaps[near] < field.gaps[near[-1]]].tolist()
     tied = near[len(closer) :].tolist()
@@ -278,7 +278,7 @@ def _draw_of_three(field: PairingField, candidates: Positions, chance: random.Ra
 
 def _draw_closest(field: PairingField, is_open: Mask, chance: random.Random, deal: Deal) -> int:
     settled = field.settled if is_open.all() else field.settled[is_open[field.settled]]
-    # A new system's battle is the same until the voter has voted.
+    # A new system's battle stays the same until the voter has voted.
     turn = random.Random(f"{deal.voter}:{len(deal.pairs_of_voter)}").random()  # noqa: S311 - reproducible, no secret
     if len(field.with_new) and (turn < NEWCOMERS_SHARE or not len(settled)):
         dealt = _deal(field, deal)
@@ -291,10 +291,10 @@ def _draw_closest(field: PairingField, is_open: Mask, chance: random.Random, dea
 
 
 def _deal(field: PairingField, deal: Deal) -> int:
-    """Return one of the pairs with the fewest votes, by the voter and the number of their votes on new systems.
+    """Return one of the pairs with the fewest votes, chosen by the voter and the number of their votes on new systems.
 
-    Each pair has its own number in each turn, and the smallest number decides, so votes of others on other pairs change
-    nothing.
+    Each pair has its own number in each turn, and the smallest number wins, so other voters' votes on other pairs do
+    not change the choice.
     """
     votes = field.votes[field.with_new]
     least = field.with_new[votes == votes.min()]
@@ -314,7 +314,7 @@ def _hash(text: str) -> int:
 
 
 def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spread numbers over all numbers of 64 bits (the finaliser of SplitMix64; Steele, Lea and Flood 2014)."""
+    """Spread numbers over all 64-bit integers (the finaliser of SplitMix64; Steele, Lea and Flood 2014)."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
     return numbers ^ (numbers >> np.uint64(31))

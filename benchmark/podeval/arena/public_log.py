@@ -1,9 +1,9 @@
-"""Keep the public log on the Hub: files are added and never changed, and each record is in exactly one file.
+"""Keep the public log on the Hub; files are added and never changed, and each record is in exactly one file.
 
-A file gets its name and its records before it is sent. A sender that dies, or gets no answer, finds the file there by
-its name and sends nothing twice (`podeval.hub.commits`). At start-up, records that the database lacks are read back; a
-database restored from an old backup also learns in this way which records it had sent.
-(`huggingface_hub.CommitScheduler` does neither: it sends the content of a folder, and never reads it back.)
+A file's name and records are fixed before it is sent. After a crash or a missing response, the sender finds the file on
+the Hub by its name and does not send it again (`podeval.hub.commits`). At start-up, records that the database lacks are
+read back; this also tells a database restored from an old backup which records it had sent.
+(`huggingface_hub.CommitScheduler` does neither: it sends the content of a folder and never reads it back.)
 """
 
 import contextlib
@@ -67,8 +67,8 @@ class PublicLog:
         database: database whose votes are published.
         repo: `owner/name`; it is created if it does not exist.
         private: whether a new repo is private.
-        token: token for the Hub; by default that of the logged-in user.
-        clock: returns the time in UTC.
+        token: token for the Hub; by default the logged-in user's token.
+        clock: function that returns the current time in UTC.
     """
 
     def __init__(
@@ -86,20 +86,20 @@ class PublicLog:
         self._log = AppendOnly(repo, api=HfApi(token=token), private=private)
 
     def read_back(self) -> TakenIn:
-        """Import every file of the log that this database does not have.
+        """Import every file of the log that this database lacks.
 
         Raises:
-            BadInput: a file contains something that is not a record, or a vote that differs from the local one.
-            HubUnavailable: the Hub does not answer.
+            BadInput: a file contains an invalid record, or a vote that differs from the local one.
+            HubUnavailable: the Hub does not respond.
         """
         return self._read_back(*self._log.files())
 
     def push(self) -> Pushed:
-        """Import the records of others, then send those that are not in the log yet.
+        """Import other databases' records, then send the local ones that are not in the log yet.
 
         Raises:
-            HubUnavailable: the Hub does not answer; the next push sends the planned files.
-            BadInput: the Hub refuses; the message gives the remedy.
+            HubUnavailable: the Hub does not respond; the next push sends the planned files.
+            BadInput: the Hub refuses the push; the message gives the remedy.
         """
         head, files = self._log.files()
         if _README not in files:
@@ -131,15 +131,15 @@ class PublicLog:
         return done
 
     def _send(self, path: str, records: list[Record]) -> str:
-        """Add a file and return a commit that has it."""
+        """Add a file and return a commit that contains it."""
         added = None
-        # On a conflict, another process of this database was first, and somebody has been forgotten since.
+        # A conflict means that another process of this database was first and a voter has been erased since.
         with contextlib.suppress(Conflict):
             added = self._log.add({path: write_lines(records).encode()}, f"{len(records)} records")
         return added or self._log.files()[0]
 
     def _plan(self, session: Session) -> list[str]:
-        """List the files to send: the planned ones, or else a new one with the records that are in no file."""
+        """List the files to send: the planned ones, or else a new one with the records that no file contains."""
         pending = select(MirrorFile.path).where(MirrorFile.repo == self._repo, MirrorFile.commit.is_(None))
         if paths := sorted(session.scalars(pending)):
             return paths
@@ -153,7 +153,7 @@ class PublicLog:
         return [path]
 
     def _unmirrored(self, session: Session) -> list[str]:
-        """Return the names of records that are in no file, oldest first, as many as fit into a file."""
+        """Return the names of records that no file contains, oldest first, as many as fit into one file."""
         sources: list[tuple[Any, Any, Any]] = [
             (literal("vote:") + Vote.id, Vote.number, None),
             (literal("flag:") + Flag.id, Flag.number, Flag.vote.is_not(None) & (Flag.kind != "signal")),
@@ -169,7 +169,7 @@ class PublicLog:
         return names
 
     def _records_of(self, session: Session, path: str) -> list[Record]:
-        """Return the records of a file, without those erased since it was planned."""
+        """Return the records of a file except those erased since it was planned."""
         query = select(Mirrored.record).where(Mirrored.repo == self._repo, Mirrored.path == path)
         ids: dict[str, list[str]] = {"vote": [], "flag": [], "erasure": []}
         for name in session.scalars(query):
@@ -185,15 +185,15 @@ class PublicLog:
         session.get_one(MirrorFile, (path, self._repo)).commit = commit
 
     def _take_in(self, path: str, records: list[Record], head: str, session: Session) -> TakenIn:
-        """Import the records of a file that came from elsewhere, or that was sent without an answer."""
+        """Import the records of a file that came from elsewhere, or that was sent without a response."""
         done = take_in(session, records)
         file = session.get(MirrorFile, (path, self._repo))
         if file is None:
             session.add(MirrorFile(path=path, repo=self._repo, planned_at=self._clock(), commit=head))
         else:
             file.commit = head
-        # A restored backup may have planned a record under a name that never arrived; the file that did arrive contains
-        # it.
+        # A restored backup may have planned a record under a file name that never arrived; the file that did arrive
+        # contains the record.
         for name in {name_of(record) for record in records}:
             session.merge(Mirrored(repo=self._repo, record=name, path=path))
         return done

@@ -1,4 +1,4 @@
-"""The public ranking of an arena, cached until the votes change: the data of its page, its JSON and its CSV."""
+"""The public ranking of an arena, cached until the votes change: the data for its page, JSON and CSV."""
 
 import logging
 import math
@@ -66,11 +66,11 @@ class Known:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The standings by protocol and dimension, and their basis.
+    """The standings by protocol and dimension, and the data that they are based on.
 
-    A protocol without votes is left out; within one, `pooled` comes first if there are several dimensions. Protocols
-    are never pooled. Battles before a judge are a separate protocol, named after the judge's folder, in which each
-    dialogue is a voter.
+    A protocol without votes is left out; within a protocol, `pooled` comes first if there are several dimensions.
+    Protocols are never pooled. Battles that a judge decided are a separate protocol, named after the judge's folder, in
+    which each dialogue is a voter.
     """
 
     protocols: Mapping[str, Mapping[str, Standings]]
@@ -84,13 +84,13 @@ class Ranking:
 
     @property
     def excluded_share(self) -> float:
-        """Share of the excluded among the votes that could count, 0 to 1."""
+        """Share of excluded votes among the votes that could count, 0 to 1."""
         people = [parts for protocol, parts in self.protocols.items() if protocol in PROTOCOLS]
         counted = sum(next(iter(parts.values())).ratings.votes for parts in people)
         return self.status.excluded / max(1, counted + self.status.excluded)
 
     def document(self) -> dict[str, Any]:
-        """Return plain data; rows and columns of matrices are in the order of `systems`."""
+        """Return the ranking as plain data; rows and columns of matrices follow the order of `systems`."""
         return {
             "votes": self.status.votes,
             "voters": self.status.voters,
@@ -105,7 +105,7 @@ class Ranking:
         }
 
     def table(self) -> pd.DataFrame:
-        """Return a row for each system, dimension and protocol, with `CSV_COLUMNS`."""
+        """Return a table with `CSV_COLUMNS` and one row for each system, dimension and protocol."""
         rows = [
             {
                 "protocol": protocol,
@@ -145,9 +145,9 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Revealed:
-    """The system on one side of a judged battle: title, and its rating on the battle's dimension if there is one.
+    """The system on one side of a judged battle: its title, and its rating on the battle's dimension if it has one.
 
-    `audio` is the opaque name of the played sound, `whole` that of the whole recording, empty if it is the same.
+    `audio` is the opaque name of the played sound; `whole` is that of the whole recording, or empty if it is the same.
     """
 
     system: str
@@ -161,11 +161,11 @@ class Revealed:
 
 @dataclass(frozen=True)
 class RevealedBattle:
-    """The systems of a judged battle, and the result of the votes on the two.
+    """The two systems of a judged battle, and the result of the votes on them.
 
-    `between` counts the votes on the two for `a`, for `b` and for neither, including this one; None if this one does
-    not count. `apart` says whether the votes separate the two; `votes_needed` is the number of additional votes that
-    would, None if it is unknown.
+    `between` counts the votes on this pair for `a`, for `b` and for neither, including this vote; None if this vote
+    does not count. `apart` says whether the votes separate the two systems; `votes_needed` is the number of additional
+    votes that would, or None if unknown.
     """
 
     a: Revealed
@@ -179,16 +179,16 @@ class RevealedBattle:
 
 
 class Rankings:
-    """The ranking of an arena, computed again when the counted votes change; safe for threads.
+    """Provides the ranking of an arena, and recomputes it when the counted votes change; thread-safe.
 
-    It is computed in the background, and readers get the last one meanwhile; after a restart, the last one is on the
-    disk. If rating is quick, the first reader waits for the new one.
+    The ranking is computed in the background, and readers get the last one in the meantime; after a restart, the last
+    one is read from disk. If rating is quick, the first reader waits for the new ranking.
 
     Args:
         arena: the arena whose votes are ranked.
-        share: largest share of the time that may be spent on rating.
-        runs: the folder of runs, whose judges' battles are ranked too; None for only votes of people.
-        quick: seconds of rating up to which a reader waits for the new ranking; one that takes longer is kept on disk.
+        share: maximum share of the time that may be spent on rating.
+        runs: folder of runs whose judges' battles are also ranked; None to rank only human votes.
+        quick: rating time in seconds up to which a reader waits for the new ranking; slower rankings are kept on disk.
     """
 
     def __init__(self, arena: Arena, share: float = 0.01, runs: Path | None = None, quick: float = 0.2) -> None:
@@ -204,10 +204,10 @@ class Rankings:
         self._until = 0.0
 
     def current(self) -> Ranking:
-        """Return the ranking by all counted votes, or a slightly older one if rating takes long.
+        """Return the ranking by all counted votes, or a slightly older one if rating takes a long time.
 
         Raises:
-            PodevalError: there is no ranking yet, and none could be computed.
+            PodevalError: no ranking exists yet, and none could be computed.
         """
         ranking = self._look(None)
         if ranking is None:
@@ -215,7 +215,7 @@ class Rankings:
         return ranking
 
     def _look(self, patience: float | None) -> Ranking | None:
-        """Return the newest ranking; if there is none yet, wait for this many seconds, or until there is one."""
+        """Return the newest ranking; if none exists yet, wait for `patience` seconds, or without limit if None."""
         with self._lock:
             if self._ranking is None and self._renewing is None and (kept := self._read_kept()) is not None:
                 self._ranking, self._cost = kept, math.inf
@@ -229,7 +229,7 @@ class Rankings:
         return self._ranking
 
     def _read_kept(self) -> Ranking | None:
-        """Return the ranking on the disk, if its votes are those of this database."""
+        """Return the ranking on disk if its votes are those of this database."""
         ranking = read_ranking(find_file(self._arena.database.name), Ranking)
         if ranking is None:
             return None
@@ -238,7 +238,7 @@ class Rankings:
             return ranking if session.scalar(select(Vote.battle).where(Vote.number == number)) == battle else None
 
     def reveal(self, voter: str, vote: str) -> RevealedBattle | None:
-        """Return the two systems of a battle that this voter judged; None if it is not theirs or may not be revealed.
+        """Return the two systems of a battle that this voter judged; None if it is another voter's or must stay secret.
 
         Args:
             voter: a pseudonym.
@@ -251,7 +251,7 @@ class Rankings:
             vote_row, battle, *sides = judged
             counts = vote_row.standing == "counted" and vote_row.outcome != "skip" and battle.purpose == "rating"
             between = count_between(session, battle, sides[0]) if counts else None
-        # A voter does not wait for the first ranking of many votes.
+        # A voter does not have to wait for the first ranking of many votes.
         ranking = self._look(self._quick)
         part = ranking.protocols.get(battle.protocol, {}).get(battle.dimension) if ranking is not None else None
         rated = {row.system: row for row in part.ratings.systems} if part else {}
@@ -291,7 +291,7 @@ class Rankings:
             self._renewing = None
 
     def _count(self, session: Session) -> tuple[object, ...]:
-        """Return counts that differ whenever a vote is added or removed or changes standing, or a system its title."""
+        """Return a key that changes if a vote is added or removed or changes standing, or a system's title changes."""
         decided, erased = select(func.max(Flag.number)), select(func.count()).select_from(Erasure)
         systems = select(ArenaSystem.id, ArenaSystem.title, ArenaSystem.kind).order_by(ArenaSystem.id)
         logs = sorted(self._runs.glob(f"{JUDGES}/*/{BATTLES}")) if self._runs else []
@@ -321,11 +321,11 @@ class Rankings:
 
 
 def rate_dimensions(battles: Battles, dimensions: Sequence[str]) -> dict[str, Standings]:
-    """Rate the systems by the votes of one protocol: pooled, if there are several dimensions, and by dimension.
+    """Rate the systems by the votes of one protocol: by dimension, and pooled if there are several dimensions.
 
     Args:
-        battles: the votes, at least one.
-        dimensions: the dimension of each.
+        battles: the votes; must not be empty.
+        dimensions: the dimension of each vote.
     """
     if len(set(dimensions)) == 1:
         return {dimensions[0]: compute_standings(battles)}
@@ -333,13 +333,13 @@ def rate_dimensions(battles: Battles, dimensions: Sequence[str]) -> dict[str, St
 
 
 def rate_judges(runs: Path) -> dict[str, dict[str, Standings]]:
-    """Rate the systems by the battles of each judge in a folder of runs, as `rate_dimensions` does by votes.
+    """Rate the systems by the battles of each judge in a folder of runs, as `rate_dimensions` does for votes.
 
-    A judge has the name of its folder, with a number if its battles were held in several ways. Votes of a cohort do not
-    count for less here, because dialogues cannot collude.
+    A judge is named after its folder, with a number if its battles were held in several ways. Votes of a cohort are not
+    weighted down here, because dialogues cannot collude.
 
     Raises:
-        BadInput: a file contains something other than judged battles.
+        BadInput: a file does not contain judged battles.
     """
     rated: dict[str, dict[str, Standings]] = {}
     for log in read_judged_logs(runs):

@@ -1,7 +1,7 @@
 """Compute a ranking from votes: pooled ratings, ratings by dimension, pairs that met, and the most useful next votes.
 
-The votes come as one table (`build_rating_table`). The arithmetic is in `podeval.stats`: Elo as the papers print it,
-and Bradley–Terry with ties and voter-clustered intervals as the ranking.
+The votes are one table (`build_rating_table`). `podeval.stats` does the arithmetic: Elo as the papers print it, and
+Bradley–Terry with ties and voter-clustered intervals for the ranking.
 """
 
 import itertools
@@ -79,7 +79,7 @@ class Standings:
 
     @property
     def coverage(self) -> float:
-        """Share of the pairs of systems that met at least once, 0 to 1."""
+        """Share of all pairs of systems that met at least once, 0 to 1."""
         size = len(self.tally.systems)
         pairs = size * (size - 1) // 2
         unmet = pairs - int(np.count_nonzero(self.tally.battles)) // 2
@@ -87,15 +87,16 @@ class Standings:
 
 
 def compute_standings(battles: Battles, *, position: bool = False, robust: bool = True) -> Standings:
-    """Compute the ranking from battles, with all figures that a board shows next to it.
+    """Compute the ranking from battles, with all the figures that a board shows next to it.
 
     Args:
         battles: the battles in recorded order; only Elo depends on the order.
-        position: also estimate the effect of being shown first.
-        robust: whether cohorts of voters who differ from all others, and too many fans of a system, count for less.
+        position: whether to estimate the effect of being shown first as well.
+        robust: whether to give less weight to cohorts who differ from all other voters, and to a system's surplus of
+            fans.
 
     Raises:
-        BadInput: there are no battles.
+        BadInput: `battles` is empty.
     """
     ratings = rate(battles, position=position, robust=robust)
     counted = tally(battles)
@@ -114,15 +115,15 @@ def compute_standings(battles: Battles, *, position: bool = False, robust: bool 
 def compute_standings_by_dimension(
     battles: Battles, dimensions: Sequence[str], *, position: bool = False
 ) -> dict[str, Standings]:
-    """Compute the ranking of each dimension, and of all votes together under `pooled`.
+    """Compute the ranking for each dimension, and for all votes together under `pooled`.
 
     Args:
         battles: all battles.
-        dimensions: dimension of each battle.
-        position: also estimate the effect of being shown first.
+        dimensions: the dimension of each battle.
+        position: whether to estimate the effect of being shown first as well.
 
     Raises:
-        BadInput: the numbers of battles and dimensions differ, a dimension is called `pooled`, or there are no battles.
+        BadInput: the numbers of battles and dimensions differ, a dimension is named `pooled`, or there are no battles.
     """
     if len(dimensions) != len(battles):
         raise BadInput(
@@ -140,7 +141,7 @@ def compute_standings_by_dimension(
 
 @dataclass(frozen=True)
 class HeardGroup:
-    """The votes with a heard part from `least` to below `most`: seconds of an excerpt, or shares of a whole."""
+    """The votes with a heard part of at least `least` and below `most`: seconds of an excerpt, or shares of a whole."""
 
     least: float
     most: float
@@ -150,7 +151,7 @@ class HeardGroup:
 
 @dataclass(frozen=True)
 class HeardRatings:
-    """The groups of one protocol; `systems` in the order of the ratings by all of its votes, best first."""
+    """The groups of one protocol; `systems` are sorted by their ratings from all of its votes, best first."""
 
     protocol: str
     systems: tuple[str, ...]
@@ -159,9 +160,9 @@ class HeardRatings:
 
 @dataclass(frozen=True)
 class RatedVotes:
-    """The rated votes of one protocol in the order of recording, and the dimension of each.
+    """The rated votes of one protocol in the order in which they were recorded, and the dimension of each.
 
-    `heard` is the heard part of the side with the smaller one: seconds of an excerpt, the share of a whole.
+    `heard` is the smaller of the two sides' heard parts: seconds of an excerpt, or the share of a whole recording.
     """
 
     battles: Battles
@@ -170,12 +171,12 @@ class RatedVotes:
 
 
 def rate_by_heard(protocol: str, votes: RatedVotes, ranked: Ratings) -> HeardRatings:
-    """Rate the systems by the votes of one protocol, grouped by the part that was heard.
+    """Rate the systems by the votes of one protocol, grouped by how much was heard.
 
     Args:
         protocol: the protocol.
         votes: its votes.
-        ranked: the ratings by all of them.
+        ranked: the ratings by all of these votes.
     """
     groups = []
     for least, most in SECONDS if protocol == EXCERPTS else SHARES:
@@ -186,20 +187,20 @@ def rate_by_heard(protocol: str, votes: RatedVotes, ranked: Ratings) -> HeardRat
 
 
 def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] | None = None) -> Battles:
-    """Return the battles of votes with the columns of `build_rating_table`.
+    """Return the battles of votes that have the columns of `build_rating_table`.
 
     Args:
         votes: the votes.
-        covariates: numbers by their name: what A has more than B in each vote.
+        covariates: differences by name: the value of A minus the value of B in each vote.
     """
     a, b, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
     return Battles.of(a, b, outcome, voter, covariates, list(votes["preference"] == "slight"))
 
 
 def read_battles(session: Session) -> dict[str, RatedVotes]:
-    """Return the rated votes by protocol: those of `build_rating_table`, read as numbers a part at a time.
+    """Return the rated votes by protocol: the votes of `build_rating_table`, read in parts as numbers.
 
-    Battles and votes are read one after the other, because a join in the database takes twice as long.
+    Battles and votes are read separately, because a join in the database takes twice as long.
 
     Args:
         session: session of the database.
@@ -211,9 +212,9 @@ def read_battles(session: Session) -> dict[str, RatedVotes]:
     judged = select(Vote.battle, Vote.voter, Vote.outcome, Vote.preference, Vote.heard_seconds_a, Vote.heard_seconds_b)
     votes = judged.where(*of_vote).order_by(Vote.number)
     columns = _read_columns(session, votes, (ids, voters, outcomes, preferences, None, None))
-    # Battles that were not read repeat others.
+    # Battles that were not read are repetitions of others.
     battle, voter, outcome, preference, *heard = (column[columns[0] < len(protocol)] for column in columns)
-    # Systems and voters as codes, in the order of their names.
+    # Number systems and voters in the order of their names.
     of_output = {
         row.id: row for row in session.execute(select(ArenaOutput.id, ArenaOutput.system, ArenaOutput.seconds))
     }
@@ -231,7 +232,7 @@ def read_battles(session: Session) -> dict[str, RatedVotes]:
         covariates={},
         slight=np.array([text == "slight" for text in preferences], dtype=np.bool_)[preference],
     )
-    # The part of both sides that was heard, in seconds or as a share.
+    # Compute the part that was heard of both sides, in seconds or as a share.
     whole = protocol != protocols[EXCERPTS]
     units = (np.where(whole, np.maximum(seconds[side], 1e-9), 1.0)[battle] for side in sides)
     least = np.min([amount / unit for amount, unit in zip(heard, units, strict=True)], axis=0)
@@ -245,16 +246,16 @@ def read_battles(session: Session) -> dict[str, RatedVotes]:
 
 
 def _number_texts() -> defaultdict[str, int]:
-    """Return a dictionary that numbers texts in the order in which they occur."""
+    """Return a dictionary that numbers texts in the order in which they are looked up."""
     return defaultdict(itertools.count().__next__)
 
 
 def _read_columns(
     session: Session, query: ClauseElement, numbers: Sequence[Mapping[str, int] | None]
 ) -> list[NDArray[Any]]:
-    """Return the columns of a query as arrays: texts by their numbers; if there are none, the values are floats.
+    """Return the columns of a query as arrays: texts as their numbers, other values as floats.
 
-    The driver's cursor is used, because SQLAlchemy takes the same time again to convert the driver's rows.
+    The driver's cursor is used, because SQLAlchemy needs the same time again to convert the driver's rows.
     """
     statement = query.compile(session.get_bind(), compile_kwargs={"literal_binds": True})
     parts: list[list[NDArray[Any]]] = [[np.zeros(0, float if texts is None else np.int32)] for texts in numbers]
@@ -268,11 +269,11 @@ def _read_columns(
 
 
 def build_rating_table(session: Session, dimension: str | None = None) -> pd.DataFrame:
-    """Return the rated votes in the order of recording, with `COLUMNS`.
+    """Return the rated votes in the order in which they were recorded, with `COLUMNS`.
 
     Args:
         session: session of the database.
-        dimension: include only this dimension.
+        dimension: the only dimension to include; all by default.
     """
     query = _select_votes(COLUMNS).where(*RATED)
     query = query if dimension is None else query.where(Battle.dimension == dimension)
@@ -302,14 +303,14 @@ _PAGE, _PAGE_OF_DIMENSION = (
 def list_public_votes(
     session: Session, *, limit: int, dimension: str | None = None, after: int = 0, offset: int = 0
 ) -> list[dict[str, Any]]:
-    """List some rated votes in the order of recording, with `PUBLIC_COLUMNS`.
+    """List some rated votes in the order in which they were recorded, with `PUBLIC_COLUMNS`.
 
     Args:
         session: session of the database.
-        limit: highest number of votes.
-        dimension: include only this dimension.
-        after: include only votes with a higher number, which the database finds at once.
-        offset: skip this many of the first votes, which the database counts in an index.
+        limit: maximum number of votes.
+        dimension: the only dimension to include; all by default.
+        after: lower limit (exclusive) on the votes' numbers, which the database finds immediately.
+        offset: number of votes to skip at the beginning, which the database counts in an index.
     """
     page = {"after": after, "offset": offset, "limit": limit, "dimension": dimension}
     rows = session.execute(_PAGE if dimension is None else _PAGE_OF_DIMENSION, page)

@@ -1,4 +1,4 @@
-"""The refusal of a battle or a vote."""
+"""The error for a refused battle or vote."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ NOTHING_LEFT, NOTHING_YET = "nothing left", "nothing yet"
 
 
 class ArenaRefused(BadInput):
-    """Nothing was recorded; the message says why, and `reason` gives one word for pages."""
+    """Nothing was recorded; the message says why, and `reason` is a one-word code for pages."""
 
     def __init__(
         self, reason: str, message: str, *, code: str = "", parameters: Mapping[str, Any] | None = None

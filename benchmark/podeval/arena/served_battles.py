@@ -1,6 +1,6 @@
-"""The battles that a voter was served: their visible parts, the number that may be open, and those that return.
+"""The battles that a voter was served: their visible parts, the limit on open battles, and the battles shown again.
 
-A voter sees two sides and the question, and nothing that reveals the systems.
+A voter sees the two sides and the question, but nothing that reveals the systems.
 """
 
 import threading
@@ -48,7 +48,7 @@ _SOUNDS_OF_BATTLE: Select[Any] = (
 
 @dataclass(frozen=True)
 class Audio:
-    """The location of the sound behind an opaque name; `end` is None for a sound that is played to its end."""
+    """The sound behind an opaque name; `end` is None for a sound that is played to its end."""
 
     path: str
     start: float
@@ -65,12 +65,12 @@ class Audio:
 
 
 class AudioTokens:
-    """The maker and resolver of the opaque names of sounds; may be used by any number of threads.
+    """Makes and resolves the opaque names of sounds; thread-safe.
 
     Args:
         database: database of the battles.
         secret: key for signing names.
-        clock: returns the time in UTC.
+        clock: function that returns the current time in UTC.
     """
 
     def __init__(self, database: Database, secret: Secret, clock: Callable[[], datetime]) -> None:
@@ -84,17 +84,17 @@ class AudioTokens:
         """Shares of both sides that were sent but are not saved with their battle yet."""
 
     def name(self, battle: str, part: str, extent: str) -> str:
-        """Make the opaque name of a sound for a person who may hear it.
+        """Make the opaque name of a sound for a person who is allowed to hear it.
 
         Args:
-            battle: id.
+            battle: id of the battle.
             part: `a` or `b`, or the number of a user's turn in the battle's item.
-            extent: `excerpt` or `whole` of a side, or `turn`.
+            extent: `excerpt` or `whole` for a side, or `turn`.
         """
         return self._secret.sign("audio", battle, part, extent)
 
     def find(self, name: str) -> Audio:
-        """Return the sound after a name.
+        """Return the sound for a name.
 
         Raises:
             ArenaRefused: the name does not belong to this arena, or its battle ended long ago.
@@ -112,11 +112,11 @@ class AudioTokens:
             return Audio(str(session.get_one(ArenaItem, row.item).turns[int(side)]["audio"]), 0.0, None)
 
     def count_fetched(self, name: str, share: float) -> None:
-        """Count the bytes sent of a sound that belongs to a vote; ignore other sounds.
+        """Count the bytes sent of a sound that a vote needs; ignore other sounds.
 
         Args:
             name: the opaque name under which it was fetched.
-            share: the bytes that were sent, as a share of the file.
+            share: the bytes sent, as a share of the file.
         """
         battle, side, extent = self._secret.verify("audio", name) or ("", "", "")
         if extent == "excerpt":
@@ -124,20 +124,20 @@ class AudioTokens:
                 self._fetched.setdefault(battle, [0.0, 0.0])["ab".index(side)] += share
 
     def read_unkept(self, battle: str) -> tuple[float, float]:
-        """Return the shares of both sides that this process counted and did not save with the battle yet."""
+        """Return the shares of both sides that this process has counted but not yet saved with the battle."""
         with self._lock:
             a, b = self._fetched.get(battle, (0.0, 0.0))
         return a, b
 
     def keep_fetched(self) -> None:
-        """Store all counts with their battles, where every process reads them; called by one thread at a time."""
+        """Save all counts with their battles, where every process can read them; call it from one thread at a time."""
         with self._lock:
             counted = {battle: (a, b) for battle, (a, b) in self._fetched.items()}
         rows = [{"battle": battle, "a": a, "b": b} for battle, (a, b) in counted.items()]
         if not rows:
             return
         self._database.write(lambda session: session.connection().execute(_ADD_FETCHED, rows), about="fetched")
-        # Counts are removed only now, so a vote that reads meanwhile sees too much rather than too little.
+        # Counts are removed only now, so a vote that reads them in the meantime sees too much rather than too little.
         with self._lock:
             for battle, (kept_a, kept_b) in counted.items():
                 a, b = self._fetched.pop(battle)
@@ -145,7 +145,7 @@ class AudioTokens:
                     self._fetched[battle] = [a - kept_a, b - kept_b]
 
     def forget(self) -> None:
-        """Forget cached sounds, because something was changed."""
+        """Drop the cached sounds after a change."""
         with self._lock:
             self._rows.clear()
 
@@ -186,9 +186,10 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
 
 @dataclass(frozen=True)
 class BattleSide:
-    """One side as a listener sees it: an opaque name of audio, its length, and the required part, in seconds.
+    """One side as a listener sees it: the opaque name of its audio, its length, and the required part, in seconds.
 
-    The length is in whole seconds, as is the sound behind the name: an exact length would identify the recording.
+    The length, and that of the sound itself, is a whole number of seconds, because an exact length would identify the
+    recording.
     """
 
     audio: str
@@ -198,7 +199,7 @@ class BattleSide:
 
 @dataclass(frozen=True)
 class BattleView:
-    """Everything that leaves the service about a battle, none of which reveals the systems."""
+    """Everything that the service publishes about a battle; nothing in it reveals the systems."""
 
     token: str
     protocol: str
@@ -222,13 +223,13 @@ class BattleView:
 
 
 def make_view(session: Session, battle: Battle, sounds: AudioTokens, token: str, settings: ArenaSettings) -> BattleView:
-    """Return all that a listener learns of a battle.
+    """Return everything that a listener sees of a battle.
 
     Args:
         session: a session that reads the item.
         battle: the battle to show.
-        sounds: the maker of opaque names.
-        token: the token that a vote on it must bear.
+        sounds: maker of the opaque names.
+        token: the token that a vote on the battle must contain.
         settings: the settings of the arena.
     """
     item = session.get_one(ArenaItem, battle.item)
@@ -264,11 +265,11 @@ def _show_turn(battle: Battle, number: int, turn: dict[str, Any], sounds: AudioT
     return {"text": str(turn.get("text") or ""), "audio": audio}
 
 
-# Statements that every battle needs are built once, because building one takes longer than executing it.
+# Statements that every battle needs are built once, because building a statement takes longer than executing it.
 _IS_OPEN = (Battle.voter == bindparam("voter"), Battle.expires_at > bindparam("now"), Vote.number.is_(None))
 _STANDING_OF_VOTER = select(
     exists().where(Erasure.pseudonym == bindparam("voter")).label("erased"),
-    # Battles that were served by a clock that was ahead do not count in this hour.
+    # Battles served while the clock was ahead do not count towards this hour.
     select(func.count())
     .where(Battle.voter == bindparam("voter"), Battle.served_at.between(bindparam("since"), bindparam("now")))
     .scalar_subquery()
@@ -302,12 +303,12 @@ _OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(
 
 
 def keep_battle(session: Session, battle: Battle, now: datetime, settings: ArenaSettings) -> bool:
-    """Record a battle; return False if the same voter has received the same one in the meantime.
+    """Record a battle; return False if the voter has received the same battle in the meantime.
 
-    The number of battles an hour is limited; if too many are open, the oldest lapse.
+    The number of battles per hour is limited; if too many are open, the oldest ones expire.
 
     Raises:
-        ArenaRefused: the voter was erased, or had too many battles this hour.
+        ArenaRefused: the voter was erased, or received too many battles this hour.
     """
     about = {"voter": battle.voter, "since": now - timedelta(hours=1), "now": now}
     same = {"low": battle.low, "high": battle.high, "item": battle.item, "purpose": battle.purpose}
@@ -334,7 +335,7 @@ def find_unjudged(
     dimension: str | None,
     is_playable: Callable[[Session, Battle], bool],
 ) -> str | None:
-    """Find the first playable battle that a voter opened and left, in another tab or on another day."""
+    """Find the first playable battle that a voter opened and left, for example in another tab or on another day."""
     battles = session.scalars(_UNJUDGED_OF_VOTER, {"voter": voter})
     fitting = (each for each in battles if protocol in (None, each.protocol) and dimension in (None, each.dimension))
     playable = (each for each in fitting if is_playable(session, each))

@@ -57,14 +57,14 @@ _FREEZING_SECONDS = 1.0
 
 
 class Arena:
-    """The service of the arena; may be used by any number of threads, and by several processes on one database.
+    """The service of the arena; threads may share it, and several processes may use the same database.
 
     Args:
         database: database of the arena.
-        settings: the settings of battles and votes.
-        secret: key for signing tokens; by default that of the database.
-        clock: returns the time in UTC.
-        objects: a bucket into which every vote is written before it is acknowledged.
+        settings: the settings for battles and votes.
+        secret: key for signing tokens; by default the database's key.
+        clock: function that returns the current time in UTC.
+        objects: a bucket to which every vote is written before it is acknowledged.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ class Arena:
         """Time of the last rating of this process."""
 
     def why_closed(self) -> str | None:
-        """Return why no votes can be accepted; None if they can.
+        """Return the reason why votes cannot be accepted; None if they can.
 
-        On a Space whose disk is lost at a restart, the arena needs a database server or a bucket, and a bucket needs a
+        On a Space that loses its disk at a restart, the arena needs a database server or a bucket. A bucket needs a
         permanent secret, because voters would lose their pseudonyms without it.
         """
         if not loses_its_disk(self.database):
@@ -117,7 +117,7 @@ class Arena:
 
     @cachedmethod(attrgetter("_frozen"), lock=attrgetter("_lock"))
     def why_frozen(self) -> str | None:
-        """Return an operator's sentence on why no votes are accepted; None if they are, or were a second ago."""
+        """Return the operator's explanation of why no votes are accepted; None if they are, or were a second ago."""
         with self.database.reading(one_state=False) as session:
             sentence = operator_settings.read_frozen(session).get(operator_settings.VOTES, "")
         if not sentence:
@@ -126,17 +126,17 @@ class Arena:
 
     @cachedmethod(attrgetter("_voters"), lock=attrgetter("_lock"))
     def voter(self, identity: str, name: str = "") -> str:
-        """Return the pseudonym of a person, which is created at the first visit.
+        """Return a person's pseudonym, which is created on the first visit.
 
         Args:
             identity: identity of the person, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not
                 stored.
-            name: name of the account they signed in with; only its keyed hash is stored, so that they can be erased.
+            name: name of the account used to sign in; only its keyed hash is stored, for erasure requests.
         """
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
             pseudonym = pseudonyms.find_pseudonym(session, self._secret, identity)
-            # A new name of the account is also remembered.
+            # A new name of the account is also stored.
             if name and issuer and pseudonyms.find_pseudonym_by_name(session, self._secret, issuer, name) != pseudonym:
                 pseudonym = None
 
@@ -148,22 +148,22 @@ class Arena:
         return pseudonym or self.database.write(make, about=identity)
 
     def origin(self, address: str) -> str:
-        """Return the keyed hash of a network address, for comparing origins; the address is not stored."""
+        """Return the keyed hash of a network address for comparing origins; the address itself is not stored."""
         return self._secret.mark("origin", address) if address else ""
 
     def serve(
         self, voter: str, *, protocol: str | None = None, dimension: str | None = None, seed: int | None = None
     ) -> BattleView:
-        """Serve a new battle to a voter; if none is left, an earlier one that they did not judge.
+        """Serve a new battle to a voter, or an earlier one that they did not judge if no new one is left.
 
         Args:
             voter: a pseudonym.
-            protocol: `excerpts` or `whole`; by default excerpts, or whole recordings if no excerpts are left.
+            protocol: `excerpts` or `whole`; by default `excerpts`, or `whole` if no excerpts are left.
             dimension: dimension to judge; a random one by default.
-            seed: seed of all random choices; random by default.
+            seed: seed for all random choices; random by default.
 
         Raises:
-            ArenaRefused: nothing is left to judge, the voter had too many battles this hour, or votes cannot be
+            ArenaRefused: nothing is left to judge, the voter received too many battles this hour, or votes cannot be
                 accepted.
         """
         if reason := self.why_closed() or self.why_frozen():
@@ -176,7 +176,7 @@ class Arena:
         now, wish = self._clock(), {"protocol": protocol, "dimension": dimension}
 
         while True:
-            # The battle is chosen outside the transaction, so that only its record waits for a turn to write.
+            # The battle is chosen outside the transaction, so only recording it has to wait for a turn to write.
             with self.database.reading() as session:
                 try:
                     battle = self._matchmaker.new_battle(session, voter, now, **wish, seed=seed)
@@ -196,10 +196,10 @@ class Arena:
         return self.database.write(lambda session: self._view(session, reopen(session)), about=voter)
 
     def show(self, token: str, voter: str) -> BattleView:
-        """Return the open battle of a token again, to the same voter, for example after a page was reloaded.
+        """Return the open battle of a token to the same voter again, for example after a page was reloaded.
 
         Raises:
-            ArenaRefused: the token is not of this arena or voter, or the battle was judged or has lapsed.
+            ArenaRefused: the token is not from this arena or for this voter, or the battle was judged or has expired.
         """
         battle_id = self._battle_of(token)
         with self.database.reading() as session:
@@ -215,9 +215,9 @@ class Arena:
             return self._view(session, battle)
 
     def vote(self, voter: str, ballot: voting.Ballot) -> voting.Acknowledgement:
-        """Record a vote; when this returns, it is on the disk (and in the bucket).
+        """Record a vote; when this returns, the vote is on disk (and in the bucket).
 
-        The same ballot sent again gives the same acknowledgement.
+        Sending the same ballot again returns the same acknowledgement.
 
         Args:
             voter: pseudonym of the voter.
@@ -243,22 +243,22 @@ class Arena:
         return done
 
     def votes_goal(self) -> int | None:
-        """Return the number of counted votes that the operator wants on each dimension; None if not set."""
+        """Return the operator's target number of counted votes for each dimension; None if not set."""
         return self.database.read(operator_settings.read_votes_goal)
 
     def dimensions_by_protocol(self) -> dict[str, list[str]]:
-        """Return, by protocol, the open dimensions that can be judged in it; a protocol without any is left out."""
+        """Return the open dimensions that can be judged under each protocol; a protocol without any is left out."""
         return self.database.read(list_open_dimensions)
 
     def erase(
         self, identity: str | None = None, *, pseudonym: str | None = None, account: tuple[str, str] | None = None
     ) -> Erasure | None:
-        """Erase a person and all their contributions; return None if this identity is unknown.
+        """Erase a person and all their contributions; return None if the person is unknown.
 
         Args:
-            identity: identity of the person, as proven by signing in.
-            pseudonym: or their pseudonym in the public log.
-            account: or the provider (`hf`, or its address) and the account name that they last signed in with.
+            identity: the person's identity, as proven by signing in.
+            pseudonym: alternatively, the person's pseudonym in the public log.
+            account: alternatively, the provider (`hf`, or its address) and account name of the person's last sign-in.
         """
 
         def work(session: Session) -> Erasure | None:
@@ -276,15 +276,15 @@ class Arena:
         return done
 
     def retire(self, output: str, reason: str) -> None:
-        """Retire an output, because the file at its path is not the one that was added; its votes stay."""
+        """Retire an output whose file is not the one that was added; its votes stay."""
         now = self._clock()
         self.database.write(lambda session: operator_settings.retire(session, [output], reason, now))
         self.changed()
 
     def sweep(self) -> vote_review.VoteReview:
-        """Apply the rules of integrity to all votes; voters only ever wait for the writing of a part of them.
+        """Apply the integrity rules to all votes; voters wait at most until one part of the changes is written.
 
-        Rows that a sweep wrote before an interruption stay, and the next sweep writes the rest.
+        Rows that an interrupted sweep wrote stay, and the next sweep writes the rest.
         """
         with self.database.reading() as session:
             findings = judge(vote_review.read_evidence(session, self.settings), self.settings.limits)
@@ -298,14 +298,14 @@ class Arena:
         return vote_review.VoteReview(plan.votes, plan.excluded, plan.restored, len(plan.signals), alarms)
 
     def sweep_if_due(self, hours: float) -> bool:
-        """Apply the rules if they were not applied for this long, in this process or another; return whether they were.
+        """Apply the rules if no process has applied them for this long; return whether they were applied.
 
         Args:
             hours: hours between two sweeps.
         """
         with self.database.reading() as session:
             last = operator_settings.read_done(session, operator_settings.SWEPT)
-        # A time from a clock that was ahead is ignored.
+        # Ignore a time that was recorded while the clock was ahead.
         if last is not None and timedelta() <= self._clock() - last < timedelta(hours=hours):
             return False
         done = self.sweep()
@@ -317,13 +317,13 @@ class Arena:
         return True
 
     def decide(self, vote: str, standing: str, reason: str, by: str) -> None:
-        """Give a vote the standing `excluded` or `counted`, by a person's decision, which the rules do not overrule."""
+        """Set a vote's standing to `excluded` or `counted` by a person's decision, which the rules do not overrule."""
         now = self._clock()
         self.database.write(lambda s: vote_review.decide_by_hand(s, vote, standing, reason, by, now))
         self.publish_decisions([vote])
 
     def publish_decisions(self, votes: Iterable[str]) -> None:
-        """Write a person's decisions on votes to the bucket; the choice of battles follows within half a minute."""
+        """Write a person's decisions on votes to the bucket; they affect the choice of battles within 30 seconds."""
         if self._objects is not None:
             with self.database.reading() as session:
                 self._objects.write_standings(session, votes)
@@ -331,7 +331,7 @@ class Arena:
     def changed(self) -> None:
         """Drop caches before the next battle.
 
-        Call this after a change elsewhere: of the compared systems, of recordings, or of whether votes are accepted.
+        Call this after changing the compared systems, their recordings, or whether votes are accepted.
         """
         self._matchmaker.forget()
         self.sounds.forget()
@@ -339,7 +339,7 @@ class Arena:
             self._frozen.clear()
 
     def flags(self, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
-        """Return the newest signals and decisions."""
+        """Return the latest signals and decisions."""
         return self.database.read(partial(vote_review.list_flags, vote=vote, newest=newest))
 
     def counts(self) -> vote_review.Counts:
@@ -347,7 +347,7 @@ class Arena:
         return self.database.read(vote_review.count_votes)
 
     def status(self) -> vote_review.Status:
-        """Return the counts, and the current alarms."""
+        """Return the counts and the current alarms."""
         return self.database.read(partial(vote_review.report_status, settings=self.settings))
 
     def battles(self, dimension: str | None = None) -> pd.DataFrame:
@@ -370,5 +370,5 @@ class Arena:
 
 
 def loses_its_disk(database: Database) -> bool:
-    """Return whether data in a database is lost at a restart: if it is a file on a Space."""
+    """Return whether a restart loses the database, because it is a file on a Space."""
     return bool(os.environ.get("SPACE_ID")) and database.is_sqlite

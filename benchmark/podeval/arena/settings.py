@@ -1,4 +1,4 @@
-"""The settings of an arena: its protocols, the questions to voters, and the thresholds of the rules of integrity."""
+"""The settings of an arena: its protocols, the questions to voters, and the thresholds of the integrity rules."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ PROTOCOLS = (EXCERPTS, WHOLE)
 
 @dataclass(frozen=True)
 class IntegrityLimits:
-    """All thresholds of the rule set."""
+    """The thresholds of the integrity rules."""
 
     exclude_at: float = 3.0
     alarm_share: float = 0.2
@@ -58,7 +58,7 @@ PAIRING, REASON = "PODEVAL_ARENA_PAIRING", "PODEVAL_ARENA_REASON"
 
 @dataclass(frozen=True)
 class ArenaSettings:
-    """The settings of battles and votes."""
+    """The settings for battles and votes."""
 
     pairing: Rule = "closest"
     """The rule that pairs systems."""
@@ -88,10 +88,11 @@ class ArenaSettings:
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> "ArenaSettings":
-        """Read a site's settings: the pairing rule, `closest` or `mtalk`, and a reason, `required` or `optional`.
+        """Read a site's settings: the pairing rule (`closest` or `mtalk`), and whether reasons are `required` or
+        `optional`.
 
         Raises:
-            BadInput: a setting has another value.
+            BadInput: a setting has any other value.
         """
         pairing, reason = environment.get(PAIRING) or "closest", environment.get(REASON) or "optional"
         if pairing not in get_args(Rule):
@@ -104,12 +105,12 @@ class ArenaSettings:
         """Return the number of seconds of a side that must be heard.
 
         Args:
-            length: the length of the side as played, seconds.
+            length: length of the side as played, in seconds.
             protocol: `excerpts` or `whole`.
         """
         share = self.heard_share * length
         return min(self.heard_seconds, share) if protocol == EXCERPTS else share
 
     def needed_seconds(self, length_a: float, length_b: float, protocol: str) -> float:
-        """Return the shortest time in seconds in which the required parts of both sides can be heard."""
+        """Return the minimum time in seconds needed to hear the required parts of both sides."""
         return (self.asked_seconds(length_a, protocol) + self.asked_seconds(length_b, protocol)) / self.fastest_playback

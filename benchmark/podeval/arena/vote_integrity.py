@@ -1,17 +1,17 @@
-"""Decide which votes count, by one set of rules that is applied from top to bottom.
+"""Decide which votes count by a single set of rules, applied from top to bottom.
 
-Each rule reports its finding about a vote and gives points; a vote with `IntegrityLimits.exclude_at` points or more
-does not count in the public rating. It is kept, with the reasons, and can be restored. No rule considers the winner of
-a single battle: taste is not an offence. Rules about people look at many votes, and ask whether a person who listens
-could have voted so.
+Each rule reports a finding about a vote and assigns points; a vote with `IntegrityLimits.exclude_at` points or more
+does not count in the public rating. It is kept, with the reasons, and can be restored. No rule considers who won a
+single battle, because taste is not an offence. Rules about people look at many votes and ask whether a person who
+listens could have voted that way.
 
-Voters who push a system give votes that all votes together do not explain: the expectation of each battle comes from a
-Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for a system is the sum
-over their battles of result minus expectation, in standard deviations of it; taste moves it by one or two, a ring by
+Voters who push a system cast votes that the votes as a whole do not explain. The expected result of each battle comes
+from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for a system is
+the sum of result minus expectation over their battles, in standard deviations; taste moves it by one or two, a ring by
 many.
 
-An arena that excludes many votes is either attacked or broken (one board excluded every vote for three months, because
-its bot check did not answer): a share above `IntegrityLimits.alarm_share` always raises an alarm.
+An arena that excludes many votes is either under attack or broken (one board excluded every vote for three months
+because its bot check did not respond), so a share above `IntegrityLimits.alarm_share` always raises an alarm.
 """
 
 import re
@@ -81,7 +81,7 @@ def _find_not_heard(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_same_choice(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find voters who choose one side too often: sides are random, so a listener takes each about half the time."""
+    """Find voters who choose one side too often; sides are random, so a listener chooses each about half the time."""
     from scipy.stats import binomtest
 
     details: dict[str, str] = {}
@@ -97,7 +97,7 @@ def _find_same_choice(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_contradictions(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find votes against known answers: the voter's own earlier choice, or a control that is plainly worse."""
+    """Find votes against known answers: the voter's own earlier choice, or a control that is clearly worse."""
     from scipy.stats import binom
 
     table = votes[votes["gold"].notna()].groupby("voter")["gold"].agg(["size", "sum"])
@@ -108,7 +108,7 @@ def _find_contradictions(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find many pseudonyms from one origin in a day: a class room, or one person with many accounts."""
+    """Find many pseudonyms from one origin in one day, which may be a classroom or one person with many accounts."""
     with_origin = votes[votes["origin"] != ""]
     day = (with_origin["at"] // 86400).astype("int64")
     voters = with_origin.groupby([with_origin["origin"], day])["voter"].transform("nunique")
@@ -141,7 +141,7 @@ def _find_partisans(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _find_rings(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find the votes about a system by voters who all favour it, if there are more of them than chance explains."""
+    """Find the votes about a system by voters who favour it, if there are more such voters than chance explains."""
     from scipy.stats import norm, poisson
 
     sides = _split_sides(votes)
@@ -149,7 +149,7 @@ def _find_rings(votes: Votes, limits: IntegrityLimits) -> Seen:
     voters = table.groupby("system")["z"].transform("size")
     table = table[table["z"] >= limits.ally_z].assign(asked=voters)
     table["allies"] = table.groupby("system")["z"].transform("size")
-    # A normal approximation of a Poisson count, with twice the variance for tastes that differ.
+    # Approximate the Poisson count by a normal distribution, with twice the variance to allow for differing tastes.
     by_chance = poisson.sf(table["allies"] - 1, 2 * norm.sf(limits.ally_z) * table["asked"])
     table = table[by_chance < limits.ally_chance]
     ring = _format_details("one of {} of {} voters who favour ", table["allies"], table["asked"])
@@ -172,13 +172,13 @@ def _describe_favourite(table: pd.DataFrame) -> Seen:
 
 
 def _spread_to_votes(sides: pd.DataFrame, text: Seen) -> Seen:
-    """Spread sentences about a voter and a system to each of their votes."""
+    """Copy sentences about a voter and a system to each of their votes."""
     seen = sides.join(text.rename("said"), on=["voter", "system"], how="inner")
     return pd.Series(seen["said"].to_numpy(), index=seen["row"].to_numpy(), dtype=str).groupby(level=0).first()
 
 
 def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Find votes on a system by voters without a record, in a period in which all of them favour it."""
+    """Find votes on a system by voters without a history, in a period in which all of them favour it."""
     seconds, sides = limits.burst_seconds, _split_sides(votes)
     counts = votes["voter"].map(votes["voter"].value_counts())
     sides = sides[counts.loc[sides["row"]].to_numpy() <= limits.newcomer_votes]
@@ -200,7 +200,7 @@ def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
 
 
 def _split_sides(votes: pd.DataFrame) -> pd.DataFrame:
-    """Return each counted vote once for each of its systems: result, surplus over the expectation, and its variance."""
+    """Return each counted vote once for each of its systems, with result, surplus over expectation, and variance."""
     counted = votes[votes["counts"]]
     expected = _expected(votes[votes["trusted"]], counted)
     result = counted["outcome"].map(_RESULT).to_numpy(dtype=float)
@@ -261,7 +261,7 @@ RULES: tuple[VoteRule, ...] = (
 
 @dataclass(frozen=True)
 class RuleFindings:
-    """The signals of the rules, and the votes they exclude."""
+    """The rules' signals, and the votes that they exclude."""
 
     signals: pd.DataFrame
     """Columns `vote`, `rule`, `points`, `detail`; a row for each finding."""
@@ -273,14 +273,14 @@ class RuleFindings:
 def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
     """Apply all rules to all votes; votes with too many points are excluded.
 
-    Rules about campaigns compare a voter with everyone. So that a campaign does not hide behind its own votes, they are
-    applied twice: in the second pass, everyone means the voters that the first one did not exclude.
+    Rules about campaigns compare a voter with all voters. They are applied twice, so that a campaign cannot hide behind
+    its own votes: the second pass compares only with voters whom the first did not exclude.
 
     Args:
         votes: table of votes with `COLUMNS`.
         limits: the thresholds of the rules.
     """
-    # In the first pass everyone is trusted.
+    # The first pass trusts all voters.
     votes = votes[votes["outcome"] != "skip"].reset_index(drop=True)
     alone = _collect_signals(votes, limits, compares=False)
     first = pd.concat([alone, _collect_signals(votes.assign(trusted=votes["counts"]), limits, compares=True)])
@@ -289,7 +289,7 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
     trusted = votes["counts"] & ~votes["vote"].isin(doubted)
     second = _collect_signals(votes.assign(trusted=trusted), limits, compares=True)
     signals = pd.concat([alone, second], ignore_index=True)
-    # The votes with too many points, each with its reasons.
+    # Collect the votes with too many points, each with its reasons.
     points = _points(signals)
     reasons = _format_details("{}: {}", signals["rule"], signals["detail"]).groupby(signals["vote"]).agg("; ".join)
     guilty = points[points >= limits.exclude_at].index
@@ -298,11 +298,11 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
 
 
 def list_alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits = _LIMITS) -> list[str]:
-    """List the alarms for a person: too large a share of the votes is excluded, of all or of the last day's.
+    """List the alarms for the operator: too large a share of all votes, or of the last day's votes, is excluded.
 
     Args:
         votes: table of votes with the columns `vote`, `at` and `counts`.
-        excluded: the excluded ones of these votes.
+        excluded: the excluded votes among these.
         limits: the thresholds of the rules.
     """
     votes = votes[votes["counts"]]
@@ -314,10 +314,10 @@ def list_alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits = _LIM
 
 
 def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limits: IntegrityLimits) -> list[str]:
-    """Describe the alarms that numbers of votes give.
+    """Describe the alarms that follow from numbers of votes.
 
     Args:
-        all_votes: the numbers of votes that are excluded and that could count.
+        all_votes: the number of excluded votes, and the number of votes that could count.
         last_day: the same numbers of the last day's votes.
         limits: the thresholds of the rules.
     """
@@ -346,11 +346,11 @@ def _points(signals: pd.DataFrame) -> pd.Series:
 
 
 def _of_voters(votes: Votes, details: dict[str, str]) -> Seen:
-    """Spread sentences about voters to each of their votes."""
+    """Copy sentences about voters to each of their votes."""
     return votes.loc[votes["voter"].isin(list(details)), "voter"].map(details)
 
 
 def _format_details(template: str, *columns: pd.Series) -> Seen:
-    """Fill the template row by row, by the index of the first column; the columns may be empty."""
+    """Fill the template for each row, with the index of the first column; the columns may be empty."""
     rows = zip(*columns, strict=True)
     return pd.Series([template.format(*row) for row in rows], index=columns[0].index, dtype=str)

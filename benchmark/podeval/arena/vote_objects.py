@@ -1,9 +1,9 @@
-"""A bucket as a second place of every vote: one object each, written before the vote is acknowledged.
+"""A second copy of every vote in a bucket: one object for each, written before the vote is acknowledged.
 
-On a Space the disk is lost at a restart, and SQLite is not safe on a bucket's mount, but a file is that is written once
-and never changed. Objects are in a folder for each voter, with persons' decisions on their votes, so that erasing a
-person is deleting a folder; erased persons are listed under `erased`. A half-written object belongs to a vote that was
-never acknowledged and is skipped.
+A Space loses its disk at a restart, and SQLite is not safe on a mounted bucket, but files that are written once and
+never changed are. Each voter has a folder of objects, which also contains people's decisions on their votes, so a
+person is erased by deleting a folder; erased people are listed under `erased`. A half-written object belongs to a vote
+that was never acknowledged, and is skipped.
 """
 
 import base64
@@ -59,7 +59,7 @@ class VoteObjects:
         self._once(folder / f"{vote}.json", json.loads(to_line(record)))
 
     def write_standings(self, session: Session, votes: Iterable[str]) -> None:
-        """Write persons' decisions on these votes next to them; a sweep repeats those of the rules."""
+        """Write people's decisions next to the votes they concern; a sweep makes the rules' decisions again."""
         rows = session.execute(select(Vote.id, Vote.voter).where(Vote.id.in_(list(votes))))
         voters = {vote: voter for vote, voter in rows}
         decided = select(Flag.id).where(Flag.vote.in_(list(voters)))
@@ -78,23 +78,23 @@ class VoteObjects:
                 raise BadInput(f"cannot delete {self._of(pseudonym)}; delete it by hand")
 
     def read_back(self, database: Database) -> TakenIn:
-        """Import every vote that the database does not have; votes erased in the database are deleted here.
+        """Import every vote that the database lacks, and delete the objects of votes that were erased in the database.
 
-        The bucket is read before anything is written: no other writer waits for a slow mount.
+        The bucket is read before anything is written, so other writers do not wait for a slow mount.
         """
         erasures = {record.voter: record for record in database.read(lambda s: list(read_erasure_records(s)))}
         kept = {record.voter: record for record in self._read("erased/*.json", ErasureRecord)}
         erased = (kept | erasures).values()
         for erasure in erased:
             self.erase(erasure.voter, erasure.at)
-        # A voter's folder, and the data that is kept about the person.
+        # Read a voter's folder and the data stored about the person.
         files = {file.parent.name: _whole(file) for file in sorted(self.folder.glob("voters/*/person.json"))}
         votes = sorted(self._read("voters/*/*.json", VoteRecord), key=lambda each: (each.number, each.recorded_at))
         standings = list(self._read("voters/*/standing-*.json", StandingRecord))
 
         def work(session: Session) -> TakenIn:
             for pseudonym, person in files.items():
-                # Somebody may have been forgotten while the bucket was read.
+                # A voter may have been erased while the bucket was read.
                 if person is None or session.get(Erasure, pseudonym) is not None:
                     continue
                 identity, key = person["identity"], base64.b64decode(person["key"])
@@ -119,7 +119,7 @@ class VoteObjects:
         return self.folder / "voters" / pseudonym
 
     def _once(self, file: Path, data: Any) -> None:
-        """Write an object unless it exists completely; without a rename, which a bucket may not support."""
+        """Write an object unless a complete one exists; do not rename, because a bucket may not support it."""
         if file.exists() and _whole(file) is not None:
             return
         with explain_write_errors(file):
@@ -132,7 +132,7 @@ class VoteObjects:
 
 
 def _whole(file: Path) -> Any:
-    """Return the content of an object; None if it was not written to its end, or its voter was erased just now."""
+    """Return the content of an object; None if it is incomplete or its voter was just erased."""
     try:
         text = file.read_bytes()
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Votes and decisions as plain records: JSON lines of the public log, imports and buckets, and Parquet of exports.
+"""Votes and decisions as plain records: JSON lines for the public log, imports and buckets, and Parquet for exports.
 
 A public record names a voter only by pseudonym and contains no comment, because a comment may name a person and the log
-cannot be changed. A private record contains the comment. Neither contains the origin of a vote.
+cannot be changed. A private record contains the comment. Neither kind contains the origin of a vote.
 """
 
 import hashlib
@@ -139,12 +139,12 @@ def name_of(record: Record) -> str:
 def read_vote_records(
     session: Session, ids: Iterable[str] | None = None, *, private: bool = False
 ) -> Iterator[VoteRecord]:
-    """Return votes in the order of recording.
+    """Return votes in the order in which they were recorded.
 
     Args:
         session: session of the database.
-        ids: ids of votes; all by default.
-        private: include comments.
+        ids: ids of the votes; all votes by default.
+        private: whether to include comments.
     """
     a, b = aliased(ArenaOutput), aliased(ArenaOutput)
     query = (
@@ -188,7 +188,7 @@ _OF_BATTLE = (
 
 
 def read_standing_records(session: Session, ids: Iterable[str] | None = None) -> Iterator[StandingRecord]:
-    """Return decisions about votes, oldest first; their author is either the rules or a person."""
+    """Return decisions about votes, oldest first; each was made by the rules or by a person."""
     query = select(Flag).where(Flag.vote.is_not(None), Flag.kind.in_(("excluded", "counted"))).order_by(Flag.number)
     if ids is not None:
         query = query.where(Flag.id.in_(list(ids)))
@@ -208,19 +208,19 @@ def read_erasure_records(session: Session, pseudonyms: Iterable[str] | None = No
 
 
 def describe_decider(name: str) -> str:
-    """Return the kind of decider, the rules or a person, without the person's name."""
+    """Return whether the rules or a person decided, without the person's name."""
     return name if name in ("", "rules") else "a person"
 
 
 def to_line(record: Record) -> str:
-    """Return a record as one line of JSON, times with microseconds."""
+    """Return a record as one line of JSON; times include microseconds."""
     content = record.model_dump(by_alias=True, mode="python")
     microseconds = partial(datetime.isoformat, timespec="microseconds")
     return json.dumps(content, ensure_ascii=False, default=microseconds, allow_nan=False)
 
 
 def make_vote(record: VoteRecord) -> Vote:
-    """Return the row of a vote; the database numbers it again."""
+    """Return the row of a vote; the database assigns a new number."""
     names = {*_OF_VOTE, "battle", "comment", "standing_by"} - {"number"}
     return Vote(**{name: getattr(record, name) for name in names})
 
@@ -242,12 +242,12 @@ def make_battle(record: VoteRecord, output_a: str, output_b: str) -> Battle:
 
 
 def write_lines(records: Iterable[Record]) -> str:
-    """Write records as lines of JSON."""
+    """Write records as JSON lines."""
     return "".join(to_line(record) + "\n" for record in records)
 
 
 def read_lines(text: str, name: str) -> Iterator[Record]:
-    """Read records from lines of JSON; only a line feed ends a line, because a comment may contain other separators.
+    """Read records from JSON lines; only a line feed ends a line, because a comment may contain other separators.
 
     Raises:
         BadInput: a line is not a record; the message names it.
@@ -265,10 +265,10 @@ def read_record(data: Any, where: str) -> Record:
 
     Args:
         data: the content of one line or row.
-        where: place that the error names.
+        where: location that the error names.
 
     Raises:
-        BadInput: it is not a record; the message says what is wrong.
+        BadInput: the data is not a record; the message says what is wrong.
     """
     kinds: dict[Any, type[Record]] = {"vote": VoteRecord, "standing": StandingRecord, "erasure": ErasureRecord}
     kind = kinds.get(data.get("record")) if isinstance(data, dict) else None
@@ -283,16 +283,16 @@ def read_record(data: Any, where: str) -> Record:
 
 
 def convert_log_record(data: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """Convert a record of another log of battles to a vote on whole recordings; a record of podeval stays as it is.
+    """Convert a record of another battle log to a vote on whole recordings; a record of podeval stays unchanged.
 
-    Its id is a hash of its content and row, so that a log is imported once; its voter becomes a pseudonym.
+    Its id is a hash of its content and row, so a log is imported only once; its voter becomes a pseudonym.
 
     Args:
         data: the record.
-        where: place that an error names; its last word is the number of the row.
+        where: location that an error names; its last word is the row number.
 
     Raises:
-        BadInput: it has no form of `podeval.metrics.battle_log.read_log_record`.
+        BadInput: the record has none of the forms that `podeval.metrics.battle_log.read_log_record` reads.
     """
     if "record" in data:
         return data
@@ -310,7 +310,7 @@ def convert_log_record(data: Mapping[str, Any], where: str) -> Mapping[str, Any]
         **{"item": str(data.get("dialogue") or key)[:200], "comment": _read_reason(data)},
         **{"dimension": str(data.get("dimension") or "overall"), "capability": str(data.get("capability") or "")},
         **{"excerpt": '{"rule": "whole", "a": [0, 0], "b": [0, 0]}', "protocol": "whole", "pairing": "imported"},
-        # Rules of integrity consider times and heard parts, and do not overrule a person.
+        # The integrity rules consider times and heard parts, and do not overrule a person.
         **{"standing_by": "a person", "standing_reason": "imported from another log"},
     }
 
@@ -336,13 +336,13 @@ _Table = tuple[dict[str, type], list[dict[str, Any]]]
 def export(database: Database, folder: Path, *, comments: bool = False) -> dict[str, int]:
     """Write `votes`, `standings`, `erasures`, `ratings` and `answers`, each atomically; return their numbers of rows.
 
-    Each export is made anew, so it can contain comments (an erased person is not in the next one); without them it is
-    as public as the log.
+    Each export is written from scratch, so it can contain comments (an erased person is missing from the next export);
+    without comments, it is as public as the log.
 
     Args:
         database: the database to read, in one consistent state.
-        folder: the folder of the export; it is made if it does not exist.
-        comments: whether texts by voters and listeners are included.
+        folder: the folder of the export; it is created if it does not exist.
+        comments: whether to include texts that voters and listeners wrote.
     """
     with database.reading() as session:
         tables = {
@@ -366,14 +366,14 @@ def _tabulate(model: type[Record], records: Iterable[Record]) -> _Table:
 
 
 def _find_type(annotation: Any) -> type:
-    """Return the plain type of an annotation: of a choice its values', of an optional one the type that is not None."""
+    """Return the plain type of an annotation: that of a literal's values, or that of an optional without None."""
     while parts := [part for part in get_args(annotation) if part is not type(None)]:
         annotation = parts[0]
     return annotation if isinstance(annotation, type) else type(annotation)
 
 
 def _read_listening(session: Session, table: type[ListeningRating | ListeningAnswer], names: tuple[str, ...]) -> _Table:
-    """Read listeners' contributions, with their session and test."""
+    """Read listeners' contributions, with the session and test of each."""
     query = (
         select(*_SESSION_COLUMNS, *(getattr(table, name) for name in names))
         .select_from(table)
@@ -387,7 +387,7 @@ def _read_listening(session: Session, table: type[ListeningRating | ListeningAns
 
 
 def _write_parquet(columns: dict[str, type], rows: list[dict[str, Any]]) -> bytes:
-    """Return a table as Parquet; it has its columns even without rows, so that readers can rely on them."""
+    """Return a table as Parquet; its columns exist even without rows, so readers can rely on them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

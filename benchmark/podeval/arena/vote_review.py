@@ -1,6 +1,6 @@
-"""Apply the rules of integrity to the votes, record exclusions so that they can be reverted, and raise alarms.
+"""Apply the integrity rules to the votes, record exclusions so that they can be reverted, and raise alarms.
 
-No rule overrules a person's decision. Every signal and every decision is kept as a row of `flags`.
+Rules never overrule a person's decision. Every signal and decision is stored as a row of `flags`.
 """
 
 import secrets
@@ -33,7 +33,7 @@ _IS_RATING = select(Battle.id).where(Battle.id == Vote.battle, vote_counts.RATED
 
 @dataclass(frozen=True)
 class VoteReview:
-    """The changes made by one review of all votes."""
+    """The changes from one review of all votes."""
 
     votes: int
     excluded: list[str]
@@ -58,7 +58,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Status(Counts):
-    """The present state of the arena."""
+    """The current state of the arena."""
 
     systems: int
     items: int
@@ -129,10 +129,10 @@ def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
 
 
 def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: bool) -> float:
-    """Return 1 if the known answer was given, 0 if its opposite was, NaN if no answer is known.
+    """Return 1 if the vote is the known answer, 0 if it is the opposite, and NaN if no answer is known.
 
-    Known answers are the voter's own earlier choice, if the battle repeats one with exchanged sides, and the fact that
-    a control is worse than other systems.
+    The known answer is the voter's own earlier choice if the battle repeats one with swapped sides, or that a control
+    is worse than other systems.
     """
     if outcome not in _OTHER_SIDE:
         return float("nan")
@@ -145,7 +145,7 @@ def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: 
 
 @dataclass(frozen=True)
 class ReviewPlan:
-    """The changes of one review: the standing of votes by their ids, and signals as rows of the rules' findings."""
+    """The changes of one review: the ids of votes to exclude or restore, and signals as rows of the rules' findings."""
 
     votes: int
     excluded: list[str]
@@ -153,7 +153,7 @@ class ReviewPlan:
     signals: list[tuple[str, str, float, str]]
 
     def divide(self) -> Iterator["ReviewPlan"]:
-        """Yield parts that a writer finishes quickly, with each vote in one of them."""
+        """Yield parts that are quick to write; each vote is in exactly one part."""
         signals: dict[str, list[tuple[str, str, float, str]]] = {}
         for signal in self.signals:
             signals.setdefault(signal[0], []).append(signal)
@@ -165,14 +165,14 @@ class ReviewPlan:
 
 
 def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
-    """Plan the standings that follow from the rules' findings; nothing is changed, so no other request has to wait."""
-    # The votes that change; a person's decisions stay.
+    """Plan the standings that follow from the rules' findings, without changing anything, so no other request waits."""
+    # Find the votes that change; people's decisions stay.
     standings = select(Vote.id, Vote.standing, Vote.standing_by)
     decisions = {vote: (standing, by) for vote, standing, by in session.execute(standings)}
     by_rules = {vote: standing for vote, (standing, by) in decisions.items() if by in ("", RULES)}
     out = [vote for vote, standing in by_rules.items() if standing == "counted" and vote in findings.excluded]
     back = [vote for vote, standing in by_rules.items() if standing == "excluded" and vote not in findings.excluded]
-    # The findings of the rules, each listed once.
+    # List each finding of the rules once.
     flagged = {tuple(row) for row in session.execute(select(Flag.vote, Flag.rule).where(Flag.kind == "signal"))}
     signals = [
         (vote, rule, points, detail)
@@ -183,7 +183,7 @@ def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
 
 
 def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datetime) -> None:
-    """Carry out a part of a plan, except what a person or another review decided since; the session must write."""
+    """Carry out part of a plan, except where a person or another review has decided since; needs a writing session."""
     ids = {*part.excluded, *part.restored, *(signal[0] for signal in part.signals)}
     votes = {vote.id: vote for vote in session.scalars(select(Vote).where(Vote.id.in_(ids)))}
     seen = select(Flag.vote, Flag.rule).where(Flag.kind == "signal", Flag.vote.in_(ids))
@@ -206,12 +206,12 @@ def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datet
 
 
 def decide(session: Session, decisions: Sequence[tuple[Vote, str, str]], by: str, now: datetime) -> None:
-    """Set the standing of votes, record the author and the reason, and update the counts of rated votes.
+    """Set the standing of votes, record the author and reason of each decision, and update the counts of rated votes.
 
     Args:
         session: a writing session.
         decisions: votes, each with its new standing and the reason.
-        by: `RULES`, or the name of the person who decides.
+        by: `RULES`, or the name of the person who decided.
         now: the time.
     """
     theirs = Vote.id.in_([vote.id for vote, *_ in decisions])
@@ -227,7 +227,7 @@ def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, b
     """Set the standing of a vote by a person's decision, which the rules do not overrule.
 
     Raises:
-        BadInput: there is no such vote, or no reason or name is given.
+        BadInput: the vote does not exist, or no reason or name is given.
     """
     if not reason.strip() or not by.strip() or by.strip() == RULES:
         raise BadInput("a decision needs a reason and the name of the person who makes it")
@@ -240,7 +240,7 @@ def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, b
 
 
 def list_flags(session: Session, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
-    """Return the newest signals and decisions, newest first; only those of one vote if it is given."""
+    """Return the latest signals and decisions, newest first; only those of one vote if it is given."""
     query = select(Flag).where(Flag.vote.is_not(None)).order_by(Flag.number.desc()).limit(newest)
     return list(session.scalars(query if vote is None else query.where(Flag.vote == vote)))
 
@@ -255,10 +255,10 @@ def count_votes(session: Session) -> Counts:
 
 
 def report_status(session: Session, settings: ArenaSettings) -> Status:
-    """Return the counts, and the current alarms."""
+    """Return the counts and the current alarms."""
     counted = count_votes(session)
     newest = session.scalar(select(func.max(Vote.recorded_at)).where(Vote.outcome != "skip"))
-    # Excluded votes and those of the last day; all others are counted already.
+    # Read excluded votes and those of the last day; all others are already counted.
     last_day = (newest or datetime.now(UTC)) - timedelta(days=1)
     is_out, is_recent = Vote.standing == "excluded", Vote.recorded_at > last_day
     about = (is_out, is_out & Vote.standing_by.not_in(("", RULES)), is_recent, is_recent & is_out)

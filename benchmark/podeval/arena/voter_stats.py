@@ -1,4 +1,4 @@
-"""Statistics of one voter: the number of judgements, and how often other voters agree."""
+"""Statistics of one voter: the number of judgements, and how often other voters agreed."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ BOARD_FROM = 5
 
 @dataclass(frozen=True)
 class PersonalRow:
-    """One system by one voter's choices: its battles, wins (a tie counts half), and strength on Elo's scale."""
+    """One system by one voter's choices: its battles, wins (a tie counts half), and strength on the Elo scale."""
 
     system: str
     title: str
@@ -32,10 +32,10 @@ class PersonalRow:
 class Personal:
     """The statistics of one voter.
 
-    `judged` leaves out skipped battles. `compared` counts the voter's choices of a side between two systems of which
-    most other voters prefer one (same dimension, counted votes); `agreed` counts the choices of that one. `low` and
-    `high` are Wilson's 95 % bounds of the share agreed, None without comparisons. `board` ranks the systems only by
-    this voter's choices, best first, from `BOARD_FROM` judgements on; empty before.
+    `judged` excludes skipped battles. `compared` counts the battles in which the voter chose a side and most other
+    voters prefer one of the two systems (same dimension, counted votes); `agreed` counts those in which the voter chose
+    that system. `low` and `high` are Wilson's 95 % bounds of the share of agreement, or None without comparisons.
+    `board` ranks the systems only by this voter's choices, best first; it is empty below `BOARD_FROM` judgements.
     """
 
     judged: int
@@ -78,7 +78,7 @@ _MINE = (
 
 
 class Personals:
-    """The statistics of voters, each compared with all others by the running counts of pairs; safe for threads.
+    """Computes the statistics of voters, each compared with all others by the running counts of pairs; thread-safe.
 
     Args:
         database: the database of the arena.
@@ -88,14 +88,14 @@ class Personals:
         self._database = database
 
     def of(self, voter: str) -> Personal:
-        """Return the statistics of a voter up to now.
+        """Return a voter's current statistics.
 
         Args:
             voter: a pseudonym.
         """
         with self._database.reading(one_state=False) as session:
             rows = session.execute(_MINE, {"voter": voter}).all()
-        # The voter's preferences, and the subset that counts.
+        # Read the voter's preferences, and the subset that counts.
         mine: _Preferences = Counter()
         preferences: _Preferences = Counter()
         everybody: _Preferences = Counter()
@@ -105,7 +105,7 @@ class Personals:
         for standing, side, count in _sides(rows):
             mine[side] += count
             preferences[side] += count if standing == "counted" else 0
-        # The frequency with which most of the others prefer the same side.
+        # Count how often most of the others prefer the same side.
         compared = agreed = 0
         for side, count in mine.items():
             *kind, low, high, preferred = side
@@ -142,7 +142,7 @@ class Personals:
 
 
 def _sides(rows: Iterable[Any]) -> Iterator[tuple[str, tuple[str, str, str, str, str], int]]:
-    """Yield standing, preferred side and count of those rows that are about a rating and prefer a side."""
+    """Yield the standing, preferred side and count of rows that concern a rating and prefer a side."""
     for purpose, standing, protocol, dimension, low, high, on_a, outcome, *_, count in rows:
         if purpose == "rating" and outcome in ("a", "b"):
             preferred = on_a if outcome == "a" else high if on_a == low else low

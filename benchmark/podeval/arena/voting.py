@@ -1,4 +1,4 @@
-"""Accept a vote: all checks in their order, and the single moment at which the vote is recorded."""
+"""Accept a vote: make all checks in order, and record the vote in a single step."""
 
 import math
 import re
@@ -44,12 +44,12 @@ _BYTES_A_SECOND = 0.5
 
 @dataclass(frozen=True)
 class Ballot:
-    """The ballot that a voter sends.
+    """The ballot that a voter submits.
 
-    `id`: chosen by the sender at random, so that sending again is safe. `played_a`, `played_b`: the spans of each
-    excerpt that were played, `(begin, end)` in seconds of the excerpt. `seconds_a`, `seconds_b`: how long each was
-    playing. `preference`: if a side is better, the size of the difference, `clear` or `slight`; empty if the voter does
-    not state it. `origin`: keyed hash of the network address.
+    `id`: chosen at random by the sender, so that a ballot can safely be sent again. `played_a`, `played_b`: the spans
+        of each excerpt that were played, `(begin, end)` in seconds of the excerpt. `seconds_a`, `seconds_b`: how long
+        each was playing. `preference`: if a side is better, the size of the difference, `clear` or `slight`; empty if
+        the voter does not state it. `origin`: keyed hash of the network address.
     """
 
     id: str
@@ -79,7 +79,7 @@ class Acknowledgement:
 
 
 def validate_ballot(ballot: Ballot) -> Ballot:
-    """Return a ballot after checking that every value is possible.
+    """Check that every value of a ballot is possible, and return it.
 
     Raises:
         ArenaRefused: a value is impossible; the message names it.
@@ -109,7 +109,7 @@ def validate_ballot(ballot: Ballot) -> Ballot:
 _SAME_BATTLE_OR_ID = select(Vote).where(or_(Vote.battle == bindparam("battle"), Vote.id == bindparam("vote")))
 _OUTPUT_A, _OUTPUT_B, _A, _B = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
 _JUDGED_BEFORE = (
-    # Times that were recorded by a clock that was ahead are ignored.
+    # Ignore times that were recorded while the clock was ahead.
     select(func.max(Vote.recorded_at))
     .where(Vote.voter == bindparam("voter"), Vote.outcome != "skip", Vote.recorded_at <= bindparam("now"))
     .scalar_subquery()
@@ -133,12 +133,12 @@ def record(
     now: datetime,
     unkept: tuple[float, float] = (0.0, 0.0),
 ) -> Acknowledgement:
-    """Record a checked ballot in the session; the caller commits, and only then acknowledges.
+    """Record a checked ballot in the session; the caller must commit before acknowledging the vote.
 
-    `unkept`: fetched shares of both sides, beyond those that are saved with the battle.
+    `unkept`: fetched shares of both sides in addition to those saved with the battle.
 
     Raises:
-        ArenaRefused: the battle is not this voter's, was judged, has expired, or was not fetched or heard.
+        ArenaRefused: the battle is not this voter's, was already judged, has expired, or was not fetched or heard.
     """
     row = session.execute(_BATTLE_AND_TITLES, {"battle": battle_id, "voter": voter, "now": now}).one_or_none()
     if row is None:
@@ -159,13 +159,13 @@ def record(
     comment, was_cut = clean_comment(ballot.comment)
     lengths = [end - begin for begin, end in read_spans(battle)]
     amounts = _measure_both(ballot, lengths, battle.protocol)
-    # A clock that was set back says nothing about how long the voter took.
+    # If the clock was set back, the time that the voter took is unknown.
     elapsed = (now - battle.served_at).total_seconds() if now >= battle.served_at else None
     _refuse_unfetched(amounts, lengths, (battle.fetched_a, battle.fetched_b), unkept)
     if ballot.outcome != "skip":
         free = elapsed
         if free is not None and judged_before is not None:
-            # Battles that are open side by side are heard one after another.
+            # Battles that are open at the same time are heard one after another.
             free = min(free, (now - judged_before).total_seconds())
         _refuse_unheard(amounts, lengths, free, battle.protocol, settings)
         if settings.comment_required and not comment:
@@ -195,7 +195,7 @@ def record(
 
 
 def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettings) -> bool:
-    """Return whether a vote's battle may be revealed to its voter: after a skip, only to a voter who listened enough.
+    """Return whether a vote's battle may be revealed to its voter; after a skip, only if the voter listened enough.
 
     Otherwise a voter could learn the systems of every battle by skipping without listening, and then recognise their
     voices.
@@ -212,7 +212,7 @@ def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettin
     for seconds, length in zip((vote.heard_seconds_a, vote.heard_seconds_b), lengths, strict=True):
         if seconds + _HAIR < settings.asked_seconds(length, battle.protocol):
             return False
-    # Battles that were open side by side were heard one after another.
+    # Battles that were open at the same time were heard one after another.
     before = session.scalar(
         select(func.max(Vote.recorded_at)).where(
             Vote.voter == vote.voter, Vote.number < vote.number, Vote.recorded_at <= vote.recorded_at
@@ -258,7 +258,7 @@ def _refuse_unfetched(
 
 
 def _measure_both(ballot: Ballot, lengths: list[float], protocol: str) -> list[float]:
-    """Return the number of seconds of each side that were played at least once; raises as `_measure_heard` does."""
+    """Return how many seconds of each side were played at least once; raises the same errors as `_measure_heard`."""
     played, others = (ballot.played_a, ballot.played_b), reversed(lengths)
     return [
         _measure_heard(side, spans, length, compute_played_seconds(length, other, protocol))
@@ -267,13 +267,13 @@ def _measure_both(ballot: Ballot, lengths: list[float], protocol: str) -> list[f
 
 
 def _measure_heard(side: str, played: Sequence[Span], length: float, container: float) -> float:
-    """Return the number of seconds of a side that were played at least once, after checking the played spans.
+    """Check the played spans, and return how many seconds of a side were played at least once.
 
     Args:
-        side: its name, for the error.
+        side: name of the side, for the error message.
         played: the spans.
-        length: the length of its sound, seconds.
-        container: the length of the sound with the silence after it, seconds.
+        length: length of its sound, in seconds.
+        container: length of the sound including the silence after it, in seconds.
     """
     if len(played) > _MOST_STRETCHES:
         raise ArenaRefused(INVALID, write_sentence("too-many-stretches", side=side, count=len(played)))
@@ -288,7 +288,7 @@ def _measure_heard(side: str, played: Sequence[Span], length: float, container: 
 
 
 def _compute_share(seconds: float, length: float) -> float:
-    """Return the share of a side that was heard; 1 for an empty one."""
+    """Return the share of a side that was heard; 1 for an empty side."""
     return min(1.0, seconds / length) if length > 0 else 1.0
 
 
@@ -303,9 +303,9 @@ _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
 def clean_comment(text: str) -> tuple[str, bool]:
-    """Return a comment without control characters, and whether it was cut at the longest allowed length.
+    """Return a comment without control characters, and whether it was truncated to the maximum length.
 
-    Markup stays as the characters that were typed; pages show a comment as plain text.
+    Markup is kept as typed; pages show a comment as plain text.
     """
     text = text.encode("utf-8", errors="replace").decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))

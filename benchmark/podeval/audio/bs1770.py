@@ -1,13 +1,13 @@
-"""The two meters of ITU-R BS.1770-4 beneath loudness: K-weighting (Annex 1) and true peak (Annex 2).
+"""Two building blocks of ITU-R BS.1770-4: the K-weighting filter (Annex 1) and the true-peak meter (Annex 2).
 
 K-weighting is two second-order filters in series, at any sample rate, computed over blocks of a recording as matrix
 products for speed.
 
-True peak is the highest level that a waveform reaches, also between its samples. The signal is oversampled 4 times (2
-times from 96 kHz, not at all from 192 kHz, as the standard allows) with a Kaiser-windowed sinc that leaves the samples
-themselves unchanged. Only passages that could contain a new maximum are interpolated: a point between samples cannot
-exceed the largest sample around it times the interpolator's absolute gain. The result is the same as when everything is
-interpolated.
+True peak is the highest level that a waveform reaches, including between its samples. The signal is oversampled 4 times
+(2 times from 96 kHz, not at all from 192 kHz, as the standard allows) with a Kaiser-windowed sinc that leaves the
+samples themselves unchanged. Only passages that could contain a new maximum are interpolated: a point between samples
+cannot exceed the largest sample around it times the interpolator's absolute gain. The result is the same as if
+everything were interpolated.
 """
 
 import math
@@ -22,8 +22,8 @@ Floats = NDArray[np.float64]
 Samples = NDArray[np.floating]
 
 _ROW = 50  # samples K-weighted together; divides the usual rates
-_GROUP = 8  # rows whose states are worked out together
-_STACK = 64  # rows in one matrix product: larger ones wake BLAS's threads, which here only get in each other's way
+_GROUP = 8  # rows whose states are computed together
+_STACK = 64  # rows in one matrix product: larger ones start BLAS threads, which only slow each other down here
 
 # BS.1770-4, tables 1 and 2: the two stages at 48 kHz as (numerator, denominator).
 _K_WEIGHTING_48K = (
@@ -32,17 +32,17 @@ _K_WEIGHTING_48K = (
 )
 
 _REACH = 16  # samples used on either side of an interpolated point: flat within 0.1 dB up to 0.45 of the rate
-_BETA = 5.0  # Kaiser window: images about 50 dB down, far below what a peak in dB can show
+_BETA = 5.0  # Kaiser window: images are about 50 dB down, too weak to affect a peak in dB
 _STRETCH = 32  # samples interpolated, or skipped, together; as many as a point depends on
-_TOGETHER = 40  # stretches in one matrix product: larger ones wake BLAS's threads, which only get in each other's way
+_TOGETHER = 40  # stretches in one matrix product: larger ones start BLAS threads, which only slow each other down
 
 
 class KWeighting:
     """K-weights a recording block by block, carrying the filter's state from one block to the next.
 
     The samples are arranged in rows. The filter's output for a row, and its state after it, are linear in the row's
-    samples and in the state before it, so one matrix product computes all rows. Only the states, four numbers a row,
-    depend on one another. This is several times as fast as filtering sample by sample, with the same values.
+    samples and in the state before it, so one matrix product computes all rows. Only the states, four numbers per row,
+    depend on one another. This is several times faster than filtering sample by sample, and gives the same values.
 
     Args:
         rate: sample rate in Hz.
@@ -80,7 +80,7 @@ class KWeighting:
             rest = block[rows * _ROW :].T.astype(np.float64)
             weighted[:, rows * _ROW :], state = filter_sections(self._filter.sections, rest, _by_section(self._state))
             self._state = _by_row(state)
-        # In silence the state decays for ever; numbers too small for the hardware make filtering crawl.
+        # In silence the state decays indefinitely, and denormal numbers slow filtering down severely.
         self._state[np.abs(self._state) < 1e-30] = 0.0
         return weighted
 
@@ -101,12 +101,12 @@ class _InRows(NamedTuple):
 
     Attributes:
         sections: the filter itself, as second-order sections.
-        response: maps a row and the state before it to the weighted row.
-        after: maps a row to its contribution to the state.
-        within: maps the rows of a group to their contributions to the states before the group's later rows.
-        through: maps the rows of a group to their contribution to the state after the group.
-        onward: maps the state before a group to what remains of it before each of the group's rows.
-        decay: maps a state to what remains of it after 1, 2, 4, ... groups, until nothing does.
+        response: map from a row and the state before it to the weighted row.
+        after: map from a row to its contribution to the state.
+        within: map from the rows of a group to their contributions to the states before the group's later rows.
+        through: map from the rows of a group to their contribution to the state after the group.
+        onward: map from the state before a group to what remains of it before each of the group's rows.
+        decay: maps from a state to what remains of it after 1, 2, 4, ... groups, until nothing remains.
     """
 
     sections: Floats
@@ -138,7 +138,7 @@ def _make_row_filter(rate: int) -> _InRows:
 def filter_sections(sections: Floats, rows: Floats, states: Floats) -> tuple[Floats, Floats]:
     """Filter rows of a few samples by second-order sections, as `scipy.signal.sosfilt` does, bit for bit.
 
-    Importing `scipy.signal` takes longer than measuring the loudness of ten minutes.
+    Importing `scipy.signal` takes longer than measuring the loudness of ten minutes of audio.
 
     Args:
         sections: shape (sections, 6).
@@ -171,10 +171,10 @@ def _by_row(states: Floats) -> Floats:
 def design_k_weighting(rate: int) -> Floats:
     """Return the K-weighting filter for any sample rate as second-order sections, shape (2, 6).
 
-    The poles tabulated for 48 kHz keep their decay times; the zeros make the response equal to that of the table at 0
-    Hz, at the poles' frequency and at the highest frequency that both rates have. At 48 kHz the filter is the table's.
-    Elsewhere it deviates by less than 0.01 dB for rates from 11 kHz on (0.04 dB at 8 kHz), whereas the usual bilinear
-    redesign is off by 0.2 dB at 8 kHz.
+    The poles tabulated for 48 kHz keep their decay times; the zeros are chosen so that the response equals that of the
+    table at 0 Hz, at the poles' frequency and at the highest frequency that both rates have. At 48 kHz the filter is
+    exactly the tabulated one. At other rates it deviates by less than 0.01 dB from 11 kHz upwards (0.04 dB at 8 kHz),
+    whereas the usual bilinear redesign is off by 0.2 dB at 8 kHz.
     """
     sections = []
     for b, a in _K_WEIGHTING_48K:
@@ -230,13 +230,13 @@ class TruePeakMeter:
 
     Args:
         rate: sample rate in Hz.
-        channels: number of channels; the peak is the highest over all of them, whatever their weights.
+        channels: number of channels; the peak is the maximum over all of them, regardless of their weights.
     """
 
     def __init__(self, rate: int, channels: int) -> None:
         self._peak = 0.0
         phases = _interpolator(get_oversampling(rate))
-        # Rounded up, so that it remains a bound.
+        # Round up, so that the value remains a bound.
         self._gain = float(np.abs(phases).sum(axis=1).max(initial=1.0)) * (1 + 1e-5)
         self._span = _STRETCH + 2 * _REACH - 1
         self._matrix = np.zeros((self._span, _STRETCH * len(phases)), dtype=np.float32)
@@ -252,7 +252,7 @@ class TruePeakMeter:
             block: samples, shape (frames, channels), full scale 1.0.
 
         Returns:
-            The highest absolute sample of the block; not finite if a sample is not.
+            The highest absolute sample of the block; not finite if any sample is not finite.
         """
         highest = float(np.maximum(block.max(initial=0.0), -block.min(initial=0.0)))
         self._peak = max(self._peak, highest)
@@ -278,7 +278,7 @@ class TruePeakMeter:
             self._peak = max(self._peak, float(points.max()), -float(points.min()))
 
     def finish(self) -> float:
-        """Return the linear true peak of all blocks, with silence after the last. Push no samples after this."""
+        """Return the linear true peak of all blocks, assuming silence after the last; do not push more samples."""
         self.push(np.zeros((self._span + _STRETCH, len(self._carry)), dtype=np.float32))
         return self._peak
 

@@ -1,7 +1,7 @@
-"""Recognises the container of a file by its own bytes, from a list of allowed formats, and reads its duration.
+"""Recognises a file's container by its bytes, from a list of allowed formats, and reads its duration.
 
-Neither a file's name nor a decoder's probing determines the way it is opened. Playlists, subtitles and scripts, which
-could make a decoder read other files, therefore never count as audio. Sources: Microsoft RIFF and EBU Tech 3306
+Neither a file's name nor a decoder's probing determines how it is opened. Playlists, subtitles and scripts, which could
+make a decoder read other files, are therefore never accepted as audio. Sources: Microsoft RIFF and EBU Tech 3306
 (RF64), Apple AIFF-C, RFC 9639 (FLAC), RFC 3533 (Ogg), RFC 9559 (Matroska), ISO/IEC 14496-12 (MP4), ISO/IEC 11172-3 and
 13818-3 (MPEG audio), 13818-7 (ADTS), id3.org (ID3v2).
 """
@@ -82,8 +82,8 @@ _TEXTS: tuple[tuple[bytes, str], ...] = (
 
 
 def describe_refused(head: bytes) -> str:
-    """Return the rest of a sentence that begins with the file's name: the fault, by the file's first bytes."""
-    # Files that are known by their first bytes.
+    """Return the end of a sentence that begins with the file's name: the fault that its first bytes show."""
+    # Files that are recognised by their first bytes.
     for magic, verdict in _MAGIC:
         if head.startswith(magic):
             return verdict
@@ -104,7 +104,7 @@ def describe_refused(head: bytes) -> str:
 def _decode_text(head: bytes) -> bytes | None:
     """Return the first bytes in lower case if they are text in UTF-8 or UTF-16, otherwise None."""
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    # The cut may have split the last character.
+    # The last character may be incomplete.
     for end in range(len(head), max(len(head) - 4, 0), -1):
         try:
             text = head[:end].decode(encoding)
@@ -115,7 +115,7 @@ def _decode_text(head: bytes) -> bytes | None:
     return None
 
 
-# Pages of Ogg: Vorbis I specification 4.2.2 (identification header), RFC 7845 (Opus).
+# Ogg pages: Vorbis I specification 4.2.2 (identification header), RFC 7845 (Opus).
 _MAX_PAGES = 2_000_000
 
 
@@ -125,7 +125,7 @@ class OggPages:
 
     Attributes:
         end: position at which the last page should end according to its header.
-        last: position at which the last page begins, which decoders skip if it breaks off.
+        last: position at which the last page begins; decoders skip this page if it is truncated.
         streams: number of logical streams, multiplexed or chained.
         first_packet: the beginning of the first packet, which names the codec.
         ended: whether the last page is marked as the end of its stream.
@@ -143,7 +143,7 @@ class OggPages:
 
     @property
     def plain_vorbis(self) -> bool:
-        """Whether this is Vorbis of one or two channels, one stream after another."""
+        """Whether this is Vorbis with one or two channels, and streams follow one another."""
         vorbis = self.first_packet[:7] == b"\x01vorbis" and self.first_packet[11:12] in (b"\x01", b"\x02")
         return vorbis and self.streams == len(self.links) and self.regular
 
@@ -178,10 +178,10 @@ _UNSTATED = "the length is not stated in the file"
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading without ever blocking on a pipe or touching a device.
+    """Open a regular file for reading, without blocking on a pipe or touching a device.
 
     Raises:
-        BadAudio: the path is missing, a directory, a pipe or device, unreadable, or empty.
+        BadAudio: the path is missing, a directory, a pipe, a device, unreadable or an empty file.
     """
     name = repr(str(path))
     try:
@@ -209,15 +209,15 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def identify(file: BinaryIO, path: Path) -> Container:
-    """Recognise the container by its magic bytes, find all its sound, and read the length it states.
+    """Recognise the container by its magic bytes, find all its sound, and read the length that it states.
 
     Args:
         file: an open, seekable file.
         path: used in messages only.
 
     Raises:
-        BadAudio: podeval does not read this container, or files of different kinds are joined; the message describes
-            the file.
+        BadAudio: podeval cannot read this container, or files of different kinds are joined; the message describes the
+            file.
     """
     size = file.seek(0, os.SEEK_END)
     name, start = name_container(file, 0, size)
@@ -279,7 +279,7 @@ def _read_flac(file: BinaryIO, start: int, size: int) -> Container:
 
 
 def _read_mp3(file: BinaryIO, start: int, size: int) -> Container:
-    # Not libsndfile: without a Xing header it guesses the length from the first frame and stops there.
+    # Do not use libsndfile: without a Xing header it guesses the length from the first frame and stops there.
     seconds, tolerance = read_stated_seconds(file, start, size) or (None, 0.0)
     end = _find_foreign(file, start, size, "mp3")
     return Container("mp3", "av", cut([0], size), 1, end, seconds, tolerance, note=None if seconds else _UNSTATED)
@@ -293,8 +293,8 @@ def _read_ogg(file: BinaryIO, start: int, size: int) -> Container:
     elif not pages.ended:
         note = "the stream is not marked as ended: its end may be missing"
     parts = cut(list(pages.links), pages.last if pages.end > size else size)
-    # FFmpeg mistakes the end of a Vorbis stream by some hundred samples; libsndfile keeps Vorbis' own order of more
-    # than two channels, and gives Opus another rate.
+    # FFmpeg misplaces the end of a Vorbis stream by a few hundred samples; libsndfile keeps the Vorbis channel order
+    # for more than two channels, and decodes Opus at another rate.
     reader: Reader = "soundfile" if pages.plain_vorbis else "av"
     return Container("ogg", reader, parts, len(parts), pages.end, note=note)
 
@@ -308,11 +308,11 @@ def _read_matroska(file: BinaryIO, start: int, size: int) -> Container:
 def _find_matroska_end(file: BinaryIO, at: int, size: int) -> int | None:
     """Return the offset at which the first Segment element after `at` or an overlong head ends.
 
-    None for a live stream, which states no size.
+    Return None for a live stream, which does not state its size.
     """
     length, start = _read_ebml_size(file, at + 4)
     if length is not None and start + length > size:
-        # Do not seek there: the size may be stated as 2^56 bytes, beyond any file.
+        # Do not seek there: the stated size may be 2^56 bytes, larger than any file.
         return start + length
     if length is None or read_at(file, start + length, 4) != b"\x18\x53\x80\x67":
         return None
@@ -331,13 +331,13 @@ def _read_ebml_size(file: BinaryIO, at: int) -> tuple[int | None, int]:
 
 
 def read_container_and_seconds(path: Path) -> tuple[str, float]:
-    """Read an audio file's container and duration, from its header or, failing that, from its packets' timestamps.
+    """Read an audio file's container and duration, from its header or, if that lacks it, from the packets' timestamps.
 
     Returns:
         The container's name (see `Container`) and the duration in seconds.
 
     Raises:
-        BadAudio: the file is missing, not audio, shorter than it states, or contains nothing to play.
+        BadAudio: the file is missing, is not audio, is shorter than it states, or contains nothing to play.
     """
     import av
 
@@ -359,7 +359,7 @@ def read_container_and_seconds(path: Path) -> tuple[str, float]:
 
 
 def _measure_part(file: PartReader, container: Container, before: float) -> float:
-    """Return the stated seconds of a part, or those between its first and last packet, given those of earlier parts."""
+    """Return a part's stated duration, or the time between its first and last packet, given that of earlier parts."""
     import av
     import soundfile
 
@@ -370,12 +370,12 @@ def _measure_part(file: PartReader, container: Container, before: float) -> floa
             return 0.0
         # For bare MP3 and AAC streams this would be a guess from the first frames' bit rate.
         if container.name in _TIMED and source.duration:
-            # Fragments state when they end, and an earlier part may contain the time before them.
+            # Fragments state their end time, and an earlier part may contain the time before them.
             start = max(0.0, min(before, (source.start_time or 0) / av.time_base))
             return max(0.0, float(source.duration / av.time_base - start))
         stream = source.streams.audio[0]
         begin, end = None, 0
-        # In integer ticks: hours have hundreds of thousands of packets, and fractions are slow.
+        # Use integer ticks, because hours of audio have hundreds of thousands of packets, and fractions are slow.
         for packet in source.demux(stream):
             if packet.pts is not None:
                 begin = packet.pts if begin is None else min(begin, packet.pts)

@@ -21,15 +21,15 @@ Reader = Literal["soundfile", "av"]
 
 
 class ImpossibleCounts(ValueError):
-    """An index states more samples than the file has bytes; the message is the rest of a sentence."""
+    """An index states more samples than the file has bytes; the message is the end of a sentence."""
 
 
-# Files that may be joined in one: 33 minutes of a stream that has a header every 20 ms.
+# Maximum number of joined files: 33 minutes of a stream that has a header every 20 ms.
 MOST_PARTS = 100_000
-# Seconds that a file may lack of its stated length: it is read, and the shortfall is noted.
+# Seconds by which a file may be shorter than stated; it is read, and the shortfall is noted.
 NOTED_SHORTFALL = 0.05
 
-# Patterns that identify the beginning of an audio file within other bytes; each begins with fixed ones.
+# Patterns that identify the beginning of an audio file within other bytes; each begins with fixed bytes.
 MARKS = {
     # The header of the original file that FLAC keeps is excluded.
     "wav": (rb"RIFF(?<!riffRIFF).{4}WAVE", rb"RF64.{4}WAVE", rb"BW64.{4}WAVE"),
@@ -67,7 +67,7 @@ class Part:
     Attributes:
         start: the offset of its first byte in the file.
         end: the offset after its last byte.
-        head: the header that precedes these bytes for the decoder, with the right lengths.
+        head: the header that precedes these bytes for the decoder, with the correct lengths.
     """
 
     start: int
@@ -77,21 +77,21 @@ class Part:
 
 @dataclass(frozen=True)
 class Container:
-    """The format of a file: the way to open it, and its own statements.
+    """The format of a file: how to open it, and what it states about itself.
 
     Attributes:
         name: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
         reader: the library that decodes it.
-        parts: the stretches of the file that contain its sound, in order.
+        parts: the regions of the file that contain its sound, in order.
         joined: the number of files of this format that were joined.
         stated_bytes: position at which the file should end according to its own structure; None if not stated.
-        stated_seconds: length of the audio according to its header; None if it does not say.
+        stated_seconds: length of the audio according to its header; None if not stated.
         tolerance: seconds by which complete audio may be shorter than stated (encoder delay and padding).
-        layout: the channel layout by FFmpeg's name, if the header names one.
-        surplus: the bytes of sound in the parts after the ends stated in headers.
+        layout: FFmpeg's name of the channel layout, if the header names one.
+        surplus: the bytes of sound that follow the ends stated in headers.
         lacking: the bytes stated in headers that are missing before the next header.
         unread: the bytes outside the parts that are neither metadata nor padding.
-        note: sentence about the file for readers of a score.
+        note: a sentence about the file for readers of a score.
     """
 
     name: str
@@ -109,11 +109,11 @@ class Container:
 
     @property
     def nbytes(self) -> int:
-        """Number of bytes of the parts."""
+        """Total number of bytes in the parts."""
         return sum(part.end - part.start for part in self.parts)
 
     def estimate_missing(self, seconds: float, size: int) -> float:
-        """Estimate the number of seconds that are missing at the end of a truncated file.
+        """Estimate how many seconds are missing at the end of a truncated file.
 
         Args:
             seconds: the length of the available sound.
@@ -124,19 +124,19 @@ class Container:
 
 
 def cut(cuts: list[int], size: int) -> tuple[Part, ...]:
-    """Return the stretches between offsets, up to the end of the file."""
+    """Return the parts between offsets, up to the end of the file."""
     return tuple(Part(start, end) for start, end in pairwise([*cuts, size]))
 
 
 class PartReader:
-    """A part as a separate file without a name; impossible seeks of a damaged header are ignored."""
+    """A part as a separate file without a name; impossible seeks caused by a damaged header are ignored."""
 
     def __init__(self, file: BinaryIO, part: Part) -> None:
         self._file, self._part, self._at = file, part, 0
         self._size = len(part.head) + part.end - part.start
 
     def read(self, size: int = -1) -> bytes:
-        """Return up to `size` bytes; fewer at the end only."""
+        """Return up to `size` bytes; fewer only at the end."""
         size = max(0, min(size if size >= 0 else self._size, self._size - self._at))
         content = self._part.head[self._at : self._at + size]
         if len(content) < size:
@@ -146,7 +146,7 @@ class PartReader:
         return content
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Move to an offset, unless there can be none, and return the offset."""
+        """Move to an offset unless it is impossible, and return the current offset."""
         at = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence] + offset
         self._at = at if 0 <= at < 2**62 else self._at
         return self._at
@@ -184,7 +184,7 @@ def _refuse_to_open(url: str, flags: int, options: dict[str, str]) -> BinaryIO:
 
 @dataclass(frozen=True)
 class MpegFrame:
-    """A Layer II or III frame header: Hz, bytes of the frame, samples per channel, bytes before a Xing header."""
+    """A Layer II or III frame header: rate in Hz, bytes per frame, samples per channel, bytes before a Xing header."""
 
     rate: int
     length: int
@@ -219,7 +219,7 @@ def skip_tags(file: BinaryIO, start: int, end: int) -> int:
         if head[:3] == b"TAG":
             at += 128
         elif head[:8] == b"APETAGEX" and len(head) == 32:
-            # The length counts all but the header; a footer without one is of a tag that was skipped.
+            # The length excludes the header; a footer without a header belongs to a tag that was skipped.
             at += 32 + (int.from_bytes(head[12:16], "little") if head[23] & 0x20 else 0)
         elif head[:11] == b"LYRICSBEGIN":
             text = read_at(file, at, _MOST_PADDING)
@@ -239,7 +239,7 @@ def is_adts(file: BinaryIO, at: int, size: int) -> bool:
 def read_mpeg_frame(file: BinaryIO, at: int, size: int) -> MpegFrame | None:
     """Read the Layer II or III frame at `at`.
 
-    None unless another frame of its kind follows or the file ends before one could.
+    Return None unless another frame of its kind follows or the file ends before one could.
     """
     frame = _parse_mpeg_header(read_at(file, at, 4))
     if frame is None:
@@ -251,10 +251,10 @@ def read_mpeg_frame(file: BinaryIO, at: int, size: int) -> MpegFrame | None:
 
 
 def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, float] | None:
-    """Read the seconds stated in the first frame's Xing (or Info) header, and the shortfall that is still complete.
+    """Read the seconds in the first frame's Xing (or Info) header, and the shortfall that a complete file may have.
 
-    Returns None without such a header. If it also states the encoder's delay and padding (LAME, FFmpeg), the duration
-    is that of the encoder's input.
+    Return None without such a header. If it also states the encoder's delay and padding (LAME, FFmpeg), the duration is
+    that of the encoder's input.
     """
     frame = read_mpeg_frame(file, at, size)
     if frame is None:
@@ -268,7 +268,7 @@ def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, floa
     slack = 2.0 * frame.samples
     if xing[encoder : encoder + 4] in (b"LAME", b"Lavf", b"Lavc"):
         gaps = int.from_bytes(xing[encoder + 21 : encoder + 24], "big")
-        # The decoder's own delay is part of the padding, or lost with the end where a file was cut to less padding.
+        # The decoder's own delay is part of the padding, or lost if the file was cut to less padding.
         samples -= (gaps >> 12) + max(gaps & 0xFFF, _DECODER_DELAY)
         slack = 0.5 * frame.samples
     return (samples / frame.rate, slack / frame.rate) if samples > 0 else None
@@ -286,7 +286,7 @@ def _parse_mpeg_header(header: bytes) -> MpegFrame | None:
         return None
     version, layer = header[1] >> 3 & 3, header[1] >> 1 & 3
     bitrate, rate_index, padding = header[2] >> 4, header[2] >> 2 & 3, header[2] >> 1 & 1
-    # Version 1 and layer 0 are reserved, layer 3 is Layer I; bit rate 0 is free format, 15 forbidden.
+    # Version 1 and layer 0 are reserved, and layer 3 is Layer I; bit rate 0 is free format, and 15 is forbidden.
     if version == 1 or layer not in (1, 2) or bitrate in (0, 15) or rate_index == 3:
         return None
     mpeg1, layer3, single = version == 3, layer == 1, header[3] >> 6 == 3
@@ -314,7 +314,7 @@ def find_marks(file: BinaryIO, start: int, end: int, kinds: tuple[str, ...]) -> 
         begins = []
         for pattern in patterns:
             for match in re.finditer(pattern, block, re.DOTALL):
-                # This mark begins the next block.
+                # This mark begins in the next block, which finds it again.
                 if match.start() >= _BLOCK_BYTES:
                     break
                 begins.append(at + match.start())
@@ -322,7 +322,7 @@ def find_marks(file: BinaryIO, start: int, end: int, kinds: tuple[str, ...]) -> 
 
 
 def name_container(file: BinaryIO, at: int, size: int) -> tuple[str | None, int]:
-    """Return the container that begins at an offset by its magic bytes, and its beginning after an ID3 tag.
+    """Recognise the container at an offset by its magic bytes; return it, and where it begins after any ID3 tag.
 
     Args:
         file: an open, seekable file.
@@ -333,7 +333,7 @@ def name_container(file: BinaryIO, at: int, size: int) -> tuple[str | None, int]
     for name, magic in _MAGIC.items():
         if magic.match(head):
             return name, at
-    # Streams that may follow an ID3 tag: FLAC, raw AAC, MP3.
+    # FLAC, raw AAC and MP3 streams may follow an ID3 tag.
     start = skip_id3(file, at)
     if read_at(file, start, 4) == b"fLaC":
         return "flac", start
@@ -343,7 +343,7 @@ def name_container(file: BinaryIO, at: int, size: int) -> tuple[str | None, int]
 
 
 def measure_rest(file: BinaryIO, at: int, end: int, container: str, path: object) -> int:
-    """Return the number of bytes after the end of a container, 0 if they are tags or padding.
+    """Return the number of bytes after the end of a container; 0 if they are tags or padding.
 
     Args:
         file: an open, seekable file.
@@ -353,7 +353,7 @@ def measure_rest(file: BinaryIO, at: int, end: int, container: str, path: object
         path: used in messages only.
 
     Raises:
-        BadAudio: another audio file begins there, or behind tags, padding or text.
+        BadAudio: another audio file begins there, or after tags, padding or text.
     """
     last, at = at, skip_tags(file, at, end)
     rest = read_at(file, at, min(_MOST_PADDING + 1, end - at))
@@ -362,7 +362,7 @@ def measure_rest(file: BinaryIO, at: int, end: int, container: str, path: object
     for begin in (at, at + max(0, rest[: filling + 3].find(b"ID3")), at + filling, *marks):
         other = name_container(file, begin, end)[0] if begin < end else None
         if container == other == "ogg":
-            # FFmpeg finds the next page on its own.
+            # FFmpeg finds the next page by itself.
             return 0
         if other is not None:
             raise BadAudio(

@@ -1,4 +1,4 @@
-"""Decodes a file into samples: reads no other file, bounds the memory used, and reports damage.
+"""Decodes a file into samples without reading other files; limits memory use and reports damage.
 
 WAV, AIFF and FLAC are read by libsndfile, everything else by FFmpeg's libraries as bundled with PyAV. The choice
 depends on the file's own bytes (`podeval.audio.container`), never on its name or on probing.
@@ -56,7 +56,7 @@ class DecodeLimits:
         max_rate: maximum sample rate, Hz.
         seconds: maximum duration.
         total_bytes: maximum number of bytes of decoded float32 samples.
-        memory_bytes: larger recordings are held in a temporary file instead of memory.
+        memory_bytes: larger recordings are stored in a temporary file instead of memory.
     """
 
     channels: int = 64
@@ -78,10 +78,10 @@ class Decoded:
         samples: float32 `(frames, channels)`; full scale is ±1, and stored values beyond it are preserved; an
             `np.memmap` if large.
         rate: sample rate, Hz.
-        layout: channel layout by FFmpeg's name ("mono", "stereo", "5.1"), or None if the file does not name one.
+        layout: FFmpeg's name of the channel layout ("mono", "stereo", "5.1"), or None if the file does not name one.
         container: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
         codec: name of the codec, for example pcm_16, float, flac, vorbis, opus, mp3, aac.
-        note: sentence about the file for readers of a score, or None.
+        note: a sentence about the file for readers of a score, or None.
     """
 
     samples: NDArray[np.float32]
@@ -114,10 +114,10 @@ def decode(path: Path, *, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
 
     Args:
         path: a regular file or a link to one.
-        limits: limits on the decoded size, and the size from which samples are stored on disk.
+        limits: limits on the decoded size, and the size above which samples are stored on disk.
 
     Raises:
-        BadAudio: the file is missing, not audio, damaged, shorter than its header states, or beyond the limits.
+        BadAudio: the file is missing, not audio, damaged, shorter than its header states, or too large for the limits.
         PodevalError: a large recording does not fit on the disk for temporary files.
     """
     path = Path(path)
@@ -140,7 +140,7 @@ def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file's bytes in hexadecimal.
 
     Raises:
-        BadAudio: the file is missing, not a regular file, unreadable, or empty.
+        BadAudio: the file is missing, not a regular file, unreadable or empty.
     """
     with open_regular(Path(path)) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -176,7 +176,7 @@ class _Sink:
         return BadAudio(f"{str(self.path)!r} {what}.")
 
     def open(self, rate: int, channels: int, expected: float) -> None:
-        """Begin a part.
+        """Start a part.
 
         Args:
             rate: the sample rate of the part, Hz.
@@ -213,7 +213,7 @@ class _Sink:
             raise self.refuse(f"decodes to more than {self._limits.total_bytes / 2**30:g} GiB: split it")
 
     def span(self, seconds: float) -> None:
-        """Add the time that the timestamps of a part cover, gaps included."""
+        """Add the time that a part's timestamps cover, including gaps."""
         self._span = seconds + (self._span or 0.0)
 
     def finish(self, size: int) -> Decoded:
@@ -257,10 +257,10 @@ class _Sink:
         stated, tolerance, least = container.stated_seconds, container.tolerance or NOTED_SHORTFALL, 0.5 / self.rate
         missing, source = container.estimate_missing(seconds, size), "header states"
         if stated is None and missing:
-            # Estimated from the number of missing bytes, unless the timestamps indicate more.
+            # Estimate from the number of missing bytes, unless the timestamps indicate more.
             stated = max(seconds + missing, self._span or 0.0)
         elif stated is None and self._span is not None:
-            # Clocks of live recordings drift from their sample count by some hundred ppm.
+            # The clocks of live recordings drift from the sample count by a few hundred ppm.
             stated, tolerance, least = self._span, 0.1 + self._span / 1000, _NOTED_GAP
             source = "timestamps span"
         short = 0.0 if stated is None else stated - seconds
@@ -268,14 +268,14 @@ class _Sink:
             raise self.refuse(
                 f"is cut off or damaged: only {seconds:.2f} of about {stated:.2f} s could be read: {_REMEDY}"
             )
-        # Half a frame is below what any header can state.
+        # No header can state a length to within half a frame.
         if short > max(container.tolerance, least):
             self.notes.append(f"{max(0.001, short):.3f} s less audio than the {source}")
         elif -short > max(tolerance, NOTED_SHORTFALL) and container.stated_seconds is not None:
             self.notes.append(f"{seconds:.2f} s of audio, although the header states {stated:.2f} s")
 
     def _check_packets(self) -> None:
-        # One or two are normal if streams were joined or the end was cut inside a packet.
+        # One or two errors are normal if streams were joined or the end was cut inside a packet.
         if self.lost_packets > max(2, self.packets // 100):
             self.damage = self.damage or f"{self.lost_packets} of {self.packets} packets cannot be decoded"
         elif self.lost_packets:
@@ -301,7 +301,7 @@ def _read_sndfile(file: PartReader, sink: _Sink) -> bool:
         sink.codec = "flac" if container == "flac" else sound.subtype.lower()
         if container == "ogg":
             sink.span(seconds)
-        # libsndfile loses the whole block in which a FLAC stream breaks off.
+        # libsndfile loses the whole block in which a FLAC stream ends abruptly.
         frames = 4_096 if container == "flac" else BLOCK_FRAMES
         try:
             while len(block := sound.read(frames, dtype="float32", always_2d=True)):
@@ -334,14 +334,14 @@ def _read_av(file: PartReader, sink: _Sink) -> None:
 
 
 def _choose_audio_stream(source: "InputContainer", sink: _Sink) -> "AudioStream | None":
-    # The first audio stream, if there is one.
+    # Find the first audio stream, if there is one.
     streams = source.streams.audio
     if not streams and source.streams.video:
         raise sink.refuse("contains video but no audio: give a file with an audio stream")
     if not streams:
         return None
     stream = streams[0]
-    # Its codec must be one of those that are allowed.
+    # Only allowed codecs may be used.
     codec = stream.codec_context.name if stream.codec_context is not None else "unknown"
     if codec not in _AV_CODECS:
         raise sink.refuse(f"contains audio in the codec {codec}, which podeval does not read: convert it to FLAC")
@@ -377,7 +377,7 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", sink: _Sink)
                 at = float(frame.pts * frame.time_base)
                 begin = at if begin is None else begin
                 span = max(span, at - begin + frame.samples / frame.sample_rate)
-            # PyAV 18 crashes when it makes an array of more than seven planes; a packed frame has one.
+            # PyAV 18 crashes when it makes an array of more than seven planes; a packed frame has only one.
             many_planes = frame.format.is_planar and sink.channels > 7
             for readable in packer.resample(frame) if many_planes else (frame,):
                 sink.append(_to_floats(readable, sink.channels))

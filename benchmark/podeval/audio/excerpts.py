@@ -32,8 +32,8 @@ _CONTEXT = CLIP_RATE // 4
 def locate_minutes(frames: int, rate: int) -> tuple[int, int, int] | None:
     """Return the index of the first frame of the first, middle and last minute, or None if these would overlap.
 
-    They overlap in recordings below three minutes. The middle minute is centred to within a millisecond, which is the
-    rounding of PodEval's code.
+    They overlap in recordings shorter than three minutes. The middle minute is centred to within a millisecond, because
+    PodEval's code rounds to milliseconds.
     """
     minute = round(MINUTE * rate)
     if frames < 3 * minute:
@@ -45,8 +45,8 @@ def locate_minutes(frames: int, rate: int) -> tuple[int, int, int] | None:
 def join_minutes(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
     """Join the first, middle and last minute with a separator between them, keeping the rate and the channels.
 
-    The first two minutes fade out linearly over their last 2 s. A recording below three minutes is returned whole,
-    without fades or separators.
+    The first two minutes fade out linearly over their last 2 s. A recording shorter than three minutes is returned
+    whole, without fades or separators.
 
     Args:
         samples: `(frames, channels)` float32.
@@ -67,7 +67,7 @@ def join_minutes(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]
 
 
 def make_separator(rate: int) -> NDArray[np.float32]:
-    """Return 300 ms of a 1 kHz sine with peaks at -10 dBFS, shape `(frames,)`; whole periods, so it does not click."""
+    """Return 300 ms of a 1 kHz sine with peaks at -10 dBFS, shape `(frames,)`; whole periods prevent clicks."""
     times = np.arange(round(TONE_SECONDS * rate)) / rate
     return np.asarray(10 ** (TONE_DECIBELS / 20) * np.sin(2 * np.pi * TONE_HERTZ * times), dtype=np.float32)
 
@@ -85,7 +85,7 @@ def cut(samples: NDArray[np.float32], rate: int, start: float, end: float) -> ND
         samples: `(frames, channels)` float32.
         rate: sample rate of `samples`, Hz.
         start: start of the clip, seconds.
-        end: end of the clip, seconds; anything beyond the recording's end is left out.
+        end: end of the clip, seconds; any part beyond the recording's end is left out.
 
     Returns:
         `(frames,)` float32, from frame `round(16000 * start)` up to, but not including, frame `round(16000 * end)`.

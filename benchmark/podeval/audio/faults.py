@@ -1,7 +1,7 @@
-"""Faults of a recording that need no model: holes, clicks, clipping, offsets, jumps of level, loops, cut-off ends.
+"""Faults of a recording found without a model: holes, clicks, clipping, offsets, level jumps, loops, cut-off ends.
 
-Each detector takes samples of shape (frames,) at their own rate and returns spans in seconds. Hearing is relative:
-levels are relative to the recording's own, the mean over the louder half of its 20 ms frames.
+Each detector takes samples of shape (frames,) at their own rate and returns spans in seconds. Because hearing is
+relative, levels are relative to the recording's own level, which is the mean over the louder half of its 20 ms frames.
 """
 
 from collections.abc import Iterator
@@ -102,7 +102,7 @@ _BLOCK = 1 << 22
 
 
 def find_offsets(samples: Samples, rate: int) -> list[Span]:
-    """Find the parts whose samples are around a value that is not 0."""
+    """Find the parts whose samples are centred on a value other than 0."""
     offsets = measure_offset(samples, rate)
     level = measure_level(remove_offset(samples, rate), rate)
     return [
@@ -112,13 +112,13 @@ def find_offsets(samples: Samples, rate: int) -> list[Span]:
 
 
 def find_beyond_scale(samples: Samples, rate: int) -> list[Span]:
-    """Find stretches with samples beyond full scale, which every player and integer file clips."""
+    """Find passages with samples beyond full scale, which every player and integer format clips."""
     beyond = find_runs_by_block(lambda begin, end: np.abs(samples[begin:end]) > BEYOND, len(samples), _BLOCK, 1)
     return join_spans([Span(start / rate, end / rate) for start, end in beyond], CLIPPED_TOGETHER)
 
 
 def find_holes(samples: Samples, rate: int) -> list[Span]:
-    """Find digital silence that breaks off sound on one of its sides, or both, and is not the beginning or end."""
+    """Find digital silence that cuts off sound on at least one side, except at the ends of the recording."""
     level, edge, beside = measure_level(samples, rate), max(2, round(EDGE_SECONDS * rate)), round(BESIDE_SECONDS * rate)
     holes = []
     for start, end in find_runs_by_block(
@@ -137,10 +137,10 @@ def find_holes(samples: Samples, rate: int) -> list[Span]:
 
 
 def leave_out_habit(samples: Samples, rate: int, holes: list[Span]) -> list[Span]:
-    """Remove from the holes of a recording the habitual silences of its voice, which do not sound like faults.
+    """Remove from a recording's holes the habitual silences of its voice, which do not sound like faults.
 
-    Of eSpeak's silences, 88 to 93 % have soft edges; of the holes in twelve recordings with 5 % lost in pieces of 20 or
-    40 ms, at most 62 % do.
+    Soft edges occur at 88 to 93 % of eSpeak's silences, but at no more than 62 % of the holes in twelve recordings that
+    lost 5 % in pieces of 20 or 40 ms.
     """
     step = SOFT_STEP * measure_level(samples, rate)
     breaks = [max(abs(samples[round(at.start * rate) - 1]), abs(samples[round(at.end * rate)])) > step for at in holes]
@@ -151,7 +151,7 @@ def leave_out_habit(samples: Samples, rate: int, holes: list[Span]) -> list[Span
 
 
 def find_clicks(samples: Samples, rate: int) -> list[Span]:
-    """Find short moments that stand out from their surroundings."""
+    """Find brief moments that stand out from their surroundings."""
     level, width = measure_level(samples, rate), max(1, round(CLICK_SECONDS / 2 * rate))
     around = round(CLICK_AROUND / (width / rate))
     count = -(-len(samples) // width)
@@ -159,11 +159,11 @@ def find_clicks(samples: Samples, rate: int) -> list[Span]:
         return []
 
     def mark(first: int, last: int) -> NDArray[np.bool_]:
-        """Mark the frames that stand out from those around them; the neighbours are examined too."""
+        """Mark the frames that stand out from the surrounding frames; their neighbours are examined too."""
         before = max(0, first - 2 * around)
         heights = _measure_sharpness(samples, before * width, (last + 2 * around) * width, width)
         rest = _highest_around(heights, around)
-        # A click may fall on the border of two frames, so the neighbours of a frame are not its surroundings.
+        # A click may fall on the border between two frames, so a frame's neighbours do not belong to its surroundings.
         stands_out = (heights > CLICK_RATIO * np.maximum(rest, 1e-9)) & (heights > CLICK_LEVEL * level) & (rest > 0)
         return np.asarray(stands_out[first - before : last - before])
 
@@ -172,7 +172,7 @@ def find_clicks(samples: Samples, rate: int) -> list[Span]:
 
 
 def _measure_sharpness(samples: Samples, begin: int, end: int, width: int) -> NDArray[np.float64]:
-    """Measure the highest second difference in each `width` samples between two frame borders, (frames,)."""
+    """Measure the largest second difference in the `width` samples between two frame borders, (frames,)."""
     part = samples[max(0, begin - 1) : end + 1]
     sharp = np.abs(np.diff(part, n=2, prepend=part[:1], append=part[-1:]))[min(begin, 1) :][: end - begin]
     frames = np.pad(sharp, (0, -len(sharp) % width)).reshape(-1, width)
@@ -192,9 +192,9 @@ def _highest_around(heights: NDArray[np.float64], around: int) -> NDArray[np.flo
 
 
 def find_clipped(samples: Samples, rate: int) -> list[Span]:
-    """Find stretches whose peaks are cut off at the same height, at any level and in any later format.
+    """Find passages whose peaks are cut off at the same height, at any level and after any later conversion.
 
-    Peaks are held at exactly one height, or many in a row are flat and about as high as each other.
+    Either the peaks stay at exactly one height, or many consecutive peaks are flat and about equally high.
     """
     centred = remove_offset(samples, rate)
     floor = CLIPPED_LEVEL * measure_level(centred, rate)
@@ -214,11 +214,11 @@ _START, _END, _HEIGHT, _FLATNESS, _HELD, _BESIDE = range(6)
 
 
 def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.float64]:
-    """Describe the peaks, up and down, that are nearly as high as any around them, in order of time, (peaks, 6).
+    """Describe the positive and negative peaks that are nearly as high as any around them, in time order, (peaks, 6).
 
-    Columns: the first sample above half of the highest around, the one after the last, the height with its sign, the
-    flatness (see `FLAT`), the number of samples that have exactly the height, and the ratio of the highest other sample
-    to the height.
+    Columns: the first sample above half of the surrounding maximum, the sample after the last such one, the signed
+        height, the flatness (see `FLAT`), the number of samples with exactly that height, and the ratio of the highest
+        other sample to the height.
     """
     from scipy.ndimage import maximum_filter1d
 
@@ -238,7 +238,7 @@ def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.flo
         heights = np.maximum.reduceat(inside, first)
         share = inside / np.repeat(heights, lengths)
         above = [np.add.reduceat(share > limit, first, dtype=np.float64) for limit in (0.5, 0.85)]
-        # Held samples are adjacent: waves of a tone reach the same height again and again.
+        # Held samples must be adjacent, because the waves of a tone reach the same height again and again.
         top = share > 1 - 1e-5
         held = np.add.reduceat(top & (np.roll(top, 1) | np.roll(top, -1)), first, dtype=np.float64)
         beside = np.maximum.reduceat(np.where(share > 1 - 1e-5, 0, share), first)
@@ -251,12 +251,12 @@ def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.flo
 def _find_peaks_together(
     samples: Samples, centred: Samples, peaks: NDArray[np.float64], rate: int, times: int
 ) -> Iterator[tuple[int, int]]:
-    """Find clipped peaks in a row, `HELD_TIMES` that are held or `FLAT_TIMES` that are flat: first and last sample."""
+    """Find runs of `HELD_TIMES` held or `FLAT_TIMES` flat clipped peaks; return their first and last samples."""
     if len(peaks) < times:
         return
     rows = np.lib.stride_tricks.sliding_window_view(peaks, times, axis=0)
     together = np.all(rows[:, _START, 1:] - rows[:, _END, :-1] <= CLIPPED_TOGETHER * rate, axis=1)
-    # The peaks of each side have roughly one height, or exactly one.
+    # The peaks of each sign have roughly, or exactly, one height.
     spread = np.zeros(len(rows))
     for side in (rows[:, _HEIGHT], -rows[:, _HEIGHT]):
         highest = np.where(side > 0, side, 0.0).max(axis=1)
@@ -268,7 +268,7 @@ def _find_peaks_together(
     for number in np.flatnonzero(together & likely):
         if not held and _are_alike(rows[number]):
             continue
-        # Sound that is rounded to few values is held and flat for that reason alone.
+        # Sound that was rounded to a few values is held and flat for that reason alone.
         first, last, height = int(rows[number, _START, 0]), int(rows[number, _END, -1]), rows[number, _HEIGHT, 0]
         around = slice(max(0, first - reach), last + reach)
         share = centred[around] / height
@@ -278,8 +278,8 @@ def _find_peaks_together(
 
 
 def _are_alike(peaks: NDArray[np.float64]) -> bool:
-    """Whether the peaks of each side, columns of a table, are equally long; one longer and one shorter may begin or end
-    a tone.
+    """Return whether the peaks of each sign (columns of a table) are equally long; a longer and a shorter one may begin
+    or end a tone.
     """
     lengths = peaks[_END] - peaks[_START]
     sides = (np.sort(lengths[side])[1:-1] for side in (peaks[_HEIGHT] > 0, peaks[_HEIGHT] < 0))
@@ -287,12 +287,12 @@ def _are_alike(peaks: NDArray[np.float64]) -> bool:
 
 
 def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Span]:
-    """Find lasting jumps in the level of speech: the moment between 3 s of speech and the next 3 s.
+    """Find lasting jumps in the speech level: moments between 3 s of speech and the next 3 s.
 
     Args:
         samples: shape (frames,).
         rate: Hz.
-        speech: the spans in which somebody speaks.
+        speech: the spans that contain speech.
     """
     frame = round(FRAME * rate)
     powers = measure_powers(samples, rate)
@@ -310,7 +310,7 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
     for start, end in find_runs(np.abs(change) >= JUMP, 1):
         at = start + int(np.abs(change[start:end]).argmax())
         if highest and at - highest[-1] < size:
-            # One jump is seen from several windows around it; it is where it is largest.
+            # Several windows see the same jump; its position is where it is largest.
             highest[-1] = max(highest[-1], at, key=lambda each: abs(float(change[each])))
         else:
             highest.append(at)
@@ -319,7 +319,7 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
 
 
 def find_cut_end(samples: Samples, rate: int) -> list[Span]:
-    """Find whether the recording ends in the middle of a sound; before silence it must break off as at a hole."""
+    """Find an end in the middle of a sound; before silence, the sound must stop as abruptly as at a hole."""
     level, size, (_, last) = measure_level(samples, rate), max(2, round(END_SECONDS * rate)), find_sound(samples, rate)
     edge = samples[max(0, last - max(2, round(EDGE_SECONDS * rate))) : last]
     breaks_off = last == len(samples) or _rms(edge) >= HOLE_LEVEL * level
@@ -329,11 +329,11 @@ def find_cut_end(samples: Samples, rate: int) -> list[Span]:
 
 
 def find_loops(samples: Samples, rate: int) -> list[tuple[Span, float]]:
-    """Find repeated stretches, nearly identical sample by sample, each with the time since its first occurrence.
+    """Find repeated passages, nearly identical sample by sample, each with the time since its first occurrence.
 
-    The log spectrum of every 20 ms is compared with that of some time before, for every lag up to `LONGEST_LAG`. If 1.2
-    s in a row agree and are not silent, the later copy is a loop. People never say a sentence twice in the same way to
-    within 20 ms; deterministic machines do, if the text repeats it.
+    The log spectrum of every 20 ms is compared with an earlier one, for every lag up to `LONGEST_LAG`. If they agree
+    for 1.2 s without silence, the later copy is a loop. People never say a sentence twice with the same timing to
+    within 20 ms; deterministic machines do if the text repeats it.
     """
     from scipy.ndimage import uniform_filter1d
 
@@ -350,7 +350,7 @@ def find_loops(samples: Samples, rate: int) -> list[tuple[Span, float]]:
 
 
 def _describe_frames(samples: Samples, rate: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Return each frame's log spectrum in bands, of mean 0 and length 1, and whether it is loud enough to compare."""
+    """Return each frame's log spectrum in bands, with mean 0 and length 1, and whether it is loud enough to compare."""
     step = round(FRAME * rate)
     count = len(samples) // step - 1
     if count < 1:
@@ -370,11 +370,11 @@ def _describe_frames(samples: Samples, rate: int) -> tuple[NDArray[np.float32], 
         powers[begin:end] = (np.abs(np.fft.rfft(frames * window)) ** 2).astype(np.float32) @ gather
     totals = 10 * np.log10(powers.sum(axis=1) + 1e-10)
     loud = totals > np.percentile(totals[totals > totals.max() - _SILENT], 95) - _QUIET
-    # In place, because the hours of a long recording are all compared.
+    # Work in place, because all hours of a long recording are compared.
     powers += 1e-9 * float(powers.max())
     powers += 1e-12
     logs = np.log(powers, out=powers)
-    # Silence must not move the mean, however much of it there is: otherwise all sounds would be alike.
+    # Silence must not affect the mean, however long it is; otherwise all sounds would look alike.
     logs -= logs.mean(axis=0, where=loud[:, np.newaxis])
     for begin in range(0, count, 2048):
         part = logs[begin : begin + 2048]
@@ -383,7 +383,7 @@ def _describe_frames(samples: Samples, rate: int) -> tuple[NDArray[np.float32], 
 
 
 def _keep_longest(matches: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Return the longest of overlapping matches, in order of time."""
+    """Return the longest of each set of overlapping matches, in order of time."""
     kept: list[tuple[int, int, int]] = []
     for match in sorted(matches, key=lambda each: each[0] - each[1]):
         if all(match[1] <= other[0] or match[0] >= other[1] for other in kept):

@@ -1,6 +1,6 @@
 """The level of a recording, the constant offset beneath it, and the silence at its ends.
 
-Samples are read block by block, because those of a long recording are on disk; facts about frames are in memory.
+Samples are read block by block, because a long recording is on disk; values per frame are kept in memory.
 """
 
 from collections.abc import Callable
@@ -30,24 +30,24 @@ _BLOCK = 1 << 20
 
 
 def measure_level(samples: Samples, rate: int) -> float:
-    """Measure the root mean square of the louder half of the frames of 20 ms; 0 for silence.
+    """Measure the root mean square of the louder half of the 20 ms frames; 0 for silence.
 
-    Silence at the ends and of more than 2 s does not count, so appended silence does not change the level.
+    Silence at the ends and silence longer than 2 s are ignored, so appended silence does not change the level.
     """
     return _measure_level(measure_powers(samples, rate))
 
 
 def measure_sounding(samples: Samples, rate: int) -> float:
-    """Measure the seconds that can contain faults: without silence at the ends and without silence of more than 2 s."""
+    """Measure the seconds that can contain faults, excluding silence at the ends and silence longer than 2 s."""
     silent = int(np.count_nonzero(~find_sounding_frames(measure_powers(samples, rate))))
     return max(FRAME, len(samples) / rate - silent * FRAME)
 
 
 def measure_bandwidth(samples: Samples, rate: int) -> float:
-    """Measure the highest frequency, in Hz, that is within 60 dB of the strongest.
+    """Measure the highest frequency, in Hz, whose power is within 60 dB of the strongest.
 
-    The power is that of the whole recording (Welch's periodogram in windows of `BANDWIDTH_WINDOW` samples), so that a
-    cut by a codec, a telephone or an earlier resampling is seen, whatever the rate of the file; 0 for silence.
+    The power is that of the whole recording (Welch's periodogram in windows of `BANDWIDTH_WINDOW` samples), so a band
+    limit from a codec, a telephone or earlier resampling is visible at any file rate; 0 for silence.
     """
     from scipy.signal import welch
 
@@ -60,7 +60,7 @@ def measure_bandwidth(samples: Samples, rate: int) -> float:
 
 
 def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which frames of 20 ms are sound or a pause in it: not silence at an end or of more than 2 s, (frames,)."""
+    """Return which 20 ms frames are sound or a short pause, not silence at an end or longer than 2 s, (frames,)."""
     sounding = np.ones(len(powers), dtype=bool)
     for start, end in find_runs(powers <= SILENT * powers.max(initial=0.0), 1):
         if start == 0 or end == len(powers) or end - start >= round(SILENT_SECONDS / FRAME):
@@ -69,15 +69,15 @@ def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def remove_offset(samples: Samples, rate: int) -> Samples:
-    """Return the samples without their constant offset, or unchanged if they have hardly any.
+    """Return the samples without their constant offset, or unchanged if it is negligible.
 
-    Parts with different offsets, for example of two joined recordings, each lose their own.
+    Parts with different offsets, for example in two joined recordings, are corrected separately.
     """
     offsets = measure_offset(samples, rate)
     if not offsets.any():
         return samples
     frame, buffer = max(1, round(FRAME * rate)), SampleBuffer()
-    # Samples after the last whole frame get the offset of that frame.
+    # Samples after the last whole frame use the offset of that frame.
     offsets, count = np.append(offsets, offsets[-1]), max(1, _BLOCK // frame)
     for first in range(0, len(offsets), count):
         block = samples[first * frame : (first + count) * frame]
@@ -86,7 +86,7 @@ def remove_offset(samples: Samples, rate: int) -> Samples:
 
 
 def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
-    """Measure the constant offset in every frame of 20 ms: the same in all, unless it changes; 0 if it is slight."""
+    """Measure the constant offset in every 20 ms frame, which is the same in all unless it changes, and 0 if slight."""
     from scipy.ndimage import median_filter
 
     powers, frame = measure_powers(samples, rate), max(1, round(FRAME * rate))
@@ -105,12 +105,12 @@ def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
 
 
 def find_sound(samples: Samples, rate: int) -> tuple[int, int]:
-    """Return the first sample after the silence at the beginning, and the one after the last sound; 0, 0 if none."""
+    """Return the first sample after the initial silence, and the sample after the last sound; 0, 0 without sound."""
     return find_ends(samples, SILENT_SAMPLE * measure_level(samples, rate))
 
 
 def find_ends(samples: Samples, limit: float = 0.0) -> tuple[int, int]:
-    """Return the first sample whose magnitude is above a limit, and the one after the last; 0, 0 if there is none."""
+    """Return the first sample above a limit in magnitude, and the sample after the last; 0, 0 if there is none."""
     blocks = ((begin, np.abs(samples[begin : begin + _BLOCK]) > limit) for begin in range(0, len(samples), _BLOCK))
     parts = [begin + np.flatnonzero(loud)[[0, -1]] for begin, loud in blocks if loud.any()]
     return (int(parts[0][0]), int(parts[-1][1]) + 1) if parts else (0, 0)
@@ -120,7 +120,7 @@ def describe_silent_ends(samples: Samples, rate: int) -> str:
     """Describe the silence at the ends of a recording in a sentence; empty if it is no longer than a pause.
 
     Args:
-        samples: the mean of its channels, shape (frames,).
+        samples: the mean of the recording's channels, shape (frames,).
         rate: the sampling rate in Hz.
     """
     first, last = find_sound(remove_offset(samples, rate), rate)
@@ -130,7 +130,7 @@ def describe_silent_ends(samples: Samples, rate: int) -> str:
 
 
 def find_runs(holds: NDArray[np.bool_], shortest: int, *, at_ends: bool = False) -> list[tuple[int, int]]:
-    """Find the first and last index (not included) of every run of at least `shortest` true values.
+    """Find the first index and the end index (exclusive) of every run of at least `shortest` true values.
 
     With `at_ends`, shorter runs at the ends of the array also count, because they may continue beyond it.
     """
@@ -143,12 +143,12 @@ def find_runs(holds: NDArray[np.bool_], shortest: int, *, at_ends: bool = False)
 def find_runs_by_block(
     mark: Callable[[int, int], NDArray[np.bool_]], length: int, block: int, shortest: int
 ) -> list[tuple[int, int]]:
-    """Find runs of true values as `find_runs` does, in an array that is never in memory as a whole.
+    """Find runs of true values as `find_runs` does, in an array that is never completely in memory.
 
     Args:
-        mark: returns the part of the array from one index to another (not included).
+        mark: function that returns the part of the array from one index to another (exclusive).
         length: length of the array.
-        block: number of values that are made at a time.
+        block: number of values computed at a time.
         shortest: length of the shortest run.
     """
     runs: list[tuple[int, int]] = []
@@ -165,13 +165,13 @@ def _measure_level(powers: NDArray[np.float64]) -> float:
 
 
 def measure_powers(samples: Samples, rate: int) -> NDArray[np.float64]:
-    """Measure the power of every frame of 20 ms, (frames,)."""
+    """Measure the power of every 20 ms frame, (frames,)."""
     frame = max(1, round(FRAME * rate))
     return np.asarray(_sum_frames("ij,ij->i", samples, frame) / frame)
 
 
 def _sum_frames(of: str, samples: Samples, frame: int) -> NDArray[np.float64]:
-    """Sum up every whole frame as `einsum` does, where `of` names the frames once, or twice for squares, (frames,)."""
+    """Sum each whole frame with `einsum`; `of` lists the frames once, or twice to sum their squares, (frames,)."""
     count = len(samples) // frame
     sums, step = np.zeros(count), max(1, _BLOCK // frame)
     for first in range(0, count, step):

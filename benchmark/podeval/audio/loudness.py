@@ -1,8 +1,8 @@
 """Loudness, true peak and loudness range of a recording.
 
 `measure` follows ITU-R BS.1770-4 (integrated loudness over the actual channel layout, true peak), EBU Tech 3341
-(momentary and short-term loudness) and EBU Tech 3342 (loudness range). A single K-weighting pass over one-second blocks
-serves all of them, so recordings of several hours need little memory. `measure_podeval` computes the values of the
+(momentary and short-term loudness) and EBU Tech 3342 (loudness range). They share a single K-weighting pass over
+one-second blocks, so recordings of several hours need little memory. `measure_podeval` computes the values of the
 PodEval code. The three `*_score` functions map the readings to 0..1 with PodEval's constants.
 """
 
@@ -25,14 +25,14 @@ Variant = Literal["paper", "podeval"]
 
 LOWEST_RATE = 8000
 
-# Energies are gathered per cell of 10 ms. Gating blocks and timelines step by ten cells (100 ms); the maxima
-# of momentary and short-term loudness are sought at every cell, as the file-based cases of Tech 3341 ask.
+# Energies are summed in cells of 10 ms. Gating blocks and timelines step by ten cells (100 ms); the maxima of momentary
+# and short-term loudness are searched at every cell, as the file-based cases of Tech 3341 require.
 _CELLS_PER_SECOND = 100
 _STEP = 10
 _MOMENTARY = 40
 _SHORT_TERM = 300
 
-_LONG = 60  # seconds from which there is progress to report
+_LONG = 60  # seconds of audio above which progress is reported
 
 _OFFSET = -0.691  # BS.1770-4: makes a 997 Hz sine at 0 dBFS in one front channel read -3.01 LUFS
 _ABSOLUTE_GATE = -70.0
@@ -61,15 +61,15 @@ class Loudness:
 
     Attributes:
         integrated: loudness of the whole recording, LUFS.
-        true_peak: highest level, including between samples, dBTP (0 is full scale).
-        range: loudness range, LU; None if it cannot be computed, see `reasons`.
+        true_peak: highest level, including levels between samples, dBTP (0 is full scale).
+        range: loudness range, LU; None if it cannot be computed (see `reasons`).
         momentary: loudness of 0.4 s windows every 0.1 s, LUFS; minus infinity where silent.
         momentary_times: end of each of these windows, seconds.
         short_term: loudness of 3 s windows every 0.1 s (podeval: every 1.5 s), LUFS.
         short_term_times: end of each of these windows, seconds.
         max_momentary: highest momentary loudness, searched every 10 ms, LUFS; None if not measured.
         max_short_term: highest short-term loudness, searched every 10 ms, LUFS; None below 3 s.
-        reasons: a sentence on why a reading is None, by reading.
+        reasons: a sentence for each reading that is None, with the reason.
     """
 
     integrated: float
@@ -91,20 +91,20 @@ def measure(samples: Samples, rate: int, layout: str | None = None) -> Loudness:
         samples: float32 or float64, shape (frames, channels), full scale 1.0; may be a memory map. They are read once,
             in one-second blocks.
         rate: sample rate in Hz, 8000 or more.
-        layout: channel layout by FFmpeg's name (such as "stereo", "5.1(side)"); None assumes the usual layout for the
-            number of channels: mono, stereo, L R C, L R Ls Rs, 5.0, or 5.1 in WAV order. The LFE channel counts for the
-            true peak only.
+        layout: FFmpeg's name of the channel layout (such as "stereo", "5.1(side)"); None assumes the usual layout for
+            the number of channels: mono, stereo, L R C, L R Ls Rs, 5.0, or 5.1 in WAV order. The LFE channel is used
+            only for the true peak.
 
     Raises:
-        CannotScore: the recording is shorter than 0.4 s, has nothing above -70 LUFS, samples that are not finite
-            numbers, a rate below 8 kHz, or a layout without known weights.
-        BadInput: `layout` has another number of channels.
+        CannotScore: the recording is shorter than 0.4 s, contains nothing above -70 LUFS, or has non-finite samples, a
+            rate below 8 kHz or a layout without known weights.
+        BadInput: `layout` has a different number of channels.
     """
     _check(samples, rate)
     weights = get_channel_weights(samples.shape[1], layout)
     weighted_channels = np.flatnonzero(weights)
     meter, weighting = TruePeakMeter(rate, samples.shape[1]), KWeighting(rate, len(weighted_channels), rate)
-    # One pass over the recording: true peak, and the weighted energy of every cell.
+    # Measure the true peak and the weighted energy of every cell in one pass over the recording.
     energies = []
     for start, block in _read_blocks(samples, rate):
         if not math.isfinite(meter.push(block)):
@@ -113,7 +113,7 @@ def measure(samples: Samples, rate: int, layout: str | None = None) -> Loudness:
         energies.append(weights[weighted_channels] @ _energies(weighted, rate))
         if len(samples) > _LONG * rate:
             progress.report("loudness", min(start + rate, len(samples)) / rate, len(samples) / rate)
-    # Windows of the momentary and short-term loudness from the cells.
+    # Compute momentary and short-term loudness from the cells.
     power = np.concatenate(energies)
     edges = _cell_edges(len(power), rate)
     momentary = _mean_power_in_windows(power, edges, _MOMENTARY)
@@ -138,9 +138,9 @@ def get_channel_weights(channels: int, layout: str | None = None) -> Floats:
 
     Raises:
         CannotScore: no weights are known for this layout or number of channels.
-        BadInput: the layout has another number of channels.
+        BadInput: the layout has a different number of channels.
     """
-    # FFmpeg writes "6 channels" if a file does not say what they are.
+    # FFmpeg writes "6 channels" if a file does not name its layout.
     if layout is None or layout.endswith(" channels"):
         layout = _USUAL_LAYOUT.get(channels)
     weights = _WEIGHTS.get(layout.split("(")[0]) if layout else None
@@ -165,13 +165,13 @@ def _explain_not_finite(block: Samples, start: int, rate: int) -> CannotScore:
 
 
 def _read_blocks(samples: Samples, rate: int) -> Iterator[tuple[int, Samples]]:
-    """Yield every second of samples: the index of its first frame, and the samples, shape (frames, channels)."""
+    """Yield each second of samples: the index of its first frame, and the samples, shape (frames, channels)."""
     for start in range(0, len(samples), rate):
         yield start, np.ascontiguousarray(samples[start : start + rate])
 
 
 def _energies(weighted: Floats, rate: int) -> Floats:
-    """Compute the energy in each whole cell of at most a second of samples: (channels, frames) to (channels, cells)."""
+    """Compute the energy in each whole cell of up to one second of samples: (channels, frames) to (channels, cells)."""
     edges = _cell_edges(_CELLS_PER_SECOND, rate)
     cells = int(np.searchsorted(edges, weighted.shape[1], side="right")) - 1
     if not cells:
@@ -186,13 +186,13 @@ def _energies(weighted: Floats, rate: int) -> Floats:
 def _cell_edges(cells: int, rate: int) -> NDArray[np.int64]:
     """Return the first frame of each of `cells` cells, and the end of the last.
 
-    The pattern repeats every second, whatever the rate.
+    The pattern repeats every second at any rate.
     """
     return (np.arange(cells + 1) * rate + _CELLS_PER_SECOND // 2) // _CELLS_PER_SECOND
 
 
 def _mean_power_in_windows(energies: Floats, edges: NDArray[np.int64], cells: int) -> Floats:
-    """Compute the mean power in every window of `cells` cells; empty if not even one window is complete."""
+    """Compute the mean power in every window of `cells` cells; empty if no window is complete."""
     if len(energies) < cells:
         return np.empty(0)
     return np.asarray(np.convolve(energies, np.ones(cells), "valid") / (edges[cells:] - edges[:-cells]))
@@ -225,7 +225,7 @@ def _range(windows: Floats) -> tuple[float | None, str | None]:
     if not len(audible):
         return None, "Loudness range needs a 3 s window louder than -70 LUFS; there is none."
     gate = audible.mean() * 10.0 ** (_RANGE_GATE / 10.0)
-    # Nearest rank, as in the listing of Tech 3342.
+    # Use the nearest rank, as in the code listing of Tech 3342.
     low, high = np.percentile(_to_lufs(audible[audible >= gate]), (10, 95), method="nearest")
     return float(high - low), None
 
@@ -236,15 +236,14 @@ def measure_podeval(samples: Samples, rate: int) -> Loudness:
     Channels are averaged to mono first; integrated loudness is pyloudnorm's; the true peak is that of the mono mix
     upsampled 4 times by soxr (HQ); the range is the 95th minus the 10th percentile of the integrated loudness of 3 s
     frames every 1.5 s, without a gate across frames. `short_term` contains these frames; there is no momentary
-    timeline. The mono mix and pyloudnorm's copies of it are held in memory.
+    timeline. The mono mix and pyloudnorm's copies of it are kept in memory.
 
     Args:
         samples: the samples, as for `measure`.
         rate: sample rate in Hz.
 
     Raises:
-        CannotScore: the recording is shorter than 0.4 s, silent, has samples that are not finite numbers, or a rate
-            below 8 kHz.
+        CannotScore: the recording is shorter than 0.4 s, silent, has non-finite samples, or has a rate below 8 kHz.
     """
     import pyloudnorm
 
@@ -252,7 +251,7 @@ def measure_podeval(samples: Samples, rate: int) -> Loudness:
     for start, block in _read_blocks(samples, rate):
         if not np.isfinite(block).all():
             raise _explain_not_finite(block, start, rate)
-    # Integrated loudness of the mono mix and of each frame.
+    # Measure the integrated loudness of the mono mix and of each frame.
     mono = samples.mean(axis=1)
     meter = pyloudnorm.Meter(rate)
     frame, hop = 3 * rate, rate * 3 // 2
@@ -263,7 +262,7 @@ def measure_podeval(samples: Samples, rate: int) -> Loudness:
         frames = np.array([meter.integrated_loudness(mono[s : s + frame]) for s in starts], dtype=np.float64)
     if not math.isfinite(integrated):
         raise CannotScore(f"Silent: no 0.4 s block in {len(mono) / rate:.1f} s of audio is louder than -70 LUFS.")
-    # The remaining readings.
+    # Compute the remaining readings.
     reading, reason = _ungated_range(frames)
     return Loudness(
         integrated=integrated,
@@ -303,11 +302,11 @@ def _soxr_peak(mono: Samples, rate: int) -> float:
 
 
 def score_integrated_loudness(lufs: float, variant: Variant = "paper") -> float:
-    """Return the suitability of an integrated loudness for a podcast, 0..1 (PodEval).
+    """Return how suitable an integrated loudness is for a podcast, 0..1 (PodEval).
 
-    1 in [-18, -14] LUFS (variant "podeval", as coded: [-17, -14]), falling as exp(-0.0858 d) below and
-    exp(-0.3291 d) above, where d is the distance in LU. The paper says about 0.6 at -23; its constant gives 0.65
-    from -18 and 0.60 from -17. The printed figures are used.
+    The score is 1 in [-18, -14] LUFS (variant "podeval", as coded: [-17, -14]) and falls as exp(-0.0858 d) below and
+    exp(-0.3291 d) above, where d is the distance in LU. The paper says about 0.6 at -23 LUFS; its constant gives 0.65
+    if measured from -18 and 0.60 from -17. The printed figures are used.
     """
     return _plateau(lufs, -18.0 if variant == "paper" else -17.0, -14.0, 0.0858, 0.3291)
 
@@ -315,7 +314,7 @@ def score_integrated_loudness(lufs: float, variant: Variant = "paper") -> float:
 def score_true_peak(dbtp: float) -> float:
     """Return the score of a true peak, 0..1 (PodEval).
 
-    1 up to -1 dBTP, above it exp(-4.605 (dbtp + 1)): 0.01 at 0 dBTP.
+    The score is 1 up to -1 dBTP and exp(-4.605 (dbtp + 1)) above: 0.01 at 0 dBTP.
     """
     return _plateau(dbtp, -math.inf, -1.0, 0.0, 4.605)
 
@@ -323,7 +322,7 @@ def score_true_peak(dbtp: float) -> float:
 def score_loudness_range(lu: float) -> float:
     """Return the score of a loudness range, 0..1 (PodEval).
 
-    1 in [4, 18] LU, exp(-1.1513 d) below and exp(-0.2554 d) above, where d is the distance in LU.
+    The score is 1 in [4, 18] LU, exp(-1.1513 d) below and exp(-0.2554 d) above, where d is the distance in LU.
     """
     return _plateau(lu, 4.0, 18.0, 1.1513, 0.2554)
 

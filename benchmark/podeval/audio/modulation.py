@@ -1,13 +1,13 @@
 """Gammatone channels, which divide sound into bands as the ear does, and the modulation energies of their envelopes.
 
-Slaney's digital design (Apple Technical Report 35, 1993): a channel is four second-order sections with one pair of
-poles, with unit gain at its centre frequency. Centre frequencies are spaced evenly on the scale of Glasberg and
+The design is Slaney's (Apple Technical Report 35, 1993): a channel consists of four second-order sections with one pair
+of poles, and has unit gain at its centre frequency. Centre frequencies are spaced evenly on the scale of Glasberg and
 Moore's equivalent rectangular bandwidths (ERB). `compute_gammatonegram` is Ellis' fast approximation of the filter
 bank: a short-time spectrum whose bins are summed with the channels' magnitude responses as weights.
 
-Second-order band-pass filters are applied to the envelopes, and the energy of their outputs is taken in Hamming
-windows of 256 ms every 64 ms, as SRMR defines them. The filters run block by block as matrix products in single
-precision: several times faster than sample by sample and, apart from rounding, equal.
+Second-order band-pass filters are applied to the envelopes, and the energy of their outputs is taken in Hamming windows
+of 256 ms every 64 ms, as SRMR defines them. The filters run block by block as matrix products in single precision,
+which is several times faster than sample by sample and gives the same values apart from rounding.
 """
 
 import math
@@ -40,7 +40,7 @@ def compute_bandwidths(centres: Floats) -> Floats:
 
 
 def design_gammatone_filters(centres: Floats, rate: int) -> Floats:
-    """Return the channels' second-order sections in the form `scipy.signal.sosfilt` takes; shape (channels, 4, 6)."""
+    """Return the channels' second-order sections in the form for `scipy.signal.sosfilt`; shape (channels, 4, 6)."""
     angle = 2 * np.pi * centres / rate
     radius = np.exp(-2 * np.pi * 1.019 * compute_bandwidths(centres) / rate)
     sections = np.zeros((len(centres), 4, 6))
@@ -127,7 +127,8 @@ def compute_modulation_energies(envelopes: Singles, rate: float, bands: tuple[fl
     """
     frame, hop = math.ceil(FRAME_S * rate), math.ceil(HOP_S * rate)
     frames = 1 + (envelopes.shape[-1] - frame) // hop
-    # A frame is `parts` stretches of one hop, which its neighbours share: each stretch is weighted once for each part.
+    # A frame consists of `parts` pieces of one hop, which neighbouring frames share, so each piece is weighted once per
+    # part.
     parts = math.ceil(frame / hop)
     stretches = frames - 1 + parts
     weights = np.zeros(parts * hop, dtype=np.float32)
@@ -148,9 +149,9 @@ def compute_modulation_energies(envelopes: Singles, rate: float, bands: tuple[fl
 class _Bank:
     """Modulation filters as matrix products with blocks of samples.
 
-    A band-pass of two complex poles p and p* passes one complex number from block to block: the sum of all earlier
-    samples weighted by powers of p. Within a block, the output is the block convolved with the impulse response plus
-    the response to that number.
+    A band-pass filter with two complex poles p and p* carries one complex number from block to block: the sum of all
+    earlier samples weighted by powers of p. Within a block, the output is the block convolved with the impulse
+    response, plus the response to that number.
 
     Attributes:
         block: number of samples in a block.
@@ -192,13 +193,13 @@ def _make_bank(rate: float, bands: tuple[float, ...], block: int) -> _Bank:
 def _filter_bands(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tuple[int, int, Singles]]:
     """Yield the outputs of the modulation filters, for envelopes cut or zero-padded to `length`.
 
-    The filters start at rest.
+    The filters start from zero state.
 
     Yields:
         The index of the first row, the index of the band, and its output for some rows, shape (rows, length); the array
         is overwritten by the next iteration.
     """
-    # Envelopes as blocks, and what each block receives from those before it.
+    # Arrange the envelopes in blocks, and compute the contribution of earlier blocks to each.
     count = math.ceil(length / bank.block)
     inside = envelopes[:, :length]
     padded = np.zeros((len(inside), count * bank.block), dtype=np.float32)
@@ -207,7 +208,7 @@ def _filter_bands(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tupl
     carried = _carry_over_blocks(blocks, bank)
     together = max(1, _VALUES_AT_A_TIME // length)
     for start in range(0, len(blocks), together):
-        # Every block, with the two carried numbers next to it, by the response of each band.
+        # Multiply every block, with its two carried numbers, by the response of each band.
         some = np.empty((len(blocks[start : start + together]), count, bank.block + 2), dtype=np.float32)
         some[..., :-2] = blocks[start : start + together]
         output = np.empty((len(some) * count, bank.block), dtype=np.float32)
@@ -221,7 +222,7 @@ def _carry_over_blocks(blocks: Singles, bank: _Bank) -> Singles:
     """Return the input of each block from earlier ones, real and imaginary; shape (bands, rows, blocks, 2)."""
     rows, count, size = blocks.shape
     added = (blocks.reshape(-1, size) @ bank.gather).view(np.complex64).reshape(rows, count, -1)
-    # In double precision, because the error accumulates over the whole recording.
+    # Use double precision, because the error accumulates over the whole recording.
     number = np.zeros((rows, len(bank.carry)), dtype=np.complex128)
     carried = np.empty((count, *number.shape), dtype=np.complex64)
     for block in range(count):

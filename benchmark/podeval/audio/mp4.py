@@ -1,7 +1,8 @@
-"""The boxes of an MP4 file: the end of each of several movies, and whether the statements of the index are possible.
+"""Walk the boxes of an MP4 file to find where each movie ends, and to check that the counts in its index are possible.
 
-FFmpeg builds an entry of some 36 bytes for each sample that the index states, before it reads any. An index states
-millions with a few bytes (one size, or one duration, for all), so they are counted here, against the size of the file.
+FFmpeg builds an entry of about 36 bytes for each sample that the index states, before it reads any. An index can state
+millions of samples in a few bytes (one size, or one duration, for all), so they are counted here and compared with the
+file size.
 Source: ISO/IEC 14496-12 (boxes of a movie, 8.6 to 8.8), QuickTime File Format (`keys`).
 """
 
@@ -41,7 +42,7 @@ _RUNS = {b"stts": 8, b"ctts": 8}
 
 
 def read_mp4(file: BinaryIO, start: int, size: int) -> Container:
-    """Walk the boxes: a movie ends before the next `ftyp` that follows its media.
+    """Walk the boxes; a movie ends before the next `ftyp` that follows its media.
 
     Raises:
         ImpossibleCounts: the index states impossible values.
@@ -65,7 +66,7 @@ def read_mp4(file: BinaryIO, start: int, size: int) -> Container:
 
 
 class _Index:
-    """Sum of the statements in a movie's boxes, wherever they are, because FFmpeg reads them anywhere."""
+    """The sum of the counts in a movie's boxes, wherever they are, because FFmpeg reads them anywhere."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file, self._size = file, size
@@ -90,10 +91,10 @@ class _Index:
                 break
             if kind == b"cmov":
                 raise ImpossibleCounts("has a compressed index, which podeval does not read: convert it to FLAC")
-            # FFmpeg also looks for a movie in free boxes.
+            # FFmpeg also looks for movies in free boxes.
             hidden = kind in (b"free", b"hoov") and header[head + 4 : head + 8] in (b"moov", b"cmov")
             if (kind in _PARENTS or hidden) and depth < _DEEPEST:
-                # Only ISO's `meta` has a version before its contents.
+                # Only the ISO form of `meta` has a version before its contents.
                 inside = at + head + (4 if kind == b"meta" and header[head + 4 : head + 8] != b"hdlr" else 0)
                 samples, edits = self._sum_samples(), self._totals[b"elst"]
                 self._add(b"trak", kind == b"trak")
@@ -108,7 +109,7 @@ class _Index:
             at += length
 
     def _count(self, kind: bytes, at: int, end: int) -> None:
-        """Add the entries of a box, and the samples of its runs."""
+        """Add the entries of a box and the samples of its runs."""
         body = read_at(self._file, at, 32)
         later = body[:1] > b"\0"
         place = _COUNTS[kind][later] + (8 if kind in _KINDS_OF_AUXILIARY and body[3:4] == b"\1" else 0)

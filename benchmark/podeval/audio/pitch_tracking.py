@@ -1,10 +1,10 @@
 """Fundamental frequency of a voice by probabilistic YIN, in compiled code: the result of `librosa.pyin`, in less time.
 
-librosa processes each frame in Python, and its Viterbi path considers every step from state to state, of which nine in
-ten are practically impossible; meanwhile no other Python thread runs. Here is the same arithmetic in the same order,
-and steps that are as good as impossible are considered from the likeliest state only. It is imported only where pitch
-is measured, because the import takes a second. Source: Mauch and Dixon, "pYIN", ICASSP 2014; de Cheveigné and Kawahara,
-"YIN", JASA 111 (4), 2002.
+librosa processes each frame in Python, and its Viterbi search considers every transition between states, 90 % of which
+are practically impossible; no other Python thread can run in the meantime. This module does the same arithmetic in the
+same order, but considers practically impossible transitions only from the likeliest state. It is imported only where
+pitch is measured, because the import takes a second. Source: Mauch and Dixon, "pYIN", ICASSP 2014; de Cheveigné and
+Kawahara, "YIN", JASA 111 (4), 2002.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ _IMPOSSIBLE = float(np.log(_TINY))
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
-    """Compile to machine code that lets other threads run, stored on disk if there is a place for it."""
+    """Compile to machine code that lets other threads run, and cache it on disk if possible."""
     try:
         return njit(nogil=True, cache=True)(function)
     except RuntimeError:
@@ -44,16 +44,16 @@ def _compiled(function: Callable[..., Any]) -> Any:
 def find_pitch(
     samples: NDArray[np.float32], *, rate: int, lowest: float, highest: float, frame: int, hop: int, steps: int
 ) -> Floats:
-    """Return the frequency in Hz at each multiple of the hop; NaN without a voice.
+    """Return the frequency in Hz at each multiple of the hop; NaN if there is no voice.
 
     Args:
         samples: mono.
         rate: sample rate, Hz.
         lowest: lowest frequency to search for, Hz.
-        highest: frequency that is looked for, Hz.
+        highest: highest frequency to search for, Hz.
         frame: length of a frame, samples.
-        hop: distance from frame to frame, samples.
-        steps: steps of frequency in a semitone.
+        hop: distance between frames, samples.
+        steps: frequency steps per semitone.
     """
     padded = np.pad(samples, frame // 2)
     frames = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(padded, frame)[::hop])
@@ -69,7 +69,7 @@ def find_pitch(
 
 @cache
 def _make_priors(longest: int) -> tuple[Floats, Floats, Floats]:
-    """Return thresholds, their probabilities, and the prior of each trough (column) by their number (row)."""
+    """Return thresholds, their probabilities, and the prior of each trough (column) by the number of troughs (row)."""
     thresholds = np.linspace(0, 1, _THRESHOLDS + 1)
     counts = np.arange(1, longest)[:, None]
     priors = scipy.stats.boltzmann.pmf(np.arange(longest), _DECAY, counts)
@@ -78,9 +78,9 @@ def _make_priors(longest: int) -> tuple[Floats, Floats, Floats]:
 
 @cache
 def _make_steps(levels: int, width: int) -> tuple[Floats, Floats]:
-    """Return log probabilities of going on and of switching at each level, (steps, levels).
+    """Return the log probabilities of staying voiced (or unvoiced) and of switching at each level, (steps, levels).
 
-    A row contains the steps from a level that is this much lower or higher; the first row is for the lowest.
+    Each row contains the steps from a level that is a fixed distance lower or higher; the first row is for the lowest.
     """
     transition = librosa.sequence.transition_local(levels, width, window="triangle", wrap=False)
     reach = int(np.abs(np.subtract(*np.nonzero(transition))).max())
@@ -97,7 +97,7 @@ def _make_steps(levels: int, width: int) -> tuple[Floats, Floats]:
 
 @_compiled
 def _compare(frames: NDArray[np.float32], likeness: NDArray[np.float32], shortest: int) -> Floats:
-    """Return the difference of frames from themselves a period later, against shorter periods: (frames, periods)."""
+    """Return each frame's difference from itself one period later, relative to shorter periods: (frames, periods)."""
     longest = likeness.shape[1] - 1
     differences = np.empty((len(frames), longest - shortest + 1))
     for at in range(len(frames)):
@@ -113,7 +113,9 @@ def _compare(frames: NDArray[np.float32], likeness: NDArray[np.float32], shortes
 
 @_compiled
 def _find_troughs(line: Floats) -> NDArray[np.int64]:
-    """Return the periods at which a frame differs less than at the shorter one, and no more than at the longer one."""
+    """Return the periods at which a frame differs less than at the next shorter, and no more than at the next longer
+    one.
+    """
     last = len(line) - 1
     troughs = np.empty(len(line), dtype=np.int64)
     count = 0
@@ -130,7 +132,7 @@ def _find_troughs(line: Floats) -> NDArray[np.int64]:
 
 @_compiled
 def _weigh(depths: Floats, thresholds: Floats, weights: Floats, priors: Floats) -> Floats:
-    """Return the probability of each trough: over all thresholds, the probability of being chosen among those below."""
+    """Return each trough's probability of being chosen among those below a threshold, summed over all thresholds."""
     chances = np.zeros(len(depths))
     for number in range(len(thresholds)):
         count = 0
@@ -148,7 +150,7 @@ def _weigh(depths: Floats, thresholds: Floats, weights: Floats, priors: Floats) 
 
 @_compiled
 def _refine(line: Floats, period: int) -> float:
-    """Return the distance from a trough to the bottom of the parabola through it and its two neighbours."""
+    """Return the distance from a trough to the minimum of the parabola through it and its two neighbours."""
     if not 0 < period < len(line) - 1:
         return 0.0
     curve = line[period + 1] + line[period - 1] - 2 * line[period]
@@ -167,17 +169,17 @@ def _observe(
     octave: int,
     levels: int,
 ) -> tuple[Floats, Floats]:
-    """Return the probability of each level of frequency, (frames, levels), and that of a voice, (frames,).
+    """Return the probability of each frequency level, (frames, levels), and that of a voice, (frames,).
 
     Args:
         differences: (frames, periods).
         thresholds: depths below which a trough counts.
         weights: probability of each threshold.
-        priors: prior of each trough (column) among so many (row).
-        shortest: period, samples.
-        periods: length of the longest period, of the lowest level, samples.
-        octave: levels in an octave.
-        levels: levels of frequency.
+        priors: prior of each trough (column) by the number of troughs (row).
+        shortest: shortest period, samples.
+        periods: longest period, which is that of the lowest level, samples.
+        octave: levels per octave.
+        levels: number of frequency levels.
     """
     observed = np.zeros((len(differences), levels))
     voiced = np.zeros(len(differences))
@@ -200,7 +202,7 @@ def _observe(
 
 @_compiled
 def _improve(best: Floats, origin: NDArray[np.int64], values: Floats, table: Floats, offset: int) -> None:
-    """Take each level's best step from the values of levels, if it is better than the best so far."""
+    """Update each level with its best step from `values` if that is better than the best so far."""
     levels, reach = len(best), len(table) // 2
     for step in range(-reach, reach + 1):
         row = table[step + reach]
@@ -213,7 +215,7 @@ def _improve(best: Floats, origin: NDArray[np.int64], values: Floats, table: Flo
 
 @_compiled
 def _find_path(observed: Floats, voiced: Floats, going_on: Floats, switching: Floats) -> NDArray[np.int64]:
-    """Return the likeliest path: the level of each frame, with `levels` added if there is no voice."""
+    """Return the likeliest path: the level of each frame, plus `levels` if there is no voice."""
     frames, levels = observed.shape
     reach = len(going_on) // 2
     values, before = np.empty(2 * levels), np.full(2 * levels, np.log(1 / (2 * levels) + _TINY))

@@ -30,15 +30,15 @@ class VoiceContour:
     """Pitch and level of each frame.
 
     Attributes:
-        pitch: semitones above 100 Hz, NaN without a voice, shape (frames,).
-        level: root mean square, dB of full scale, shape (frames,).
+        pitch: semitones above 100 Hz, NaN if there is no voice, shape (frames,).
+        level: root mean square, dB relative to full scale, shape (frames,).
     """
 
     pitch: NDArray[np.float64]
     level: NDArray[np.float64]
 
     def inside(self, spans: Sequence[Span]) -> VoiceContour:
-        """Return the frames with their middle inside one of the spans."""
+        """Return the frames whose centre is inside one of the spans."""
         middles = np.arange(len(self.pitch)) * FRAME
         kept = np.zeros(len(middles), dtype=bool)
         for span in spans:

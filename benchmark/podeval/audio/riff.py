@@ -1,7 +1,7 @@
-"""The sound in WAV and AIFF files: its place, whatever the number and statements of headers and chunks.
+"""Find the sound in WAV and AIFF files, however many headers and chunks they have and whatever lengths these state.
 
 Headers are repeated in joined files and in streams with a header in every chunk; sound continues after the stated end
-if a header was written before the sound was finished. Each stretch of sound becomes a part with a right header.
+if a header was written before the sound was finished. Each piece of sound becomes a part with a correct header.
 Sources: Microsoft RIFF, EBU Tech 3306 (RF64), ITU-R BS.2088 (BW64), Apple AIFF-C.
 """
 
@@ -17,7 +17,7 @@ from podeval.errors import BadAudio
 _MAX_CHUNKS = 1_000_000
 _MOST_HEADER_BYTES = 4096
 _LARGEST_PART = 2**31
-# Lengths that streams state, or a little less: by SoX, Pocket TTS, eSpeak NG and FFmpeg.
+# Lengths that streams from SoX, Pocket TTS, eSpeak NG and FFmpeg state, or a little less.
 _PLACEHOLDERS = (0x7F000000, 2_000_000_000, 2**31, 2**32)
 _ROUND = (10**8, 2**24)
 _TAIL_BYTES = 65_536
@@ -26,11 +26,11 @@ _METADATA = re.compile(
     rb"(?:LIST|id3 |ID3 |bext|cue |smpl|inst|fact|PEAK|JUNK|junk|FLLR|PAD |iXML|_PMX|cart|acid|axml|chna"
     rb"|NAME|AUTH|ANNO|\(c\) |COMT|MARK|INST|MIDI|APPL|CHAN)"
 )
-# Text that a server appended to the sound: JSON, events, the end of a multipart message.
+# Text that a server appended to the sound: JSON, events or the end of a multipart message.
 _TEXT = re.compile(rb"\s*(?:[{\[<]|data: |event: |--)[\t\n\r -~]{15,}\Z")
-# Bytes after the stated end that may be sound; fewer are left out.
+# Minimum number of bytes after the stated end that may be sound; fewer are left out.
 _LEAST_RAW = 2048
-# Format tags whose samples need no blocks: PCM, float, A-law, µ-law, extensible.
+# Format tags whose samples are not grouped in blocks: PCM, float, A-law, µ-law, extensible.
 _WAV_RAW = (1, 3, 6, 7, 0xFFFE)
 _AIFC_RAW = frozenset(b"NONE sowt twos raw in24 in32 fl32 fl64 FL32 FL64 ulaw alaw ULAW ALAW".split())
 
@@ -68,11 +68,11 @@ def read_riff(file: BinaryIO, size: int, name: str, path: object) -> Container:
     Args:
         file: an open, seekable file that begins with such a header.
         size: the size of the file in bytes.
-        name: wav or aiff.
+        name: `wav` or `aiff`.
         path: used in messages only.
 
     Raises:
-        BadAudio: a file of another kind is joined to it, or more files than can be counted.
+        BadAudio: a file of another kind, or too many files, are joined to it.
     """
     walker = _Walker(file, size, name, path)
     begins = [0, *islice(find_marks(file, 1, size, (name,)), MOST_PARTS)]
@@ -91,14 +91,14 @@ class _Walker:
         self._file, self._size, self._name, self._path = file, size, name, path
         self._order, self._data = ("<", b"data") if name == "wav" else (">", b"SSND")
         self._spans: list[_Span] = []
-        # The lengths that chunks of sound state, and how many of those bytes come after the next header or the end.
+        # The lengths that sound chunks state, and how many of those bytes would lie beyond the next header or the end.
         self._lengths: list[tuple[int, int]] = []
         self._unstated = False
         self._stated_bytes = self._joined = self._surplus = self._unread = 0
         self._steps = iter(range(_MAX_CHUNKS))
 
     def walk(self, begin: int, limit: int) -> tuple[dict[bytes, bytes], int]:
-        """Read one file, from its header to the next header or the end of the whole.
+        """Read one file, from its header to the next header or the end.
 
         Returns:
             The chunks that describe its sound, and the offset at which its last chunk ends.
@@ -113,19 +113,19 @@ class _Walker:
             if tag == b"ds64":
                 long_size = int.from_bytes(read_at(self._file, at + 16, 8), "little")
             elif tag in _DESCRIPTIONS:
-                # Sound that was found earlier keeps its own description.
+                # Sound found earlier keeps its own description.
                 chunks = dict(chunks) if tag in chunks else chunks
                 chunks[tag] = read_at(self._file, at + 8, min(length, _MOST_HEADER_BYTES))
             elif tag == self._data:
                 length = long_size if long_size is not None and length == 0xFFFFFFFF else length
                 end = self._add_span(chunks, at + 8, length, limit)
-            # A chunk of odd length is padded, but not by every writer.
+            # Chunks of odd length should be padded, but not every writer does so.
             at = end + (length % 2 and not self._is_chunk(end, limit))
         self._joined += len(self._spans) > before
         return chunks, at
 
     def finish(self) -> Container:
-        """Make the parts, each small enough for the lengths in its header."""
+        """Create the parts, each small enough for the length fields in its header."""
         parts, carried = [], b""
         formats = [span.chunks.get(b"fmt ", b"") for span in self._spans]
         blocks = [max(1, int.from_bytes(fmt[12:14], "little")) for fmt in formats]
@@ -140,7 +140,7 @@ class _Walker:
             carried += read_at(self._file, span.end - split, split)
         lacking = sum(after for _, after in self._lengths)
         if len(self._lengths) > 1 and len(dict(self._lengths)) == 1 and all(after for _, after in self._lengths):
-            # All headers of a stream state the same length: that of the whole stream, or the maximum.
+            # All headers of a stream state the same length: that of the whole stream or the maximum.
             self._unstated, self._stated_bytes, lacking = True, 0, 0
         fmt = formats[0] if formats else b""
         extensible = len(fmt) >= 24 and fmt[:2] == b"\xfe\xff"
@@ -162,7 +162,7 @@ class _Walker:
         return tag, length
 
     def _is_chunk(self, at: int, limit: int) -> bool:
-        # Within sound, fewer than one place in a thousand looks like a name with a length that fits.
+        # Within sound, fewer than one position in a thousand looks like a chunk name with a plausible length.
         tag, length = self._read_chunk(at)
         # `data: {` and `data: [` begin events.
         is_sound = tag == self._data and length & 0xFFFFFF not in (0x7B203A, 0x5B203A)
@@ -196,7 +196,7 @@ class _Walker:
         return is_common or (length >= 10 * left and is_round) or length >= max(1000 * left, 2**30)
 
     def _find_tail(self, start: int, limit: int) -> int:
-        """Return where sound of unknown length ends: before the chunks, or the text, that end with the file."""
+        """Return where sound of unknown length ends: before any chunks or text at the end of the file."""
         base = max(start, limit - _TAIL_BYTES)
         tail = read_at(self._file, base, limit - base)
         text = _TEXT.search(tail)
@@ -208,7 +208,7 @@ class _Walker:
         return end
 
     def read_rest(self, chunks: dict[bytes, bytes], at: int, limit: int) -> None:
-        """Add the bytes after the last chunk to the sound if they can be sound."""
+        """Add the bytes after the last chunk to the sound if they may be sound."""
         rest = measure_rest(self._file, at, limit, self._name, self._path)
         head = read_at(self._file, at, min(_TAIL_BYTES, rest))
         if not rest or _METADATA.match(head):

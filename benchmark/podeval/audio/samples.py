@@ -1,7 +1,7 @@
-"""Samples as a recording contains them: floats of full scale ±1, shape (frames, channels).
+"""The samples of a recording: floats with full scale ±1, shape (frames, channels).
 
-They are checked, collected block by block, mixed to mono and resampled without filling memory: large arrays
-continue in an anonymous temporary file.
+This module checks them, collects them block by block, mixes them to mono and resamples them without filling memory:
+large arrays are moved to an anonymous temporary file.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ _LONG = 60
 
 
 def convert_to_array(samples: Any) -> NDArray[Any]:
-    """Convert samples of numpy, torch (on any device, of any precision, with gradients) or a list to an array.
+    """Convert samples from numpy, torch (any device or precision, with or without gradients) or a list to an array.
 
     Raises:
         BadAudio: rows have different lengths.
@@ -66,13 +66,13 @@ def convert_to_array(samples: Any) -> NDArray[Any]:
 
 
 def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]:
-    """Return samples with checked axes and scale, their rate, and a content key that is a hash of them.
+    """Return samples with checked axes and scale, their rate, and a content key, which is their hash.
 
     Raises:
-        BadAudio: there are no samples, more than two axes, swapped axes, or values that are not numbers.
+        BadAudio: there are no samples or more than two axes, the axes are swapped, or some values are not numbers.
         BadInput: the rate is not positive.
     """
-    # The shape.
+    # Check the shape.
     array = convert_to_array(samples)
     if array.ndim == 1:
         array = array[:, np.newaxis]
@@ -83,7 +83,7 @@ def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]
             f"{array.shape[1]} channels of {array.shape[0]} frames are more than the {_MOST_CHANNELS} that "
             "are read; samples must be (frames, channels), so transpose an array of (channels, frames)"
         )
-    # The values and the rate.
+    # Check the values and the rate.
     if np.issubdtype(array.dtype, np.integer):
         array = _from_integers(array)
     if not np.issubdtype(array.dtype, np.floating):
@@ -98,7 +98,7 @@ def read_samples(samples: NDArray[Any], rate: float) -> tuple[Samples, int, str]
 
 
 def find_defect(samples: Samples) -> str | None:
-    """Return why nothing can be measured: samples that are not finite numbers, or digital silence; otherwise None."""
+    """Return the reason if nothing can be measured (non-finite samples or digital silence), otherwise None."""
     reach = 0.0
     for start in range(0, len(samples), _BLOCK):
         block = samples[start : start + _BLOCK]
@@ -111,9 +111,9 @@ def find_defect(samples: Samples) -> str | None:
 
 
 def is_like_noise(samples: NDArray[Any]) -> bool:
-    """Return whether samples are as random as noise: neighbours differ as much as samples at large do, or more.
+    """Return whether samples are as random as noise: neighbours differ at least as much as samples vary overall.
 
-    Speech never is. This is true of samples that were read as the wrong type, and of the bytes of a compressed file.
+    Speech never is; samples read as the wrong type are, and so are the bytes of a compressed file.
     """
     with np.errstate(all="ignore"):
         head = np.asarray(samples[:_BLOCK], np.float64)
@@ -124,7 +124,7 @@ def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
     """Scale integers from the full range of their type.
 
     Raises:
-        BadAudio: the values fit a type with 16 bits less, as if everything were silence.
+        BadAudio: the values would fit a type with 16 fewer bits, so everything would be almost silent.
     """
     bounds = np.iinfo(array.dtype)
     half = 2.0 ** (bounds.bits - 1)
@@ -138,7 +138,7 @@ def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def read_stretch(samples: NDArray[np.floating], start: int, end: int) -> Samples:
-    """Return the frames from `start` to `end`, zeros outside the recording."""
+    """Return the frames from `start` to `end`, with zeros outside the recording."""
     present, before = np.asarray(samples[max(start, 0) : end], dtype=np.float32), max(-start, 0)
     around = (before, end - start - before - len(present))
     return np.pad(present, [around, *[(0, 0)] * (present.ndim - 1)])
@@ -147,11 +147,10 @@ def read_stretch(samples: NDArray[np.floating], start: int, end: int) -> Samples
 def let_go(samples: NDArray[np.float32]) -> None:
     """Release the memory of samples that were read from a buffer on disk; leave other arrays alone.
 
-    This is needed by code that reads the array through its memory address and so bypasses the array's own release of
-    memory.
+    Call this in code that reads the array through its memory address and therefore bypasses the array's own release.
     """
     owner: Any = samples
-    # Only a buffer's own file: in other kinds of memmap, written data could be lost.
+    # Release only a buffer's own file, because written data could be lost in other kinds of memmap.
     while owner is not None and not isinstance(owner, _OnDisk):
         owner = getattr(owner, "base", None)
     mapping = getattr(owner, "_mmap", None)
@@ -164,7 +163,7 @@ class SampleBuffer:
 
     Args:
         channels: number of channels of the blocks, `(frames, channels)`; None for blocks of shape `(frames,)`.
-        memory_bytes: size from which the samples are written to a temporary file.
+        memory_bytes: size above which the samples are written to a temporary file.
     """
 
     def __init__(self, channels: int | None = None, *, memory_bytes: int = MEMORY_BYTES) -> None:
@@ -185,7 +184,7 @@ class SampleBuffer:
         """Append a copy of a block.
 
         Args:
-            block: float32 samples, `(frames,)` or `(frames, channels)`, as the buffer was created.
+            block: float32 samples, `(frames,)` or `(frames, channels)`, as specified when the buffer was created.
 
         Raises:
             PodevalError: the disk that contains the temporary file is full.
@@ -209,7 +208,7 @@ class SampleBuffer:
                 return _OnDisk(file, dtype=np.float32, mode="r+", shape=shape)
         samples = np.empty(shape, dtype=np.float32)
         at = 0
-        # Blocks are released one by one: pages of the result are touched while theirs are freed.
+        # Release blocks one by one, so that their pages are freed while pages of the result are used.
         for index, block in enumerate(self._blocks):
             samples[at : at + len(block)] = block
             at += len(block)
@@ -236,9 +235,9 @@ class SampleBuffer:
 
 
 class _OnDisk(np.memmap[Any, np.dtype[np.float32]]):
-    """A memmap that releases the memory of read samples, so that a long recording does not count as memory in use.
+    """A memmap that releases the memory of samples once they are read, so a long recording does not occupy memory.
 
-    The released data stays in the file and usually in the system's cache, so the only cost is reading it again.
+    Released data stays in the file and usually in the system's cache; the only cost is reading it again.
     """
 
     def __array_finalize__(self, obj: Any) -> None:
@@ -254,7 +253,7 @@ class _OnDisk(np.memmap[Any, np.dtype[np.float32]]):
         return part
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """Return results of arithmetic as plain arrays in memory."""
+        """Return the results of arithmetic as plain arrays in memory."""
         plain = np.asarray(array)
         return plain[()] if return_scalar else plain
 
@@ -276,7 +275,7 @@ def mix_to_mono(samples: NDArray[np.float32], *, memory_bytes: int = MEMORY_BYTE
     buffer = SampleBuffer(memory_bytes=memory_bytes)
     for start in range(0, len(samples), BLOCK_FRAMES):
         block = samples[start : start + BLOCK_FRAMES]
-        # In double precision, so that the sum of large float samples cannot overflow.
+        # Use double precision, so that the sum of large float samples cannot overflow.
         buffer.append(np.asarray(block.mean(axis=1, dtype=np.float64), dtype=np.float32))
     return buffer.finish()
 
@@ -302,7 +301,7 @@ def resample(
     stream = soxr.ResampleStream(rate, target_rate, channels or 1, dtype="float32", quality="HQ")
     buffer = SampleBuffer(channels, memory_bytes=memory_bytes)
     for start in range(0, max(len(samples), 1), BLOCK_FRAMES):
-        # A plain, contiguous array: soxr refuses memmaps and reads rows only.
+        # Make a plain, contiguous array, because soxr refuses memmaps and reads only rows.
         block = np.ascontiguousarray(np.asarray(samples[start : start + BLOCK_FRAMES]), dtype=np.float32)
         buffer.append(stream.resample_chunk(block, last=start + BLOCK_FRAMES >= len(samples)))
         if len(samples) > _LONG * rate:
@@ -329,7 +328,7 @@ def _energy(samples: Samples) -> float:
 
 
 def measure_cancelled(samples: Samples, rate: int) -> float:
-    """Return for which share of a recording something sounds in its channels that cancels in their mean.
+    """Return the share of a recording in which sound in its channels cancels out in their mean.
 
     Args:
         samples: shape (frames, channels).

@@ -1,21 +1,21 @@
 """SRMR: speech-to-reverberation modulation energy ratio, without a clean reference.
 
 The envelopes of 23 gammatone channels from 125 Hz to half the rate are split into 8 modulation bands centred at 4 to
-128 Hz. Speech modulates at 4 to 18 Hz and reverberation fills the bands above, so the ratio of the energy in bands 1
-to 4 to that in bands 5 to K* falls with reverberation. K* is the highest band whose lower edge is below the
-bandwidth of the channel under which 90 % of the energy lies; with these channels it is 6 to 8, and 8 when normalised.
+128 Hz. Speech modulates at 4 to 18 Hz, and reverberation fills the higher bands, so the ratio of the energy in bands 1
+to 4 to the energy in bands 5 to K* falls with reverberation. K* is the highest band whose lower edge is below the
+bandwidth of the channel that bounds 90 % of the energy; with these channels it is 6 to 8, or 8 when normalised.
 
 Source: Falk, Zheng and Chan, IEEE TASLP 2010; the normalised form (energies limited to 30 dB below the peak, bands up
 to 30 Hz): Santos, Senoussaoui and Falk, IWAENC 2014.
 
-Values equal those of SRMRpy (commit fee0097) within 1e-5 relative: envelopes are held in single precision, and the
+Values equal those of SRMRpy (commit fee0097) within 1e-5 relative: envelopes are stored in single precision, and the
 modulation filters run block by block as matrix products, which is exact. As in that code, `fast` takes envelopes of 400
 Hz from a gammatonegram, gives quite different values from `slow` (Hilbert envelopes at the full rate), and counts the
-90 % from the highest channel down, so that its K* is almost always 8. SRMR is made for 8 and 16 kHz; values at other
-rates are not comparable, because the channels are then at other frequencies.
+90 % from the highest channel down, so that its K* is almost always 8. SRMR is designed for 8 and 16 kHz; values at
+other rates are not comparable, because the channels then have other frequencies.
 
-This module does not fail in the cases in which SRMRpy fails with an unrelated error: windows of silence are left out,
-and a bandwidth equal to an edge counts as above it.
+Where SRMRpy fails with an unrelated error, this module does not: it leaves out silent windows, and treats a bandwidth
+equal to an edge as above it.
 """
 
 import math
@@ -58,16 +58,16 @@ def compute_srmr_windows(
 ) -> tuple[Floats, Floats]:
     """Compute the SRMR of every window of a signal; higher means less reverberation.
 
-    Windows are processed in batches, so memory does not grow with the signal's length. In fast mode the gammatonegram
-    of overlapping windows is computed only once, if the stride is a multiple of its hop (2.5 ms).
+    Windows are processed in batches, so memory use does not grow with the signal's length. In fast mode, the
+    gammatonegram of overlapping windows is computed only once if the stride is a multiple of its hop (2.5 ms).
 
     Args:
         samples: finite, shape (frames,), any scale; an `np.memmap` is read in pieces.
         rate: sample rate, Hz, at least 1000.
-        window_s: length of a window, seconds; at least that of a frame (0.26 s slow, 0.29 s fast).
-        stride_s: time from the start of one window to that of the next, seconds.
-        fast: take envelopes from a gammatonegram, SRMRpy's default; otherwise Hilbert envelopes.
-        norm: limit energies to a range of 30 dB, with bands up to 30 Hz instead of 128 Hz.
+        window_s: length of a window, seconds; at least one frame (0.26 s in slow mode, 0.29 s in fast mode).
+        stride_s: time from the start of one window to the start of the next, seconds.
+        fast: whether to take envelopes from a gammatonegram, SRMRpy's default, instead of Hilbert envelopes.
+        norm: whether to limit energies to a range of 30 dB, with bands up to 30 Hz instead of 128 Hz.
 
     Returns:
         Start times in seconds and values, both of shape (windows,). Windows of digital silence have no value and are
@@ -75,7 +75,7 @@ def compute_srmr_windows(
     """
     length, stride = round(window_s * rate), round(stride_s * rate)
     starts = range(0, len(samples) - length + 1, stride)
-    # Centre frequencies of the modulation bands and of the channels.
+    # Compute the centre frequencies of the modulation bands and of the channels.
     highest = _HIGHEST_BAND_NORMALISED if norm else _HIGHEST_BAND
     bands = _LOWEST_BAND * (highest / _LOWEST_BAND) ** (np.arange(_BANDS) / (_BANDS - 1))
     centres = centre_frequencies(rate, _CHANNELS, _LOWEST_CHANNEL)
@@ -84,12 +84,12 @@ def compute_srmr_windows(
     batch = _WINDOWS_AT_A_TIME[fast] if shared else 1
     envelopes = _gammatonegrams if fast else _hilbert_envelopes
     kept, values = [np.empty(0)], [np.empty(0)]
-    # On two busy cores, a second thread made SRMR take three times the processor time, and its gammatonegram up to
-    # forty times, because the products of matrices are small and each waits for it.
+    # On two busy cores, a second thread tripled the processor time of SRMR, and increased that of its gammatonegram up
+    # to forty times, because each of the small matrix products waits for it.
     with threadpool_limits(limits=1, user_api="blas"):
         for first in range(0, len(starts), batch):
             some = starts[first : first + batch]
-            # Modulation energies of this batch of windows, some channels at a time.
+            # Compute the modulation energies of this batch of windows, a few channels at a time.
             energies = np.concatenate(
                 [
                     compute_modulation_energies(channels, _FAST_RATE if fast else float(rate), tuple(bands))
@@ -124,7 +124,7 @@ def _gammatonegrams(
         channels = sliding_window_view(gram[first : first + together], columns, axis=1)[:, ::step]
         windows = channels.swapaxes(0, 1) * scale[:, np.newaxis]
         if (length - size) % hop == 0:
-            # SRMRpy's gammatonegram leaves the last column empty if the samples just suffice for it.
+            # SRMRpy's gammatonegram leaves the last column empty if there are only just enough samples for it.
             windows[..., -1] = 0
         yield windows
 
@@ -135,7 +135,7 @@ def _hilbert_envelopes(
     """Compute Hilbert envelopes at the full rate, as many channels at a time as the memory limit allows.
 
     Yields:
-        Shape (windows, channels, samples), with the samples brought to a multiple of 16, as in SRMRpy.
+        Shape (windows, channels, samples), with the number of samples adjusted to a multiple of 16, as in SRMRpy.
     """
     windows = np.stack([np.asarray(samples[start : start + length], dtype=np.float64) for start in starts])
     windows *= _scale(windows)
@@ -147,13 +147,13 @@ def _hilbert_envelopes(
         envelopes = np.zeros((len(starts), len(some), padded), dtype=np.float32)
         for number, sections in enumerate(some):
             envelope = envelopes[:, number]
-            # The channel's signal, and its quadrature by a phase shift of 90 degrees.
+            # Compute the channel's signal, and its quadrature by a phase shift of 90 degrees.
             envelope[:, :length] = signal.sosfilt(sections, windows, axis=1)
             spectrum = fft.rfft(envelope, axis=1)
             spectrum *= -1j
             spectrum[:, [0, -1]] = 0
             quadrature = fft.irfft(spectrum, padded, axis=1, overwrite_x=True)
-            # The envelope is the magnitude of the two.
+            # The envelope is the magnitude of both.
             np.square(envelope, out=envelope)
             envelope += np.square(quadrature, out=quadrature)
         yield np.sqrt(envelopes, out=envelopes)
@@ -185,7 +185,7 @@ def _ratio(energies: Floats, rate: int, centres: Floats, bands: Floats, fast: bo
     bandwidth = compute_bandwidths(centres)[np.argmax(below > _MOST_ENERGY, axis=1)]
     edges = compute_lower_edges(bands, rate)
     by_band = mean.sum(axis=1)
-    # Cumulative sums of the bands from the fifth, one of which ends at K*.
+    # Compute cumulative sums of the bands from the fifth on, one of which ends at K*.
     tails = np.cumsum(by_band[:, _SPEECH_BANDS:], axis=1)
     last = np.searchsorted(edges[_SPEECH_BANDS + 1 :], bandwidth, side="right")
     return sounding, by_band[:, :_SPEECH_BANDS].sum(axis=1) / tails[np.arange(len(tails)), last]

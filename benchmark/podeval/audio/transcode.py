@@ -1,11 +1,11 @@
-"""Transcodes foreign audio files to FLAC, as a separate program that can run in isolation.
+"""Transcodes untrusted audio files to FLAC, as a separate program that can run in isolation.
 
-`python -m podeval.audio.transcode JOB.json` reads a `Job` and appends one line per file to `transcoded.jsonl`: the
-new file, or why it was refused. Samples keep their values at 24 bits; where they exceed ±1, which FLAC cannot store,
-a float WAV is written.
+`python -m podeval.audio.transcode JOB.json` reads a `Job` and appends one line per file to `transcoded.jsonl`: the new
+file, or the reason for refusing it. Samples keep 24 bits of precision; if they exceed ±1, which FLAC cannot store, a
+float WAV is written instead.
 
-The same program, in a separate sandbox, reads the header of a feed's episode and decodes the sound of a speech server:
-any effect of a stranger's bytes on the decoder ends with that process.
+The same program, in a separate sandbox, reads the headers of feed episodes and decodes the sound from speech servers:
+if untrusted bytes compromise the decoder, the damage ends with that process.
 """
 
 import json
@@ -54,9 +54,9 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Transcoded:
-    """The result for one file: `file` is its new name; `refused` gives the reason if there is none.
+    """The result for one file: `file` is its new name; if there is none, `refused` gives the reason.
 
-    The seconds are those of the file, or those in the header if they exceed the limit.
+    `seconds` is the duration of the file, or the duration in the header if that exceeds the limit.
     """
 
     item: str
@@ -68,7 +68,7 @@ class Transcoded:
 
 
 def transcode(item: str, source: Path, folder: Path, bounds: Bounds = Bounds()) -> Transcoded:
-    """Transcode one file to `<item>.flac` or `<item>.wav` in a folder; a refusal is a result, not an error."""
+    """Transcode one file to `<item>.flac` or `<item>.wav` in a folder; refusals are returned, not raised."""
     try:
         if (stated := _read_stated_seconds(source)) > bounds.seconds:
             return Transcoded(
@@ -91,10 +91,10 @@ def write_job(path: Path, files: Mapping[str, Path], out: Path, bounds: Bounds) 
 
 
 def read_header_apart(path: Path) -> tuple[str, float]:
-    """Read the container and the duration of a stranger's file in a separate process.
+    """Read the container and duration of an untrusted file in a separate process.
 
     Raises:
-        BadAudio: see `read_container_and_seconds`; or reading took too much memory or time.
+        BadAudio: the same errors as `read_container_and_seconds`, or reading took too much memory or time.
     """
     with tempfile.TemporaryDirectory(prefix="podeval-header-") as folder:
         result = _run_apart(path, Path(folder), HEADER_BYTES, None)
@@ -102,12 +102,12 @@ def read_header_apart(path: Path) -> tuple[str, float]:
 
 
 def decode_apart(path: Path, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
-    """Decode a stranger's file in a separate process, unless it is a WAV of plain samples.
+    """Decode an untrusted file in a separate process, unless it is a WAV of plain samples.
 
-    The decoder of such a WAV sees only a header from podeval and the samples. Large recordings stay on disk.
+    For such a WAV, the decoder sees only a header written by podeval and the samples. Large recordings stay on disk.
 
     Raises:
-        BadAudio: see `decode`; or decoding took too much memory or time.
+        BadAudio: the same errors as `decode`, or decoding took too much memory or time.
     """
     if is_plain_wav(path):
         return decode(path, limits=limits)
@@ -118,7 +118,7 @@ def decode_apart(path: Path, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
 
 
 def main(job_file: str) -> None:
-    """Transcode the files of a job, or read or decode its one file."""
+    """Transcode the files of a job, or read or decode its single file."""
     job: dict[str, Any] = json.loads(Path(job_file).read_text(encoding="utf-8"))
     out = Path(job["out"])
     if "source" in job:
@@ -143,10 +143,10 @@ def _load_samples(file: Path, memory_bytes: int) -> NDArray[np.float32]:
 
 
 def _run_apart(path: Path, out: Path, memory_bytes: int, limits: DecodeLimits | None) -> dict[str, Any]:
-    """Return the program's statement about a file; it has a minute, plus one second for each MB.
+    """Run the program on a file and return its result; it may take one minute plus one second per MB.
 
     Raises:
-        BadAudio: it refuses the file, or ended without a word.
+        BadAudio: the program refused the file, or ended without output.
     """
     job = {"source": os.path.abspath(path), "out": os.fspath(out)}
     (out / "job.json").write_text(json.dumps(job | {"limits": limits and asdict(limits)}), encoding="utf-8")
@@ -165,7 +165,7 @@ def _run_apart(path: Path, out: Path, memory_bytes: int, limits: DecodeLimits | 
 
 
 def _read_one(source: Path, out: Path, limits: dict[str, Any] | None) -> dict[str, Any]:
-    """Read the header of a file, or decode it; a refusal is a result."""
+    """Read the header of a file, or decode it; a refusal is returned as a result."""
     try:
         if limits is None:
             container, seconds = read_container_and_seconds(source)
@@ -178,7 +178,7 @@ def _read_one(source: Path, out: Path, limits: dict[str, Any] | None) -> dict[st
 
 
 def is_plain_wav(path: Path) -> bool:
-    """Return whether a file is a WAV of integers or floats, each part with only its format before the sound."""
+    """Return whether a file is a WAV of integers or floats in which only the format precedes the sound of each part."""
     with open_regular(path) as file:
         container = identify(file, path)
     heads = [part.head[12:22] for part in container.parts]
@@ -186,7 +186,7 @@ def is_plain_wav(path: Path) -> bool:
 
 
 def _read_stated_seconds(source: Path) -> float:
-    """Return the seconds stated in a header; 0 if only decoding can tell."""
+    """Return the seconds stated in a header; 0 if only decoding reveals the duration."""
     try:
         return read_container_and_seconds(source)[1]
     except BadAudio:

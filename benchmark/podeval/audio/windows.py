@@ -25,9 +25,9 @@ Clip = tuple[Span, ...]
 
 
 def place_windows(spans: Sequence[Span], window: float, stride: float) -> list[Clip]:
-    """Return windows of `window` seconds every `stride` seconds over the spans, as if joined end to end.
+    """Return windows of `window` seconds every `stride` seconds over the spans, as if they were joined end to end.
 
-    Each window consists of spans in original time. Spans that are shorter than one window in total have none.
+    Each window consists of spans in original time. Spans that are shorter than one window in total yield no windows.
     """
     total = sum(span.duration for span in spans)
     count = int((total - window) / stride + 1e-9) + 1 if total >= window - 1e-9 else 0
@@ -35,7 +35,7 @@ def place_windows(spans: Sequence[Span], window: float, stride: float) -> list[C
 
 
 def _cut_clip(spans: Sequence[Span], start: float, end: float) -> Clip:
-    """Return, in original time, the part between two moments of the joined time."""
+    """Return the part between two moments of the joined time, in original time."""
     clip, before = [], 0.0
     for span in spans:
         first, last = max(start, before), min(end, before + span.duration)
@@ -46,7 +46,7 @@ def _cut_clip(spans: Sequence[Span], start: float, end: float) -> Clip:
 
 
 def join_spans(spans: list[Span], gap: float) -> list[Span]:
-    """Join spans, in order of their beginnings, that are at most `gap` seconds apart."""
+    """Join spans that are at most `gap` seconds apart, sorted by their start."""
     joined: list[Span] = []
     for span in spans:
         if joined and span.start - joined[-1].end <= gap:
@@ -57,7 +57,7 @@ def join_spans(spans: list[Span], gap: float) -> list[Span]:
 
 
 def count_seconds_inside(clips: Sequence[Clip], spans: Sequence[Span]) -> NDArray[np.float64]:
-    """Return the number of seconds of each clip inside the spans, which are in order and do not overlap.
+    """Return how many seconds of each clip are inside the spans, which are sorted and do not overlap.
 
     The running time grows with the number of clips plus spans, not with their product.
     """
@@ -67,7 +67,8 @@ def count_seconds_inside(clips: Sequence[Clip], spans: Sequence[Span]) -> NDArra
     if not edges or not sum(counts):
         return np.zeros(len(clips))
     bounds = np.array([(span.start, span.end) for clip in clips for span in clip])
-    # Seconds inside the spans up to each moment: the number increases within a span and is constant between two.
+    # Compute the seconds inside the spans up to each moment, which increase within a span and stay constant between
+    # spans.
     before = np.interp(bounds, edges, passed)
     inside = before[:, 1] - before[:, 0]
     return np.bincount(np.repeat(np.arange(len(clips)), counts), inside, len(clips)).astype(np.float64)

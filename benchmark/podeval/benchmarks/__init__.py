@@ -1,7 +1,7 @@
-"""Benchmarks, one declarative file each: the tasks of systems, the metrics and the aggregation.
+"""Benchmarks, one declarative file each: the systems' tasks, the metrics and the aggregation.
 
 To add one, add a module here that ends in `BENCHMARK = Benchmark(...)`; it is discovered automatically. If its items
-are rows of a dataset, the module also has `item(row) -> Item`.
+are rows of a dataset, the module also defines `item(row) -> Item`.
 """
 
 import importlib
@@ -38,7 +38,7 @@ def get(name: str) -> Benchmark:
     """Return the benchmark of that name.
 
     Raises:
-        BadInput: there is no such benchmark; the message names the closest one.
+        BadInput: no benchmark has that name; the message suggests the closest one.
     """
     require_known("benchmark", list_benchmarks(), name)
     return find_all()[name]
@@ -52,7 +52,7 @@ def find_item_maker(name: str) -> Callable[[Mapping[str, Any]], Item]:
 
 @cache
 def find_all() -> dict[str, Benchmark]:
-    """Return every benchmark that a module of this package declares, by name."""
+    """Return all benchmarks that modules of this package declare, by name."""
     benchmarks = {}
     for module in pkgutil.iter_modules(__path__):
         declared = getattr(importlib.import_module(f"{__name__}.{module.name}"), "BENCHMARK", None)
@@ -62,7 +62,7 @@ def find_all() -> dict[str, Benchmark]:
 
 
 def order_slices(benchmark: str) -> Callable[[str], tuple[Any, ...]]:
-    """Return the sort key of slices: the benchmark's breakdowns and groups in its declared order, others by name."""
+    """Return a sort key for slices: the benchmark's breakdowns and groups in declared order, then others by name."""
     record = find_all().get(benchmark)
     breakdowns = enumerate(record.breakdowns if record else ())
     declared = {part.name: (number, list(part.groups)) for number, part in breakdowns}

@@ -1,7 +1,7 @@
-"""The definition of a benchmark: a dataset revision, the tasks put to systems, the metrics, and the aggregation.
+"""The definition of a benchmark: a dataset revision, the systems' tasks, the metrics, and the aggregation.
 
-A benchmark is data. Its record is complete and typed, so the runs, the board and the docs read the same facts; nothing
-about a benchmark is decided elsewhere. Its items are stored next to the record as JSON, pinned by SHA-256.
+A benchmark is data. Its record is complete and typed, so runs, board and docs read the same facts, and nothing about a
+benchmark is decided elsewhere. Its items are stored next to the record as JSON, pinned by SHA-256.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ Sentence = Annotated[str, Field(min_length=10)]
 class MetricUse(FactSheet):
     """One metric as used by a benchmark: the keys that become columns, and the parameters.
 
-    `if_heard` are additional parameters for a judge that takes audio; `parameters` take precedence.
+    `if_heard` contains additional parameters for a judge that takes audio; `parameters` takes precedence.
     """
 
     name: Name
@@ -38,7 +38,7 @@ class MetricUse(FactSheet):
     if_heard: dict[str, JsonValue] = Field(default_factory=dict)
 
     def choose_parameters(self, hears: bool) -> dict[str, JsonValue]:
-        """Return the parameters for a judge that takes audio, or for one that does not."""
+        """Return the parameters for a judge that takes audio, or for a judge that does not."""
         return {**(self.if_heard if hears else {}), **self.parameters}
 
 
@@ -46,9 +46,9 @@ class Dimension(FactSheet):
     """A group of the board's columns for ranking systems.
 
     `main` is the column that initially sorts the board, as `metric.key`. A dimension that `needs_accurate_speech` ranks
-    only systems whose WER and CER are at most the benchmark's ceiling, in each language, so that silent or repeated
-    audio cannot win. If it names `splits`, it is measured only in those; if it names `profiles`, only with their
-    models, because the others have none for it.
+    only systems whose WER and CER do not exceed the benchmark's ceiling in any language, so that silent or repeated
+    audio cannot win. If it names `splits`, it is measured only in those; if it names `profiles`, it is measured only
+    with their models, because other profiles have no model for it.
     """
 
     name: Name
@@ -69,10 +69,10 @@ class Dimension(FactSheet):
 
 
 class Track(FactSheet):
-    """A task for systems: their inputs and outputs.
+    """A task for systems: its inputs and outputs.
 
-    The values of a track with a `group` are in a column group of that name on the board, because the same metric on
-    another track is measured under other conditions.
+    The board shows the values of a track with a `group` in a column group of that name, because the same metric is
+    measured under different conditions on another track.
     """
 
     name: Name
@@ -85,14 +85,14 @@ class Split(FactSheet):
     """A part of the dataset, and the tracks that use it.
 
     Its items come from a `file` in the package, or are the rows of a `config` of the dataset, which is built from its
-    source (`sample`: from the few rows that ship with podeval, to try things out; `trial`: for trying a system out, or
-    on request; not open to entries if there are others). `revision` pins the content; it is None for rows that could
-    not be checked here; every protocol then names their content instead.
+    source (`sample`: from the few rows that ship with podeval, to try things out; `trial`: to try out a system, or on
+    request; not open to entries if there are other splits). `revision` pins the content; it is None for rows that could
+    not be checked here, and every protocol then names their content instead.
 
     Items of a file may come with `scripts` to be spoken and `voices` to speak them with, each from a pinned file.
     Scripts in spontaneous speech, which may have fewer speakers, are for listening tests and not open to entries. With
-    `readings`, its items list the accepted readings of their lines, and protocols of metrics that compare with the text
-    include this. A split that is not `ranked` has too few items for ranks, and the board shows only its values.
+    `readings`, items list the accepted readings of their lines, which the protocols of metrics that compare with the
+    text include. A split that is not `ranked` has too few items for ranks, and the board shows only its values.
     """
 
     name: Name
@@ -122,7 +122,7 @@ class Split(FactSheet):
 
     @property
     def content(self) -> str | None:
-        """The identity of the items in protocols: `revision`, or with scripts `sha256:…` of all pinned files."""
+        """The identity of the items in protocols: `revision`, or with scripts the `sha256:…` of all pinned files."""
         if self.scripts is None:
             return self.revision
         voices = self.voices.revision if self.voices else ""
@@ -131,12 +131,12 @@ class Split(FactSheet):
 
     @property
     def for_listening(self) -> bool:
-        """Whether the split is spoken only for listening tests, on request."""
+        """Whether the split is spoken only on request, for listening tests."""
         return self.version == "spontaneous"
 
     @property
     def open_to_entries(self) -> bool:
-        """Whether a system can be entered with it: it is not for listening tests."""
+        """Whether systems can be entered with this split, because it is not for listening tests."""
         return not self.for_listening
 
 
@@ -149,11 +149,11 @@ class Dataset(FactSheet):
 
 
 class Breakdown(FactSheet):
-    """A property of items for breaking down scores, and its groups in order; none if the source defines them.
+    """A property of items for breaking down scores, and its groups in order; empty if the source defines them.
 
     `robustness` means that the spread over the groups is also reported: a system should do equally well in all of them.
-    `within` means that groups are parts of items, such as the words of a tag, which are counted by the metrics that say
-    so. If it names `splits`, the items of others have no group.
+    `within` means that groups are parts of items, such as the words of a tag; metrics that support this count them. If
+    the breakdown names `splits`, items of other splits have no group.
     """
 
     name: Name
@@ -165,7 +165,7 @@ class Breakdown(FactSheet):
 
 
 class Composite(FactSheet):
-    """A value computed per item from others: the mean of `columns` (as `metric.key`) over one track's items."""
+    """A value computed per item from other values: the mean of `columns` (as `metric.key`) over one track's items."""
 
     name: Name
     title: str
@@ -175,9 +175,9 @@ class Composite(FactSheet):
 
 
 class Aggregation(FactSheet):
-    """How item scores are aggregated to a system's score.
+    """The aggregation of item scores into a system's score.
 
-    `cluster` is the property of items that defines the resampled units of intervals and the bootstrap; `coverage` is
+    `cluster` is the property of items that defines the units to resample for intervals and the bootstrap; `coverage` is
     the share of items that must be scored before a system is ranked.
     """
 
@@ -196,7 +196,7 @@ class _ItemsFile(FactSheet):
 class Benchmark(FactSheet):
     """The complete record of a benchmark. `wer_ceiling` is a ratio; see `Dimension.needs_accurate_speech`.
 
-    `whole_battles`: its outputs are compared in the arena whole only, because an excerpt of answers is not a dialogue.
+    `whole_battles`: the arena compares its outputs only whole, because an excerpt of answers is not a dialogue.
     `anchors`: items of planted quality that test its judges (`podeval.validation.planted_cases`).
     """
 
@@ -223,7 +223,7 @@ class Benchmark(FactSheet):
         tracks, splits = [track.name for track in self.tracks], [split.name for split in self.splits]
         dimensions = [dimension.name for dimension in self.dimensions]
         columns = {column for dimension in self.dimensions for column in dimension.columns}
-        # The names in each part: tracks, profiles, columns.
+        # Collect the names in each part: tracks, profiles, columns.
         parts_with_tracks: tuple[Split | Dimension, ...] = (*self.splits, *self.dimensions)
         for part in parts_with_tracks:
             if unknown := {*part.tracks}.difference(tracks):
@@ -235,7 +235,7 @@ class Benchmark(FactSheet):
         for composite in self.composites:
             if unknown := {*composite.columns} - columns:
                 raise ValueError(f"{composite.name} is made of columns that are not measured: {sorted(unknown)}")
-        # Checks that these parts share.
+        # Run the checks that these parts share.
         parts_with_splits: tuple[Dimension | Breakdown, ...] = (*self.dimensions, *self.breakdowns)
         no_splits = sorted({name for part in parts_with_splits for name in part.splits}.difference(splits))
         no_guards = sorted({dimension.guard for dimension in self.dimensions if dimension.guard} - columns)
@@ -254,7 +254,7 @@ class Benchmark(FactSheet):
         )
 
     def split(self, name: str) -> Split:
-        """Return the split of that name.
+        """Return the split with that name.
 
         Raises:
             BadInput: the benchmark has no such split.
@@ -265,7 +265,7 @@ class Benchmark(FactSheet):
 
     @property
     def first_split(self) -> Split:
-        """Return the first split that needs no external data, for a newcomer to try."""
+        """Return the first split that needs no external data, for newcomers."""
         return next((split for split in self.splits if split.file or split.sample), self.splits[0])
 
     def group_of(self, track: str) -> str:
@@ -277,7 +277,7 @@ class Benchmark(FactSheet):
 
         Raises:
             BadInput: the benchmark has no such split, or its items are rows of a dataset that must be built first
-                (`podeval.datasets.items.load_items` reads those too).
+                (`podeval.datasets.items.load_items` also reads those).
             PodevalError: the package's data file differs from the one pinned in the record.
         """
         part = self.split(split)
@@ -293,7 +293,9 @@ class Benchmark(FactSheet):
     def dimensions_of(
         self, track: str | None = None, split: str | None = None, profile: str | None = None
     ) -> tuple[Dimension, ...]:
-        """Return the dimensions of one track (None: of all) measured in one split and by one profile (None: any)."""
+        """Return the dimensions of one track (None: all tracks) that are measured in one split and by one profile
+        (None: any).
+        """
         name = profile.partition(",")[0] if profile else None
         return tuple(
             dimension
@@ -306,12 +308,12 @@ class Benchmark(FactSheet):
     def metrics(
         self, track: str | None = None, split: str | None = None, profile: str | None = None
     ) -> tuple[MetricUse, ...]:
-        """Return the metrics measured, each once; for the arguments see `dimensions_of`."""
+        """Return the measured metrics, each once; for the arguments, see `dimensions_of`."""
         chosen = self.dimensions_of(track, split, profile)
         return tuple({use.name: use for dimension in chosen for use in dimension.metrics}.values())
 
     def cluster(self, item: Item) -> str:
-        """Return the cluster that an item is resampled with."""
+        """Return the cluster with which an item is resampled."""
         return str(getattr(item, self.aggregation.cluster))
 
 
@@ -341,10 +343,10 @@ def _add_script(item: Item, split: Split) -> Item:
 
 
 def keep_metrics(benchmark: Benchmark, names: Collection[str], track: str) -> Benchmark:
-    """Return the benchmark with only these metrics; composite figures are kept only if their parts are.
+    """Return the benchmark with only these metrics; composites are kept only if all their parts are.
 
     Raises:
-        BadInput: a name is not a metric of the benchmark on the track; the message lists the metrics.
+        BadInput: the benchmark has no metric of that name on the track; the message lists the metrics.
     """
     measured = [use.name for use in benchmark.metrics(track)]
     if unknown := [name for name in names if name not in measured]:

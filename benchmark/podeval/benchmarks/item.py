@@ -1,9 +1,9 @@
-"""One task for a system: its script, sources or questions, the voices to speak with, and how it may be read.
+"""One task for a system: its script, sources or questions, the voices to speak with, and the accepted readings.
 
 A file of scripts contains JSON lines: `id` of the topic, `speakers` (name, role, id of the voice) and `turns`, each
-with its `text`. A turn that begins before the last one has ended names the words that it overlaps as its `overlap`.
-`sources` state the origin of a turn's claims; they are for readers who check. No system gets either. A file of
-voices lists short recordings with their transcripts and SHA-256.
+with its `text`. A turn that begins before the previous turn has ended names the words that it overlaps as its
+`overlap`. `sources` state the origin of a turn's claims, so that readers can check them. Systems do not receive either.
+A file of voices lists short recordings with their transcripts and SHA-256.
 """
 
 import hashlib
@@ -37,13 +37,13 @@ class ReferenceVoice(FactSheet):
         """Return the path of the recording.
 
         Raises:
-            PodevalError: the file is missing, or not the pinned one.
+            PodevalError: the file is missing or is not the pinned one.
         """
         return _verify_recording(self.file, self.sha256)
 
 
 class ScriptSpeaker(FactSheet):
-    """A speaker of a script: name, role, the id of the reference voice if there is one, and how they talk."""
+    """A speaker of a script: name, role, id of the reference voice if there is one, and manner of speaking."""
 
     name: str = Field(min_length=1)
     role: Literal["host", "guest"]
@@ -53,7 +53,7 @@ class ScriptSpeaker(FactSheet):
 
 
 class ScriptedTurn(FactSheet):
-    """A turn, and the end of the previous turn that it overlaps; empty if nobody is interrupted."""
+    """A turn, and the words at the end of the previous turn that it overlaps; empty if it does not interrupt anyone."""
 
     speaker: str
     text: str = Field(min_length=1)
@@ -61,7 +61,7 @@ class ScriptedTurn(FactSheet):
 
 
 class ClaimSource(FactSheet):
-    """The source of a claim: its turn, numbered from 1, the claim, and a publication, or `invented`."""
+    """The source of a claim: its turn (numbered from 1), the claim, and a publication or `invented`."""
 
     turn: int = Field(ge=1)
     claim: str = Field(min_length=1)
@@ -150,7 +150,7 @@ class Episode(FactSheet):
 
 
 class UserTurn(FactSheet):
-    """A user's turn in a dialogue: the words, the sounds and tones of voice among them, and the path of the audio."""
+    """A user's turn in a dialogue: the words, the sounds and tones of voice in it, and the path of the audio."""
 
     id: str
     words: str
@@ -169,10 +169,10 @@ class HardLine(FactSheet):
 class Item(FactSheet):
     """One task for a system.
 
-    The task is to speak `script`, with its speakers in their `reference_voices` if there are any; or to write a script,
-    on a topic or by the `instruction`, from its `sources`; or to answer the `user` turn by turn. `properties` are the
-    properties for breakdowns of scores, in addition to category and language. `lines`, one per turn, list the accepted
-    readings of the script, and `claims` the sources of its facts: no system sees either.
+    The task is to speak `script`, in the speakers' `reference_voices` if there are any; to write a script on a topic or
+    by the `instruction`, from its `sources`; or to answer the `user` turn by turn. `properties` are used for breakdowns
+    of scores, in addition to category and language. `lines`, one per turn, list the accepted readings of the script,
+    and `claims` the sources of its facts; systems do not see either.
     """
 
     id: str = Field(pattern=r"^[A-Za-z0-9_-]+$")
@@ -192,7 +192,7 @@ class Item(FactSheet):
 
     @property
     def readings(self) -> AcceptedReadings | None:
-        """The readings that count as right; None if the script must be read as written.
+        """The accepted readings; None if the script must be read as written.
 
         Raises:
             BadInput: a reading does not occur in its turn.
@@ -203,7 +203,7 @@ class Item(FactSheet):
         return AcceptedReadings(tuple(ReadLine(turn.text, line.readings, line.tags) for turn, line in turns))
 
     def as_podcast(self) -> "Item":
-        """Return the item as a request for a finished podcast: its topic, without prescribed words or voices."""
+        """Return the item as a request for a finished podcast: only its topic, without prescribed words or voices."""
         nothing: dict[str, Any] = {
             "script": None,
             "reference_voices": {},

@@ -1,8 +1,8 @@
 """LFS-Bench: long texts in 17 scenarios, Chinese and English, each to be spoken in one pass.
 
-Items are the rows of the dataset `lfs_bench`, config `texts`. Differs from the paper: the texts are the 1,059 that its
-authors published, not the 1,101 that it counts; a system speaks in its own voices, because the 25 reference voices are
-not published; the user chooses the judges, not only SpeechJudge and Gemini 3 Pro.
+Items are the rows of the dataset `lfs_bench`, config `texts`. Differences from the paper: there are 1,059 texts,
+because its authors published these and not the 1,101 that it counts; a system speaks in its own voices, because the 25
+reference voices are not published; the user chooses the judges, not only SpeechJudge and Gemini 3 Pro.
 """
 
 from collections.abc import Mapping
@@ -99,7 +99,7 @@ BENCHMARK = Benchmark(
                 MetricUse(name="wer", keys=("wer", "cer")),
                 MetricUse(name="prosodic_coherence", keys=("prosodic_coherence",)),
             ),
-            # Both languages have a CER; Chinese has no WER.
+            # CER is computed for both languages, and WER only for English.
             main="wer.cer",
             needs_accurate_speech=False,
         ),
@@ -137,7 +137,7 @@ BENCHMARK = Benchmark(
             needs_accurate_speech=False,
         ),
     ),
-    # As in real_pod: the embedded transcriber adds errors of its own; the paper sets no ceiling.
+    # As in real_pod, the embedded transcriber adds errors of its own; the paper does not set a ceiling.
     wer_ceiling=0.30,
     controls=("silence", "repeated_sentence", "shuffled_voices"),
     breakdowns=(

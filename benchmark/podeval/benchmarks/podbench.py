@@ -1,7 +1,7 @@
 """PodBench: write a podcast script that follows an instruction, from the texts that come with it.
 
-Items are the rows of the dataset `podbench`, config `instructions`. Differs from the paper: length, language and number
-of speakers are counted instead of judged; the user chooses the judge, not only Claude 4.5 Opus.
+Items are the rows of the dataset `podbench`, config `instructions`. Differences from the paper: length, language and
+number of speakers are counted instead of judged; the user chooses the judge, not only Claude 4.5 Opus.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """The papers' protocols as presets: the parameters of metrics, and the models that measure.
 
-A preset sets whatever its paper fixes and podeval can set. The remaining differences are part of it, by metric: such a
-metric's values are not the paper's, whatever its settings. `podeval.validation.paper_runs` compares only the others
-with printed figures.
+A preset sets everything that its paper specifies and podeval can set. It also lists the remaining differences by
+metric; the values of these metrics are not the paper's under any settings. `podeval.validation.paper_runs` compares
+only the other metrics with printed figures.
 """
 
 from collections.abc import Mapping
@@ -22,17 +22,17 @@ class PaperPreset(FactSheet):
     """The choices of a paper.
 
     Attributes:
-        name: its name on the command line, which is that of the paper in `submissions/*/results.csv`.
-        title: the name of the paper's benchmark.
+        name: the preset's name on the command line, which is the paper's name in `submissions/*/results.csv`.
+        title: the title of the paper's benchmark.
         benchmark: the benchmark whose items are the paper's material; empty if podeval lacks it.
         material: the splits with the paper's own material, by track.
-        profile: the models; empty if the paper measures with none.
-        parameters: the parameters by metric.
+        profile: the models; empty if the paper does not measure with models.
+        parameters: the parameters of each metric.
         sampling: the fields that the paper sends to every system behind a chat API, as `--server` does.
-        adds: additional dimensions, if the benchmark has none of their metrics.
-        differs: the differences that remain, in a sentence.
-        deviations: reasons why values are not the paper's, by metric; those of other metrics are.
-        authority: the owner of the measurement, if it is not a paper.
+        adds: additional dimensions whose metrics the benchmark lacks.
+        differs: the remaining differences, in one sentence.
+        deviations: reasons why a metric's values are not the paper's, by metric; those of other metrics are.
+        authority: the source of the measurement method if it is not a paper.
     """
 
     name: Name
@@ -49,17 +49,17 @@ class PaperPreset(FactSheet):
 
     @property
     def reproduction(self) -> str:
-        """The command that measures as in the paper, and the remaining differences, in a line of Markdown."""
+        """The command that measures as in the paper and the remaining differences, as one line of Markdown."""
         benchmark = f" --benchmark {self.benchmark}" if self.benchmark else ""
         command = f"podeval run SYSTEM{benchmark} --preset {self.name}"
         whose = self.authority or f"{self.title}'s paper"
         return f"`{command}` measures as {whose} does. Still different: {self.differs}"
 
     def apply(self, benchmark: Benchmark, track: str) -> Benchmark:
-        """Return the benchmark measured as the paper does.
+        """Return the benchmark with the paper's settings.
 
         Raises:
-            BadInput: the paper sets nothing for the benchmark's metrics on this track.
+            BadInput: the preset does not set anything for the benchmark's metrics on this track.
         """
         measured = {use.name for use in benchmark.metrics(track)}
         new = [one for one in self.adds if track in one.tracks and measured.isdisjoint(use.name for use in one.metrics)]
@@ -156,7 +156,7 @@ PRESETS = {
                 "instruction_following": {"variant": "podbench", "checklist": "podcast"},
                 "script_quality": {"variant": "podbench", "weights": "podbench"},
             },
-            # Section 4.1; temperature and similar parameters are those that the publisher of each model recommends.
+            # Section 4.1; temperature and similar parameters follow the recommendations of each model's publisher.
             sampling={"max_tokens": 16_384},
             differs=(
                 "The judges' prompts are worded by podeval; the judge's high effort is set in its own YAML file, and "
@@ -223,10 +223,10 @@ PRESETS = {
 
 
 def get_preset(name: str) -> PaperPreset:
-    """Return the preset of that name.
+    """Return the preset with that name.
 
     Raises:
-        BadInput: there is no such preset; the message names the closest one.
+        BadInput: no preset has that name; the message suggests the closest one.
     """
     spelling = name.replace("-", "_")
     require_known("preset", PRESETS, spelling)
@@ -234,7 +234,7 @@ def get_preset(name: str) -> PaperPreset:
 
 
 def name_presets(metric: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the presets with these parameters of a metric; none for a metric that a preset leaves as it is."""
+    """Return the presets that match these parameters of a metric; presets that do not set the metric never match."""
     by_preset = {name: preset.parameters.get(metric, {}) for name, preset in PRESETS.items()}
     return tuple(
         name for name, fixed in by_preset.items() if fixed and all(parameters.get(key) == fixed[key] for key in fixed)
@@ -242,7 +242,7 @@ def name_presets(metric: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def set_parameters(benchmark: Benchmark, parameters: Mapping[str, Mapping[str, JsonValue]]) -> Benchmark:
-    """Return the benchmark with other parameters of these metrics, in addition to its own."""
+    """Return the benchmark with these parameters of metrics added to its own."""
     dimensions = tuple(
         dimension.model_copy(
             update={

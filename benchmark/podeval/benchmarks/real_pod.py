@@ -1,12 +1,12 @@
 """Real-Pod: 51 podcast topics in 17 categories, with a published human episode for each. PodEval, section 3.
 
-The topics, categories, titles and links are the paper's. The scripts are podeval's own, one for each topic: the voice
-track speaks them, in reference voices that are the same for every system, and they are the zero of the scale on which a
+The topics, categories, titles and links are the paper's. The scripts are podeval's own, one for each topic: systems
+speak them on the voice track, all in the same reference voices, and they are the zero point of the scale on which a
 judge compares written scripts. The split `spontaneous` has the same topics as shows in spontaneous speech, for
-listening tests. Further splits are podeval's own: `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous`,
-`long_zh`. Finished podcasts, which the paper compares, are the track `podcast`: one recording for each topic, with its
-own words. No script and no ceiling of errors applies to them; `podcast_checks` guards their ranks. Differs from the
-paper: writing and voicing are two additional tasks, each with equal conditions for all.
+listening tests. podeval adds the splits `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous` and `long_zh`.
+Finished podcasts, which the paper compares, are the track `podcast`: one recording for each topic, with its own words.
+It has neither a script nor an error ceiling; `podcast_checks` guards its ranks. Differences from the paper: writing and
+voicing are two additional tasks, each with equal conditions for all systems.
 """
 
 from podeval.benchmarks.benchmark import (
@@ -245,7 +245,7 @@ BENCHMARK = Benchmark(
             ),
             main="dnsmos.ovrl",
             needs_accurate_speech=True,
-            # PodEval 7.2: objective measures use the written scripts, because fillers distort WER.
+            # PodEval 7.2: objective metrics use the written scripts, because fillers distort WER.
             splits=("demo", "topics", "hard", "long", "demo_zh", "zh", "long_zh"),
         ),
         Dimension(
@@ -260,7 +260,7 @@ BENCHMARK = Benchmark(
             ),
             main="sim.sim",
             needs_accurate_speech=True,
-            # The others have no reference voices.
+            # The other items have no reference voices.
             splits=("topics", "long"),
         ),
         Dimension(
@@ -298,7 +298,7 @@ BENCHMARK = Benchmark(
             ),
             main="turn_taking.human_distance",
             needs_accurate_speech=True,
-            # The scripts of the demo are too short for either.
+            # The demo scripts are too short for either.
             splits=("topics", "long", "zh", "long_zh"),
         ),
         Dimension(
@@ -351,13 +351,13 @@ BENCHMARK = Benchmark(
             ),
             main="content_errors.errors_per_1000",
             needs_accurate_speech=False,
-            # Hard lines have readings of their own, which WER knows and these metrics do not.
+            # Hard lines have their own accepted readings, which WER supports and these metrics do not.
             splits=("demo", "topics", "long", "demo_zh", "zh", "long_zh"),
         ),
         *PODCAST_DIMENSIONS,
     ),
-    # PodEval 7.2: every system but one has a WER below 20 %. A third more leaves room for the embedded transcriber's
-    # own errors on hard voices; controls without the right words are near 1.
+    # PodEval 7.2: every system but one has a WER below 20 %. A ceiling one third higher allows for the embedded
+    # transcriber's own errors on hard voices; controls without the right words are near 1.
     wer_ceiling=0.30,
     controls=(
         "silence",

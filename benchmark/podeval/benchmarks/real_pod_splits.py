@@ -1,4 +1,4 @@
-"""Real-Pod's splits beyond the paper's topics: hard lines, long episodes, Chinese."""
+"""Real-Pod's splits beyond the paper's topics: hard lines, long episodes and Chinese."""
 
 from podeval.benchmarks.benchmark import Breakdown, Split
 from podeval.benchmarks.records import PinnedFile

@@ -1,4 +1,4 @@
-"""Fact sheets and data files of the package, for a benchmark's record."""
+"""Base classes for a benchmark's records, and the data files of the package."""
 
 import hashlib
 from importlib import resources
@@ -18,10 +18,10 @@ class FactSheet(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def refuse_if(self, *faults: tuple[object, str]) -> Self:
-        """Return the record if no fault is true; each fault comes with its sentence.
+        """Return the record if none of the fault conditions holds; each comes with an error sentence.
 
         Raises:
-            ValueError: a fault is true; the sentence of the first.
+            ValueError: a fault condition holds; the message is the sentence of the first.
         """
         for is_there, sentence in faults:
             if is_there:
@@ -39,7 +39,7 @@ class PinnedFile(FactSheet):
         """Return the file's content.
 
         Raises:
-            PodevalError: the content is not the pinned one.
+            PodevalError: the content differs from the pinned one.
         """
         if (actual := compute_content_revision(self.file)) != self.revision:
             raise PodevalError(
@@ -50,7 +50,7 @@ class PinnedFile(FactSheet):
 
 
 def compute_content_revision(file: str) -> str:
-    """Return `sha256:…` of a text file of the package's data, with its line ends as stored in git."""
+    """Return `sha256:…` of a text file in the package's data, with line endings as stored in git."""
     content = _read_data(file).replace(b"\r\n", b"\n")
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 

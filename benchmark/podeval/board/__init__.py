@@ -1,4 +1,4 @@
-"""The leaderboard as plain data: views, tables, plots, comparisons and reports. It imports no page and no command."""
+"""The leaderboard as plain data: views, tables, plots, comparisons and reports. It imports no pages or commands."""
 
 __all__ = [
     "board_json",

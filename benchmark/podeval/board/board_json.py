@@ -1,8 +1,8 @@
-"""The leaderboard as one JSON document for `static/board.js`, which draws it in the tab, before Gradio, and on its own.
+"""The leaderboard as one JSON document for `static/board.js`, which draws it in the tab, before Gradio, and standalone.
 
-It has all rows and columns of one place (board, profile, dimension, slice), measured and reported, with every text in
-the reader's language, so sorting, filters, columns and pins work in the browser. Measured rows have
-intervals, rank ranges and a sample; reported ones have the printed value and its source, in the paper's order.
+It contains all rows and columns of one place (board, profile, dimension, slice), measured and reported, with all texts
+in the reader's language, so sorting, filters, columns and pins work in the browser. Measured rows have intervals, rank
+ranges and a sample; reported rows have the printed value and its source, in the paper's order.
 """
 
 import json
@@ -62,16 +62,16 @@ class Addresses:
 
 
 def describe_board(wish: BoardView, index: Index, folder: RunsFolder, words: Words, to: Addresses) -> dict[str, Any]:
-    """Return all data that the script draws, as plain JSON.
+    """Return all the data that the script draws, as plain JSON.
 
     Args:
-        wish: the view in an address; only its choices of place and picture count.
+        wish: the view in an address; only its choices of place and picture are used.
         index: the board.
         folder: the folder of results of single items, for samples and distributions.
         words: the page's texts in one language.
-        to: addresses of systems and samples.
+        to: the addresses of systems and samples.
     """
-    # All columns are corrected together, because all are sent.
+    # All columns are corrected together, because all of them are sent.
     settled = resolve_view(replace(wish, columns=()) if wish.correction else wish, index)
     printed = _resolve_printed(settled, wish, index)
     columns = _join_columns(settled, printed)
@@ -119,7 +119,7 @@ def describe_picture(
 
 
 def _resolve_printed(settled: ResolvedView, wish: BoardView, index: Index) -> ResolvedView | None:
-    """The printed figures of the place, next to the measured ones; None if there are none or nothing else."""
+    """Resolve the view of printed figures to show next to measured ones; None unless the place has both."""
     view = settled.view
     if view.profile == PAPER or view.slice or PAPER not in index.profiles(view.board):
         return None
@@ -129,7 +129,7 @@ def _resolve_printed(settled: ResolvedView, wish: BoardView, index: Index) -> Re
 
 
 def _join_columns(settled: ResolvedView, printed: ResolvedView | None) -> list[Column]:
-    """The columns of both: in the overview, columns from papers are added only for dimensions without measurements."""
+    """Join the columns of both; in the overview, papers add columns only for dimensions without measurements."""
     measured = settled.choices.columns
     ids = {column.id for column in measured}
     dimensions = {column.dimension for column in measured} if settled.view.dimension == OVERVIEW else ()
@@ -160,7 +160,7 @@ def _rows(
 
 
 def _rows_of(settled: ResolvedView, columns: Sequence[Column], words: Words) -> list[dict[str, Any]]:
-    """The rows of one profile, in the order of its table, each with a cell or None for every column."""
+    """Return the rows of one profile in table order, each with a cell or None for every column."""
     sheet, board, nothing = settled.sheet, settled.board, Facts()
     kept = ("json", words.language)
     cells = [sheet.kept.get((*kept, one.id), partial(_cells, sheet, one, words)) for one in columns]
@@ -193,7 +193,7 @@ def _rows_of(settled: ResolvedView, columns: Sequence[Column], words: Words) -> 
 
 
 def _marks(kind: str, facts: Facts, spoken: str, rows: Sequence[Row], words: Words) -> list[str]:
-    """The text in small letters after a name."""
+    """Return the texts in small print after a name."""
     if rows and rows[0]["provenance"] == "reported":
         return [name_source(str(rows[0]["source"]))]
     marks = [words["kinds"][kind]] if kind in words["kinds"] else [words["baseline"]] if facts.is_ours else []
@@ -201,10 +201,10 @@ def _marks(kind: str, facts: Facts, spoken: str, rows: Sequence[Row], words: Wor
 
 
 def _stated(facts: Facts, provenance: str, rows: Sequence[Row], words: Words) -> str:
-    """The stated facts of a system, the person who ran it, and its coverage, with the reason if it is incomplete."""
+    """Describe a system's stated facts and who ran it, with the verdict of a spot check."""
     run = str(words["provenances"].get(provenance, provenance))
     if verdict := next((row["spot_check"] for row in rows if row["spot_check"]), ""):
-        # Some of the supplied outputs were generated again with the model that is said to have made them.
+        # A spot check generates some of the supplied outputs again with the model that is said to have made them.
         run += f" ({words['spot_check']}: {words['spot_checks'].get(verdict, verdict)})"
     openness = words.fact("openness", facts.openness) if facts.openness != NOT_STATED else ""
     size = format_value(facts.size) if facts.size else ""
@@ -212,14 +212,14 @@ def _stated(facts: Facts, provenance: str, rows: Sequence[Row], words: Words) ->
 
 
 def _missing(rows: Sequence[Row], words: Words) -> list[str]:
-    """The scored part of a system, and the reasons for gaps; empty without gaps."""
+    """Return a system's numbers of scored items and the reasons for gaps; empty if there are no gaps."""
     why = describe_reasons(rows, words["causes"])
     scored = format_scored(rows)
     return [scored, f"{str(words['scored_of']).format(scored)}: {why}"] if why else []
 
 
 def _cells(sheet: Sheet, column: Column, words: Words) -> dict[Key, dict[str, Any]]:
-    """The cells of a column: `number` with its further facts."""
+    """Return the cells of a column: `number` and further facts."""
     written = sheet.cells(column.id)
     ranked = sum(to_number(row["rank_best"]) is not None for row, _ in written.values())
     cells = {key: _cell(row, cell, ranked, words) for key, (row, cell) in written.items()}
@@ -249,14 +249,14 @@ def _cell(row: Row, cell: Cell, ranked: int, words: Words) -> dict[str, Any]:
 
 
 def _printed_cell(row: Row, cell: Cell) -> dict[str, Any]:
-    """A printed figure with its spread and source."""
+    """Return a printed figure with its spread and source."""
     number, _, spread = cell.number.partition(" (SD ")
     notes = [cell.number] if spread else []
     return {"number": number, "value": cell.value, "note": " · ".join([*notes, name_source(str(row["source"]))])}
 
 
 def _column(column: Column, words: Words) -> dict[str, Any]:
-    """One column: its short name, its tooltip with unit and direction, and the facts about it."""
+    """Describe one column: its short name, its tooltip with unit and direction, and the facts about it."""
     about = explain_column(column, words)
     better = about["facts"][0][1] if about["facts"] else ""
     parts = (translate(column.unit, words.language), f"{words['explained']['better']}: {better}" if better else "")
@@ -272,7 +272,7 @@ def _column(column: Column, words: Words) -> dict[str, Any]:
 
 
 def _notices(settled: ResolvedView, wish: BoardView, words: Words) -> list[str]:
-    """A sentence for each requested item that is not available."""
+    """Return a sentence for each requested choice that is not available."""
     view = settled.view
     now = {
         "board": write_board_name(settled.title),
@@ -295,7 +295,7 @@ def _fields(
     rows: Sequence[Mapping[str, Any]],
     words: Words,
 ) -> list[dict[str, Any]]:
-    """The fields of the form: each with its name, kind, label and choices; fields with one choice are left out."""
+    """Return the form's fields, each with name, kind, label and choices; fields with only one choice are left out."""
     choices, board = settled.choices, settled.board
     counts = count_facts({row["id"] for row in rows}, settled.facts)
     facts = {
@@ -333,7 +333,7 @@ def _name_groups(settled: ResolvedView, rows: Sequence[Mapping[str, Any]], words
 
 
 def _footing(settled: ResolvedView, words: Words) -> str:
-    """The independent draws behind the ranks, and how many columns may be false; empty without ranks."""
+    """Describe the independent draws behind the ranks, and how many columns may be false; empty without ranks."""
     rows = [row for column in settled.columns for row in settled.sheet.rows(column.id).values()]
     counts = [to_number(row.get("clusters")) for row in rows if to_number(row["rank_best"]) is not None]
     numbers = [int(count) for count in counts if count is not None]
@@ -348,7 +348,7 @@ def _footing(settled: ResolvedView, words: Words) -> str:
 
 
 def _contents(settled: ResolvedView, words: Words) -> dict[str, Any]:
-    """Metric, protocol and its content, of every metric that has a column."""
+    """Return the metric, the protocol and its content for every metric that has a column."""
     contents = {}
     for column in settled.columns:
         if rows := settled.sheet.rows(column.id):
@@ -358,7 +358,7 @@ def _contents(settled: ResolvedView, words: Words) -> dict[str, Any]:
 
 
 def _shared_content(content: str) -> str:
-    """A protocol's content without the facts that a paper states about one figure only."""
+    """Return a protocol's content without the facts that a paper states about only one figure."""
     fields = read_object(content)
     single = {"printed", "value", "spread", "count", "note"}
     if "paper" not in fields or not single & fields.keys():

@@ -51,7 +51,7 @@ def build(runs: Path) -> None:
 
 
 def write_tables(runs: Path, into: Path) -> None:
-    """Write the tables of a folder of runs into a folder, which may be another one, with no other writer."""
+    """Write the tables of a folder of runs into the same or another folder; no one else may write there meanwhile."""
     runs_read = list(_runs(runs))
     shipped = list(load_all(locate_hub_source("submissions")).values())
     judged = [row for log in read_judged_logs(runs) for row in _rating_rows(log, runs_read)]
@@ -62,7 +62,7 @@ def write_tables(runs: Path, into: Path) -> None:
 
 
 def _runs(runs: Path, board: str = "", profile: str = "") -> Iterable[Run]:
-    """Read the runs of a folder: all, or those of one `benchmark/split` under one profile."""
+    """Read the runs of a folder: all of them, or those of one `benchmark/split` under one profile."""
     for folder in run_folders(runs):
         for summary in folder.summaries():
             where = f"{summary.plan.benchmark}/{summary.plan.split}"
@@ -79,17 +79,17 @@ def _runs(runs: Path, board: str = "", profile: str = "") -> Iterable[Run]:
 def correct_together(
     runs: Path, sheet: Sheet, board: str, profile: str, together: Collection[tuple[str, str, str]]
 ) -> Sheet | None:
-    """Return a sheet with ranks that are corrected for the number of pairs of some columns together (Holm).
+    """Return a sheet whose ranks are corrected (Holm) for the number of pairs in several columns together.
 
     Args:
         runs: folder of the runs of the sheet.
-        sheet: the numbers with ranks corrected separately in each column.
+        sheet: the numbers, with ranks corrected separately in each column.
         board: `benchmark/split` of the sheet.
         profile: its profile.
-        together: protocol, slice and key of each of the columns.
+        together: protocol, slice and key of each of these columns.
 
     Returns:
-        The sheet, in which ratings by battles have no rank; None if the folder lacks some of the ranked runs.
+        The sheet, in which ratings from battles have no rank; None if the folder lacks some of the ranked runs.
     """
     try:
         standings = find_standings(list(_runs(runs, board, profile)), together)
@@ -97,7 +97,7 @@ def correct_together(
         return None
     ranks = {(*place[3:], key, of): standing.rank for (place, key, of), standing in standings.items()}
     numbers = sheet.frame(lambda key: True)
-    # Ranks by battles are corrected only among themselves, so none is shown here.
+    # Ranks from battles are corrected only among themselves, so they are not shown here.
     numbers.loc[numbers["metric"] == f"{JUDGED}_arena", ["rank_best", "rank_worst"]] = np.nan
     ids = list(numbers[["protocol", "slice", "key", "system"]].itertuples(index=False, name=None))
     has_rank = numbers["rank_best"].notna() & np.array([id[:3] in together for id in ids], dtype=bool)
@@ -141,7 +141,7 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
 
 
 def _describe_run(run: Run) -> dict[str, Any]:
-    """The fields of a row that identify its run."""
+    """Return the fields of a row that identify its run."""
     plan = run.summary.plan
     return {
         "benchmark": plan.benchmark,
@@ -157,8 +157,8 @@ def _describe_run(run: Run) -> dict[str, Any]:
 
 
 def _rating_rows(log: JudgedLog, runs: Iterable[Run]) -> Iterable[BoardRow]:
-    """The result of the battles before a judge for systems with a run on their dialogues: Bradley-Terry ratings
-    over all dialogues and by dimension, with intervals and ranks by dialogue.
+    """Yield the results of a judge's battles for systems with a run on their dialogues: Bradley-Terry ratings over all
+    dialogues and by dimension, with intervals and ranks that resample dialogues.
     """
     arena, dialogues = catalogue.get("arena"), {str(record.get("dialogue")) for record in log.records}
     name_on_board, dimension = place_on_board(arena, JUDGED)
@@ -205,7 +205,7 @@ def _rating_rows(log: JudgedLog, runs: Iterable[Run]) -> Iterable[BoardRow]:
 
 
 def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
-    """The mean over the seeds of each run, and the worst of them; shown without ranks."""
+    """Yield the mean over each run's seeds, and the worst seed; these are shown without ranks."""
     for run in runs:
         figures = reliability.read_reliability(run.folder, run.summary.profile)
         if figures is None:
@@ -234,7 +234,7 @@ def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
 
 
 def _reported_rows(shipped: Iterable[Submission]) -> list[BoardRow]:
-    """List the figures as papers print them, systems in the papers' order: no interval, no rank, profile `paper`."""
+    """List the figures as papers print them, in the papers' order, without interval or rank; the profile is `paper`."""
     order = locate_hub_source("submissions") / PRINTED_ORDER
     printed = csv.DictReader(order.read_text(encoding="utf-8").splitlines()) if order.exists() else ()
     places = {(row["paper"], row["system"]): number for number, row in enumerate(printed)}
@@ -275,7 +275,7 @@ def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
 
 
 def _undeclared_dimension(figure: ReportedFigure) -> str:
-    """Return the dimension of a figure without a metric of ours: its benchmark's own composite, or the paper's."""
+    """Return the dimension of a figure without a metric of ours: that of the benchmark's composite, or the paper's."""
     for composite in benchmarks.get(figure.benchmark).composites:
         if composite.name == figure.module:
             return f"{composite.track}.{composite.name}"
@@ -283,7 +283,7 @@ def _undeclared_dimension(figure: ReportedFigure) -> str:
 
 
 def _paper_facts(figure: ReportedFigure) -> dict[str, str | int]:
-    """Return the stated facts on how a paper obtained a figure."""
+    """Return what a paper states about how it obtained a figure."""
     facts = {
         "paper": figure.paper,
         "variant": figure.variant,

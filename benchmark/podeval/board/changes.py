@@ -1,7 +1,7 @@
-"""List the changes of a board with their times, derived from the runs and submissions; they are never typed by hand.
+"""List the changes of a board with their times, derived from runs and submissions and never entered by hand.
 
-A result is new, or replaces an earlier one of the same system; a submission is withdrawn; a metric's newer version
-supersedes the protocols of the older one, which stay selectable.
+A result is new or replaces an earlier one of the same system; a submission is withdrawn; or a newer version of a metric
+supersedes the older version's protocols, which stay selectable.
 """
 
 import itertools
@@ -31,12 +31,12 @@ class Change:
 
     Attributes:
         at: ISO 8601, UTC.
-        kind: `new` and `again`: a result, the first or a later one of its system; `withdrawn`: a submission left the
-            board; `protocol`: a metric's version was superseded.
+        kind: `new` and `again`: the first or a later result of a system; `withdrawn`: a submission left the board;
+            `protocol`: a metric's version was superseded.
         about: title of the system, or name of the metric.
-        benchmark: title and split; empty if it concerns all.
+        benchmark: title and split; empty if the change concerns all benchmarks.
         profile: profile of a result.
-        detail: the reason for a withdrawal; the old and the new version.
+        detail: the reason for a withdrawal, or the old and new version.
     """
 
     at: str
@@ -48,12 +48,12 @@ class Change:
 
 
 def list_changes(board: pd.DataFrame, runs: Path, database: Database | None = None) -> list[Change]:
-    """Return every change, the newest first.
+    """Return every change, newest first.
 
     Args:
         board: the board's table.
-        runs: its folder of runs, which also keeps earlier runs.
-        database: database of the submissions, if there is one.
+        runs: the board's folder of runs, which also keeps earlier runs.
+        database: the database of submissions, if there is one.
     """
     aside = list(_superseded_runs(runs))
     every_change = [*_results(board, aside), *_protocols(board, aside)]
@@ -69,7 +69,7 @@ def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
         plan = run.plan
         measured.add((run.created, plan.system, plan.system_title, plan.benchmark, plan.split, run.profile))
     first: set[tuple[str, ...]] = set()
-    # Results of the same moment are in a fixed order, whatever the order of the set.
+    # Results of the same moment are in a fixed order that does not depend on the order of the set.
     for created, system, title, benchmark, split, profile in sorted(measured):
         where = (system, benchmark, split, profile)
         yield Change(created, "again" if where in first else "new", title, _benchmark(benchmark, split), profile)
@@ -77,12 +77,12 @@ def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
 
 
 def _protocols(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
-    """Yield a change for each metric version from the second on, with the time of its first results."""
+    """Yield a change for each version of a metric after the first, with the time of its first results."""
     contents = _measured_rows(board)[["protocol_json", "created"]].drop_duplicates().itertuples(index=False, name=None)
     used = [(json.loads(content), str(created)) for content, created in contents]
     used += [(protocol, summary.created) for summary in aside for protocol in summary.protocols.values()]
     began: dict[str, dict[str, str]] = defaultdict(dict)
-    # The newest come first, so that the first results of a version are noted last.
+    # The newest results come first, so a version's first results are recorded last.
     for protocol, created in sorted(used, key=lambda one: one[1], reverse=True):
         if "version" in protocol:
             began[str(protocol["metric"])][str(protocol["version"])] = created
@@ -118,7 +118,7 @@ def _superseded_runs(runs: Path) -> Iterable[RunSummary]:
         try:
             yield from run.summaries()
         except BadInput:
-            # The run is from an earlier version of podeval, so the time of its measurement is unknown.
+            # The run is from an earlier version of podeval, so its measurement time is unknown.
             continue
 
 
@@ -128,5 +128,5 @@ def _benchmark(name: str, split: str) -> str:
 
 
 def _as_numbers(version: str) -> tuple[tuple[int, str], ...]:
-    """Return a sort key of a version, which puts 1.9 before 1.10."""
+    """Return a sort key for a version that puts 1.9 before 1.10."""
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in version.split("."))

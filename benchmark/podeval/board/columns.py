@@ -1,11 +1,11 @@
-"""The columns of a board and their cells; numbers of two protocols are never in one column.
+"""The columns of a board and their cells; a column never mixes numbers of two protocols.
 
 A column is one key of one metric under one protocol. It takes its name and direction from the metric's declaration. A
-key that no declaration has (a figure some paper reports, a metric of a later version) is still a column: a spread over
-groups is better when it is lower, everything else is shown without a direction. If a metric's numbers have several
+key without a declaration (a figure from a paper, a metric of a later version) is still a column: a spread over groups
+is better when it is lower, and everything else is shown without a direction. If a metric's numbers have several
 protocols, one is chosen (`protocol_offers`).
 
-A cell is a number in the form for readers: value, 95 % interval, and rank as a range, or `incomplete` if too little was
+A cell is a number formatted for readers: value, 95 % interval, and rank as a range, or `incomplete` if too little was
 scored for a rank. It also contains the raw number, for sorting.
 """
 
@@ -73,9 +73,9 @@ class Column:
         return translate(self.title, language)
 
     def header_in(self, language: str) -> str:
-        """Return name and direction in a language of the site, with the unit if there is one."""
+        """Return the name and direction in a language of the site, with the unit if there is one."""
         title = self.title_in(language)
-        # A unit that is part of the title is not repeated.
+        # Do not repeat a unit that is part of the title.
         in_title = f" {self.unit} ".lower() in f" {self.title} ".lower()
         unit = f" ({translate(self.unit, language)})" if self.unit and not in_title else ""
         return f"{title}{ARROWS[self.better]}{unit}"
@@ -85,7 +85,7 @@ class Column:
         return PERCENT if self.percent else choose_decimals(values)
 
     def badness(self, value: float) -> float:
-        """Return a number that is smaller the better the value is."""
+        """Return a number that is smaller for better values."""
         if self.better == "in range" and self.ideal is not None:
             low, high = self.ideal
             return max(low - value, value - high, 0.0)
@@ -97,7 +97,7 @@ Choice = tuple[str, str]
 
 
 def get_column(metric: str, key: str, dimension: str) -> Column:
-    """Return the column of a key, by its metric's declaration if there is one."""
+    """Return the column of a key, as its metric declares it if there is a declaration."""
     if metric == reliability.NAME:
         return _reliability_column(key, dimension)
     declared = find_declaration(metric)
@@ -116,14 +116,14 @@ def get_column(metric: str, key: str, dimension: str) -> Column:
     )
     base, _, part = key.rpartition("_")
     if declared and base in keys and part in ("q", "j"):
-        # PodEval prints two figures for each question, Q and J.
+        # PodEval prints two figures, Q and J, for each question.
         title = f"{declared.title_of(keys[base])} ({part.upper()})"
     better: Better = "lower" if key.startswith(composite_scores.SPREAD) else "informative"
     return Column(metric, key, dimension, title.replace("_", " "), better, "", None, (position, len(keys)))
 
 
 def _reliability_column(name: str, dimension: str) -> Column:
-    """The column of a figure over seeds; the share of catastrophic outputs comes first."""
+    """Return the column of a figure over seeds; the share of catastrophic outputs comes first."""
     key = reliability.declare(name) or Key(name, "informative", title=name.replace("_", " "))
     order = (len(catalogue.NAMES) + 1, 0 if name == reliability.CATASTROPHIC else 1)
     facts = (key.better, key.unit, key.ideal, order, key.bounds, key.percent)
@@ -131,12 +131,12 @@ def _reliability_column(name: str, dimension: str) -> Column:
 
 
 def order_columns(columns: Iterable[Column]) -> list[Column]:
-    """Sort columns into the order of the board: by dimension, then metric, its headline key first."""
+    """Sort columns into the order of the board: by dimension, then by metric, with its headline key first."""
     return sorted(columns, key=lambda c: (*rank_dimension(c.dimension), c.order, c.metric, c.key))
 
 
 def choose_headlines(columns: Iterable[Column]) -> list[Column]:
-    """Return one column for each dimension: the first in the board's order that has a direction, or else the first."""
+    """Return one column for each dimension: the first in board order that has a direction, otherwise the first."""
     best: dict[str, Column] = {}
     for candidate in order_columns(columns):
         current = best.get(candidate.dimension)
@@ -146,7 +146,7 @@ def choose_headlines(columns: Iterable[Column]) -> list[Column]:
 
 
 def rank_dimension(dimension: str) -> tuple[int, str]:
-    """Return the sort key of a dimension: in the order of the groups, others after them by name."""
+    """Return the sort key of a dimension: first the order of the groups, then others by name."""
     group = dimension.partition(".")[0]
     groups = list(DIMENSION_GROUPS)
     return (groups.index(group) if group in groups else len(groups), group)
@@ -163,7 +163,7 @@ def write_dimension_title(dimension: str, language: str = "en") -> str:
 
 
 def read_object(text: object) -> dict[str, Any]:
-    """Read the JSON object in a column of the tables; empty if there is none."""
+    """Read the JSON object in a table column; empty if there is none."""
     try:
         content = json.loads(str(text))
     except ValueError:
@@ -173,7 +173,7 @@ def read_object(text: object) -> dict[str, Any]:
 
 @cache
 def find_declaration(metric: str) -> Metric | None:
-    """Return the declaration of a metric or of a benchmark's composite; None if there is none."""
+    """Return the declaration of a metric or a benchmark's composite; None if there is none."""
     for benchmark in map(benchmarks.get, benchmarks.list_benchmarks()):
         for composite in benchmark.composites:
             if composite.name == metric:
@@ -189,11 +189,11 @@ def find_declaration(metric: str) -> Metric | None:
 @cache
 @dataclass(frozen=True)
 class Cell:
-    """One number as a reader sees it, in parts.
+    """One number as a reader sees it, split into parts.
 
     Attributes:
         number: the value, or `–`, or `unscored (6)`.
-        interval: `±0.08`, `[3.40, 3.71]`, `6 of 6` if all items are at this bound, or empty.
+        interval: `±0.08`, `[3.40, 3.71]`, `6 of 6` if all items are at the bound, or empty.
         standing: `#1–2`, `incomplete`, `unscored`, `not ranked`, or empty.
         value: the raw number; None if there is none.
     """
@@ -214,25 +214,25 @@ def to_number(value: Any) -> float | None:
 
 
 def choose_decimals(values: Iterable[float | None]) -> int:
-    """Return the number of decimals that suits a column: three up to 2, two up to 100, one beyond."""
+    """Return the number of decimals that suits a column: three up to 2, two up to 100, one above."""
     largest = max((abs(value) for value in values if value is not None), default=0.0)
     return 3 if largest < 2 else 2 if largest < 100 else 1
 
 
 def format_value(value: float | None, low: float | None, high: float | None, places: int) -> str:
-    """Format `3.52 ±0.08` if the interval prints symmetric, else `3.52 [3.40, 3.71]`; without one, the value."""
+    """Format `3.52 ±0.08` if the printed interval is symmetric, otherwise `3.52 [3.40, 3.71]`, or only the value."""
     if value is None:
         return MISSING
     return " ".join(filter(None, (_fixed(value, places), _interval(value, low, high, places))))
 
 
 def format_standing(row: Row) -> str:
-    """Return the standing of a number: its rank, `incomplete`, or nothing (a paper's row, a control)."""
+    """Return the standing of a number: its rank, `incomplete`, or an empty text (for a paper's row or a control)."""
     if row["rankable"]:
         best, worst = to_number(row["rank_best"]), to_number(row["rank_worst"])
         if best is None or worst is None:
             return ""
-        # A range if the data does not separate the places.
+        # Write a range if the data does not separate the places.
         return f"#{best:.0f}" if best == worst else f"#{best:.0f}–{worst:.0f}"
     if row["provenance"] == "reported":
         return ""
@@ -243,7 +243,7 @@ def format_standing(row: Row) -> str:
 
 
 def build_cell(row: Row, places: int) -> Cell:
-    """Return one number as the board writes it; a paper's figure as the paper prints it."""
+    """Return one number as the board writes it; a paper's figure is written as the paper prints it."""
     value = to_number(row["value"])
     if row["provenance"] == "reported" and (text := _printed_text(row)):
         digits = text.partition(".")[2]
@@ -253,7 +253,7 @@ def build_cell(row: Row, places: int) -> Cell:
     if value is None:
         return Cell(f"unscored ({count_unscored(row)})" if count_unscored(row) else MISSING)
     low, high = to_number(row["low"]), to_number(row["high"])
-    # A mean is one end of its interval only if all items have one value, and this is a bound of the key.
+    # A mean equals one end of its interval only if all items have the same value, and this value is a bound of the key.
     alike = low is not None and value in (low, high)
     count = to_number(row.get("values")) or _count(row, "scored")
     interval = ALIKE.format(f"{count:.0f}") if alike and count else _interval(value, low, high, places)
@@ -268,8 +268,7 @@ def count_unscored(row: Row) -> int:
 def describe_reasons(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> str:
     """Describe why a system has no rank and why items are unscored: `6 × the recording is silent (by the system: wer)`.
 
-    Rows of one metric repeat the same counts for each key, and have the counts of their own key as well; each counts
-    once.
+    Rows of one metric repeat the same counts for each key in addition to their own key's counts; each is counted once.
     """
     every_row = list(rows)
     unranked = dict.fromkeys(
@@ -305,7 +304,7 @@ def _interval(value: float, low: float | None, high: float | None, places: int) 
 
 
 def _printed_text(row: Row) -> str:
-    """Format a paper's figure with the digits and the standard deviation it is printed with: `0.96 (SD 0.008)`."""
+    """Format a paper's figure with its printed digits and standard deviation: `0.96 (SD 0.008)`."""
     content = read_object(row.get("protocol_json"))
     text = str(content.get("value", "")).replace("-", "−")
     return f"{text} (SD {content['spread']})" if text and "spread" in content else text

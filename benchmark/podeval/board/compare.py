@@ -1,6 +1,6 @@
-"""Compare two systems: their values, the paired difference over common items, and every item they share.
+"""Compare two systems: their values, the paired difference over common items, and every item that they share.
 
-Only numbers of one place (benchmark, split, profile) and one protocol are compared.
+Only numbers from one place (benchmark, split, profile) and one protocol are compared.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from podeval.texts import write_sentence
 
 
 class UnknownSystem(BadInput):
-    """The system does not exist, or the two were not both measured in one place."""
+    """The system does not exist, or there is no place where both systems were measured."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,9 @@ class Pair:
     """One key of one metric for both systems.
 
     Attributes:
-        column: column of the key.
-        protocol: the protocol both were measured by.
-        a, b: the board's rows; None if one of them has none.
-        beside: both over common items, with the paired difference; None if they share no scored item.
+        column: column of the key. protocol: the protocol by which both were measured.
+        a, b: the rows of the board; None for a system without one.
+        beside: both systems over common items, with the paired difference; None if they share no scored item.
     """
 
     column: Column
@@ -67,7 +66,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Shared:
-    """One item with the readings of both systems by column; a `Reading` contains the reason if there is no value."""
+    """One item with both systems' readings by column; a `Reading` without a value contains the reason."""
 
     id: str
     title: str
@@ -83,7 +82,7 @@ class Shared:
         return a, b
 
     def difference(self, of: Column) -> float | None:
-        """Return the value of a minus that of b; None if one of them has none."""
+        """Return the value of a minus that of b; None if either value is missing."""
         a, b = self.values(of)
         return None if a is None or b is None else a - b
 
@@ -95,9 +94,9 @@ class SystemComparison:
     Attributes:
         a, b: the two systems.
         where: `benchmark/split/profile`.
-        places: places where both have numbers, as choices.
+        places: places where both systems have numbers, as choices.
         pairs: pairs in the order of the board.
-        items: every item on which one of them was measured, by title.
+        items: every item on which at least one of them was measured, by title.
     """
 
     a: ComparedSystem
@@ -109,16 +108,16 @@ class SystemComparison:
 
     @property
     def headlines(self) -> tuple[Column, ...]:
-        """Return one column for each dimension, from those with values by item for both."""
+        """Return one column for each dimension, from the columns with values per item for both systems."""
         return tuple(choose_headlines([pair.column for pair in self.pairs if pair.beside is not None]))
 
     def item(self, id: str) -> Shared | None:
-        """Return the item with that id; None if there is none."""
+        """Return the item with that id; None if it does not exist."""
         return next((item for item in self.items if item.id == id), None)
 
 
 def list_sides(board: pd.DataFrame) -> list[ComparedSystem]:
-    """Return every system of a board by name, controls and systems reported by papers last."""
+    """Return every system of a board by name, with controls and papers' systems last."""
     last = {"reported": 2, "control": 1}
     kinds = board.drop_duplicates("system").set_index("system")["system_kind"]
     systems = [ComparedSystem(system, title, str(kinds[system])) for system, title in choose_names(board).items()]
@@ -126,7 +125,7 @@ def list_sides(board: pd.DataFrame) -> list[ComparedSystem]:
 
 
 def list_shared_places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...]:
-    """Return places where both systems have numbers, as label and `benchmark/split/profile`, most numbers first."""
+    """Return the places where both systems have numbers, as label and `benchmark/split/profile`, most numbers first."""
     whole = board[board["slice"] == ""]
     of_a, of_b = (count_rows_by_place(whole[whole["system"] == system]) for system in (a, b))
     shared = sorted(
@@ -142,11 +141,11 @@ def compare(folder: RunsFolder, a: str, b: str, benchmark: str = "") -> SystemCo
         folder: the folder of runs.
         a: id of one system.
         b: id of the other.
-        benchmark: `benchmark`, `benchmark/split` or `benchmark/split/profile`; the first place of both that begins with
-            it is used. Empty for the first place of all.
+        benchmark: `benchmark`, `benchmark/split` or `benchmark/split/profile`; the first shared place that begins with
+            it is used. Empty for the first shared place.
 
     Raises:
-        UnknownSystem: there is no such system, or the two were not both measured there.
+        UnknownSystem: the system does not exist, or the two were not both measured at that place.
     """
     board = folder.board()
     by_id = {side.system: side for side in list_sides(board)}
@@ -181,7 +180,7 @@ def _where(shared: tuple[Choice, ...], benchmark: str) -> str:
 
 
 def _protocols(rows: pd.DataFrame, a: str) -> dict[str, str]:
-    """Choose one protocol for each metric, if possible one that both have."""
+    """Choose one protocol for each metric, preferably one that both systems have."""
     mine = {(str(m), str(p)) for m, p in rows[rows["system"] == a][["metric", "protocol"]].to_numpy()}
     theirs = {(str(m), str(p)) for m, p in rows[rows["system"] != a][["metric", "protocol"]].to_numpy()}
     both = mine & theirs
@@ -224,7 +223,7 @@ def _items(of_a: BoardScores, of_b: BoardScores, protocols: Mapping[str, str]) -
 
 
 def format_signed(value: float, places: int) -> str:
-    """Format a difference with its sign: `+0.19`, `−0.19`, `0.00`, and of percent `+1.9 pp`."""
+    """Format a difference with its sign: `+0.19`, `−0.19`, `0.00`, or for percentages `+1.9 pp`."""
     if places == PERCENT:
         return f"{format_signed(100 * value, 1)} pp"
     text = f"{value:+.{places}f}"

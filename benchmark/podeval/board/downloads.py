@@ -1,4 +1,4 @@
-"""Downloads for readers: the numbers of a view as a table, and the badge of one system for its README."""
+"""Downloads for readers: the numbers of a view as a table, and the badge of a system for its README."""
 
 import json
 import re
@@ -37,12 +37,12 @@ def render_badge(index: Index, system: str, wish: BoardView) -> str:
 
     Args:
         index: the board.
-        system: its id.
-        wish: the board, the profile and the dimension; its `sort` is the column whose rank is said; by default
-            the first that the system has, of the overview if it has any there.
+        system: id of the system.
+        wish: the board, the profile and the dimension; `sort` is the column whose rank the badge shows, by default the
+            system's first column, preferably of the overview.
 
     Raises:
-        BadInput: there is no such system on this board.
+        BadInput: the system is not on this board.
     """
     for profile, dimension in product((wish.profile, PAPER), (wish.dimension, wish.dimension or EVERYTHING)):
         settled = resolve_view(BoardView(wish.board, profile, dimension, sort=wish.sort), index)
@@ -58,10 +58,10 @@ def render_badge(index: Index, system: str, wish: BoardView) -> str:
 
 
 def make_tidy(settled: ResolvedView) -> pd.DataFrame:
-    """Return the numbers of the shown table for downloads, one in each row.
+    """Return the numbers of the displayed table for download, one per row.
 
-    Next to each are its interval, ranks, counts, protocol, the stated facts of the system, the scope of the ranks'
-    correction (`column` or `view`), and the largest expected number of columns of the view with a false place.
+    Each row also contains the interval, ranks, counts, protocol, the system's stated facts, the scope of the ranks'
+    correction (`column` or `view`), and the maximum expected number of columns in the view with a false place.
     """
     ids = {c.id for c in settled.columns}
     rows = settled.sheet.frame(set(settled.keys).__contains__)
@@ -77,16 +77,16 @@ def make_tidy(settled: ResolvedView) -> pd.DataFrame:
     )
 
 
-# Results on long-form speech and dialogue in the columns that Hugging Face's Open TTS Leaderboard takes.  Its
-# maintainers named model, dataset, cloned or fixed voice, WER, SIM and RTFx in September 2026; its scripts, and so the
-# exact names, are not public. `--preset open-tts` measures as it does. Columns that it lacks follow: language, items,
-# interval and protocol, without which no two rows can be compared.
+# Results on long-form speech and dialogue in the columns of Hugging Face's Open TTS Leaderboard. Its maintainers named
+# model, dataset, cloned or fixed voice, WER, SIM and RTFx in September 2026; its scripts, and therefore the exact
+# names, are not public. `--preset open-tts` measures as it does. Columns that it lacks follow: language, items,
+# interval and protocol, without which rows cannot be compared.
 
 _PLACE = ["system_title", "benchmark", "split", "profile", "slice"]
 
 
 def write_columns(board: pd.DataFrame, folder: Path) -> str:
-    """Write a row for each system, split, profile, language and protocol of its errors; returns a sentence on the file.
+    """Write a row for each system, split, profile, language and error-rate protocol; return a sentence about the file.
 
     `wer` is the word error rate in percent, in Chinese the character error rate; `sim` is a cosine from −1 to 1; `rtfx`
     is seconds of speech per second of work. A value that was not measured is empty.
@@ -121,9 +121,9 @@ def write_columns(board: pd.DataFrame, folder: Path) -> str:
     return f"{file}: {len(table)} rows"
 
 
-# The leaderboard as a folder for any static host: pages with their data, a script, excerpts and badges.  The script and
-# the styles are those of the site. Each page contains its data, because browsers do not let a page in a folder read
-# other files; the same data is next to it as JSON and CSV for programs.
+# The leaderboard as a folder for any static host: pages with their data, a script, excerpts and badges. It uses the
+# site's script and styles. Each page contains its data, because browsers do not let a page in a local folder read other
+# files; the same data is next to it as JSON and CSV for programs.
 
 LANGUAGES = {"en": "", "zh": ".zh"}
 """Languages of the pages, with the part of their file names before the ending."""
@@ -161,10 +161,10 @@ PAGE = """<!doctype html>
 
 
 def write_site(runs: Path, out: Path) -> list[Path]:
-    """Write the folder and return its pages.
+    """Write the folder, and return its pages.
 
     Args:
-        runs: the folder of runs, whose tables are built again.
+        runs: the folder of runs; its tables are rebuilt.
         out: the folder to write.
 
     Raises:
@@ -208,7 +208,7 @@ def write_site(runs: Path, out: Path) -> list[Path]:
 
 
 def _list_places(index: Index) -> Iterator[tuple[str, str, str, str]]:
-    """Every board under every profile that measured something, else as printed: with its file and its label."""
+    """List every board under each profile that measured it, or as printed if none did, with its file and label."""
     for board in sorted(index.boards, key=lambda name: (-index.known[name], -index.measured[name])):
         profiles = index.profiles(board)
         for profile in [one for one in profiles if one != PAPER] or list(profiles):
@@ -217,7 +217,7 @@ def _list_places(index: Index) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _describe_still(wish: BoardView, index: Index, folder: RunsFolder, words: Words, to: Addresses) -> dict[str, Any]:
-    """All columns of a place, with those of the overview marked, and every possible picture of it."""
+    """Describe all columns of a place, marking those of the overview, and every possible picture of it."""
     overview = describe_board(wish, index, folder, words, to)
     everything = BoardView(board=wish.board, profile=wish.profile, dimension=EVERYTHING)
     data = describe_board(everything, index, folder, words, to)
@@ -238,7 +238,7 @@ def _render_page(data: Mapping[str, Any], language: str, name: str, others: str)
 
 
 def _write_shared(out: Path) -> None:
-    """The script in a form that a page of a folder may load, unlike a module; the styles; the Space's card."""
+    """Write the styles, the Space's card, and the script, not as a module, because local pages cannot load modules."""
     static = locate_hub_source("space") / "static"
     for name, sources in SHARED.items():
         text = "\n".join((static / source).read_text(encoding="utf-8") for source in sources)
@@ -255,7 +255,7 @@ def _write_badges(index: Index, places: list[tuple[str, str, str, str]], out: Pa
 
 
 class _Excerpts:
-    """Writes the beginnings of recordings, each once and not too many.
+    """Writes the beginnings of recordings, each once, up to a limit.
 
     Args:
         folder: the folder of runs.

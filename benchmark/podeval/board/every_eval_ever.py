@@ -1,9 +1,9 @@
 """Results in the form of Every Eval Ever, schema 0.3.0: a record for each run and a line for each measured item.
 
-Form: the package `every-eval-ever`, whose `validate` the tests call. A record is at
-`data/<collection>/<developer>/<model>/<uuid>.json`, its items next to it in `<uuid>_samples.jsonl`. Only the ids of
-items are passed on, not their texts; unscored items are counted and have no line, because the format has no missing
-scores.
+The package `every-eval-ever` defines the format, and the tests call its `validate`. A record is at
+`data/<collection>/<developer>/<model>/<uuid>.json`, with its items next to it in `<uuid>_samples.jsonl`. Only the ids
+of items are exported, not their texts; unscored items are counted but have no line, because the format does not support
+missing scores.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ _NOT_JUDGED = "the form asks whether an answer is correct; this score has no suc
 
 @dataclass(frozen=True)
 class ExportedRecord:
-    """One record as written: its file, its items' file, and the numbers of its results and items."""
+    """One written record: its file, its items' file, and the numbers of its results and items."""
 
     path: Path
     samples: Path | None
@@ -49,15 +49,15 @@ class ExportedRecord:
 
 
 def write_records(run: RunFolder, out: Path, *, profile: str | None = None) -> list[ExportedRecord]:
-    """Write a record for each profile that a run was measured under; a repeated call writes the same files.
+    """Write a record for each profile under which a run was measured; a repeated call writes the same files.
 
     Args:
         run: a measured run.
         out: folder for the new `data/`.
-        profile: only this profile.
+        profile: the only profile to export.
 
     Raises:
-        BadInput: it is of recordings of people, or was not measured.
+        BadInput: the run consists of recordings of people, or was not measured.
     """
     summaries = list_summaries(run, profile)
     if run.plan().shown_kind == "human":
@@ -73,7 +73,7 @@ def _write_record(run: RunFolder, summary: RunSummary, out: Path) -> ExportedRec
     model = _model_id(plan.system, about)
     identity = f"podeval/{plan.benchmark}/{plan.split}/{summary.profile}/{model}/{summary.created}"
     place = Path("data", f"podeval-{plan.benchmark}", *model.split("/"))
-    # It depends only on recorded data and not on chance, so that a second export overwrites the first.
+    # The id depends only on recorded data and is not random, so a second export overwrites the first.
     name = str(uuid.UUID(bytes=hashlib.sha256(identity.encode()).digest()[:16], version=4))
     columns = list(_columns(summary, benchmark))
     results = [_describe_result(summary, row, key, value) for row, key, value in columns if key.better in _DIRECTIONS]
@@ -221,7 +221,7 @@ def _sample_lines(
 
 
 def _describe_output(run: RunFolder, item: str) -> str:
-    """A system's output as text: its script, or the name and length of its recording."""
+    """Describe a system's output as text: its script, or the name and length of its recording."""
     output = run.output(item)
     if output is None:
         return "this output was deleted"
@@ -233,7 +233,7 @@ def _describe_output(run: RunFolder, item: str) -> str:
 
 
 def _describe_judge(protocol: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The judge and the question; None without a judge, or with a prompt of another version of podeval."""
+    """Describe the judge and the question; None without a judge, or with a prompt from another version of podeval."""
     models = protocol.get("models") or {}
     judge, wordings = models.get("judge"), {prompt.id: prompt for prompt in list_all_prompts()}
     asked_prompts = [wordings[id] for id in models.get("prompts") or () if id in wordings]
@@ -256,7 +256,7 @@ def _describe_judge(protocol: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _describe_model(summary: RunSummary, about: SystemRow | None, model: str) -> dict[str, Any]:
-    """The system as described in its document; missing facts are `unknown`."""
+    """Describe the system according to its document; missing facts are `unknown`."""
     opened = None if about is None else about.open
     details = {
         "deployment_type": "self_deployed" if summary.plan.provenance == "run by us" else "unknown",
@@ -276,7 +276,7 @@ def _read_system(run: RunFolder) -> SystemRow | None:
 
 
 def _model_id(system: str, about: SystemRow | None) -> str:
-    """`owner/name`: the Hub repo if there is one, else the organisation that a document names, or `podeval`."""
+    """Return `owner/name`: the Hub repo if there is one, otherwise the organisation in the document, or `podeval`."""
     repo, _, commit = (about.revision if about else "").partition("@")
     if about is not None and about.source == "model" and repo and commit:
         return repo

@@ -1,4 +1,4 @@
-"""Read a system's scores on each item of one benchmark, split and profile, or one of its items for a page."""
+"""Read a system's scores on each item of one benchmark, split and profile, or its results on one item for a page."""
 
 import json
 import math
@@ -74,10 +74,10 @@ class Reading:
     """One metric's result on one item, without its windows.
 
     Attributes:
-        values: the values by key; None if a key has no meaning.
+        values: the values by key; None if a key is not applicable.
         weights: weight of each value in the mean, by key.
-        reason: the reason for a missing score; empty if there is one.
-        cause: its cause, `system` or `ours`.
+        reason: the reason for a missing score; empty if there is a score.
+        cause: the cause of a missing score, `system` or `ours`.
         notes: notes of the metric about its values.
         slopes: the drift of each windowed key.
         course: the mean of each windowed key in each tenth of the recording.
@@ -93,7 +93,7 @@ class Reading:
 
 
 def format_reading(reading: Reading | None, key: str, places: int, unscored: str) -> str:
-    """Format the value of a key on one item; `unscored` is the text if there is no score."""
+    """Format the value of a key on one item; `unscored` is the text for a missing score."""
     if reading is None:
         return MISSING
     return unscored if reading.reason else format_value(reading.values.get(key), None, None, places)
@@ -101,7 +101,7 @@ def format_reading(reading: Reading | None, key: str, places: int, unscored: str
 
 @dataclass(frozen=True)
 class BoardScores:
-    """All scores of one system at one place: its items in order, and every metric's result on each of them."""
+    """All scores of one system at one place: its items in order, and every metric's result on each."""
 
     system: str
     where: str
@@ -109,7 +109,7 @@ class BoardScores:
     results: Mapping[Place, Mapping[str, Reading]]
 
     def values(self, metric_protocol: Place, key: str) -> dict[str, float]:
-        """Return the key's value by item, for items that have one."""
+        """Return the key's values by item, for the items that have one."""
         values = {item: reading.values.get(key) for item, reading in self.results.get(metric_protocol, {}).items()}
         return {item: value for item, value in values.items() if value is not None}
 
@@ -122,7 +122,7 @@ class BoardScores:
 
     @cached_property
     def clusters(self) -> dict[str, str]:
-        """Cluster by item: the unit that is resampled with the item, as defined by its benchmark."""
+        """Cluster by item: the unit with which the item is resampled, as defined by its benchmark."""
         benchmark = benchmarks.find_all().get(self.where.partition("/")[0])
         by = benchmark.aggregation.cluster if benchmark else "id"
         return {item: str(getattr(entry, by)) or item for item, entry in self.items.items()}
@@ -136,7 +136,7 @@ def select_rows(board: pd.DataFrame, where: str) -> pd.DataFrame:
 
 
 def read_scores(folder: RunsFolder, system: str, where: str) -> BoardScores:
-    """Return the scores of a system at `benchmark/split/profile`; those of a few systems are cached."""
+    """Return a system's scores at `benchmark/split/profile`; the scores of a few systems are cached."""
     items = (ITEMS,)
     return folder.remember("scores", items, (system, where), lambda: _read(folder.items(), system, where), most=KEPT)
 
@@ -156,7 +156,7 @@ def _read(items: pd.DataFrame, system: str, where: str) -> BoardScores:
 
 
 def parse_reading(text: str) -> Reading:
-    """Parse one stored result; one that cannot be parsed is unscored with the cause `ours`."""
+    """Parse one stored result; a result that cannot be parsed is unscored with the cause `ours`."""
     try:
         data = json.loads(text)
         if "unscored" in data:
@@ -170,7 +170,7 @@ def parse_reading(text: str) -> Reading:
 
 
 def compute_course(starts: list[float], window: float, values: list[float | None]) -> tuple[float | None, ...]:
-    """Return the mean of the windows whose middle is in each tenth of the recording; None in a tenth without any."""
+    """Return the mean over the windows centred in each tenth of the recording; None for a tenth without windows."""
     end = starts[-1] + window if starts else 0.0
     if end <= 0:
         return (None,) * PARTS
@@ -207,7 +207,7 @@ class ShownValue:
     """One value of one metric on an item, or the reason why there is none.
 
     Attributes:
-        metric: its name, with the protocol if there are results of several.
+        metric: name of the metric, with the protocol if there are results of several.
         name: name of the key, with direction and unit, as in a header.
         value: the value as the board formats it; empty if there is none.
         notes: name and text of each note of the metric, shown with its first key.
@@ -241,7 +241,7 @@ def find_item_results(items: pd.DataFrame, system: str, where: str, item: str) -
 def list_scores(
     results: Mapping[str, Result], language: str = "en", words: Mapping[str, Any] = CAUSES
 ) -> list[ShownValue]:
-    """Return every value of an item in a language of the site, in the order of the metrics; `words` has reasons."""
+    """Return every value of an item in a language of the site, in metric order; `words` contains the reasons."""
     values: list[ShownValue] = []
     for name, result in results.items():
         metric = name.partition(" (")[0]
@@ -266,7 +266,7 @@ def list_scores(
 
 
 def read_transcripts(results: Mapping[str, Result]) -> list[tuple[str, str]]:
-    """Return the transcribed words, by the metric that transcribed them."""
+    """Return the transcribed words by the metric that transcribed them."""
     return [
         (name, str(result.notes[HEARD]))
         for name, result in results.items()
@@ -284,14 +284,14 @@ def list_defects(results: Mapping[str, Result]) -> list[TimedDefect] | None:
 
 
 def collect_timelines(results: Mapping[str, Result]) -> dict[str, Timeline]:
-    """Return the timelines of an item, by metric."""
+    """Return the timelines of an item by metric."""
     return {
         metric: result.timeline for metric, result in results.items() if isinstance(result, Score) and result.timeline
     }
 
 
 def draw_timeline(track: Timeline, title: str, names: Sequence[str]) -> str:
-    """Draw a windowed metric of one recording over its time: a line for each key, at the middle of its windows.
+    """Draw a windowed metric of one recording over time: a line for each key, with points at its windows' centres.
 
     Args:
         track: the metric's timeline; at most `MOST_KEYS` of its keys are drawn.
@@ -329,11 +329,11 @@ def _plain(value: Any) -> str:
 def read_item_values(
     folder: RunsFolder, filters: Mapping[str, str], key: str, systems: Sequence[str]
 ) -> dict[str, list[float]]:
-    """Return the values of single items by system, in ascending order; only the necessary rows of the table are read.
+    """Return the values of single items by system, in ascending order; only the necessary table rows are read.
 
     Args:
         folder: the folder of runs.
-        filters: the values of columns of `ItemRow` that the items must have.
+        filters: the values that the items must have in columns of `ItemRow`.
         key: the key of the metric.
         systems: ids of the systems.
     """
@@ -351,7 +351,7 @@ def read_item_values(
 
 
 def choose_samples(folder: RunsFolder, board: str, profile: str) -> dict[str, str]:
-    """Return an item to play for each system with a recording on a board: the same item, if possible.
+    """Return an item to play for each system with a recording on a board; if possible, the same item for all.
 
     Args:
         folder: the folder of runs.

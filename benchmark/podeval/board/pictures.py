@@ -1,7 +1,7 @@
-"""Pictures of a view of the board, each with a caption, notes on omitted data, and a table of its data.
+"""Pictures of a board view, each with a caption, notes on omitted data, and a table of its data.
 
-A picture shows only rows that the view shows, so it has one profile and one protocol for each metric; the systems that
-a reader pinned are always shown and marked.
+A picture shows only rows of the view, so it has one profile and one protocol for each metric; the systems that a reader
+pinned are always shown and marked.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +56,7 @@ TABLE = 60
 
 
 def get_kind(row: Row) -> str:
-    """Return the kind of a row, one of those with a shape."""
+    """Return the kind of a row, which is one of the kinds with a shape."""
     if row["provenance"] == "reported":
         return "reported"
     if row["system_kind"] in ("control", "human"):
@@ -73,16 +73,16 @@ def draw(
     size: PictureSize = NARROW,
     link: Callable[[str], str] = lambda system: "",
 ) -> Drawn:
-    """Draw the picture that a view asks for.
+    """Draw the picture that a view requests.
 
     Args:
         settled: the view.
-        order: its rows as the table has them.
+        order: the rows of the view, in table order.
         folder: the folder of runs, for results of single items.
-        words: section `plot` of the board's texts, with its `breakdowns`.
-        title: returns the title of a column.
+        words: the section `plot` of the board's texts, with its `breakdowns`.
+        title: function that returns the title of a column.
         size: the size of the picture.
-        link: returns the address of a system's page; empty if there is none.
+        link: function that returns the address of a system's page; empty if there is none.
     """
     of = next((column for column in settled.columns if column.id == settled.view.of), None)
     if of is None:
@@ -98,7 +98,7 @@ def draw(
 
 
 def list_offered_plots(settled: ResolvedView) -> tuple[str, ...]:
-    """Return the plots that would show something of a view."""
+    """Return the plots that would not be empty for a view."""
     sheet = settled.sheet
     rows = {key: row for key, row in sheet.rows(settled.view.of).items() if to_number(row["value"]) is not None}
     visible = [key for key in settled.keys if key in rows]
@@ -176,7 +176,7 @@ def _time(scene: Scene) -> Drawn:
 
 
 def _find_best_so_far(scene: Scene, points: Sequence[Point], times: Mapping[Key, float]) -> list[tuple[float, float]]:
-    """Return the times at which the best value among ranked systems changed, with the new best."""
+    """Return the times at which the best value among ranked systems changed, with the new best value."""
     best: list[tuple[float, float]] = []
     ranked = [point for point in points if get_kind(point[1]) == "ranked"]
     if scene.of.better == "informative":
@@ -196,9 +196,7 @@ def _scatter(
     caption: str,
     steps: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """Draw the figure against other values, with names for pinned systems, and for all systems if there are few and
-    there is room.
-    """
+    """Draw the figure against other values; name pinned systems, and all systems if there are few and space allows."""
     labelled = {key for key, _, _ in (points if len(points) <= FEW else ())}
     drawn = [
         ScatterPoint(
@@ -220,7 +218,7 @@ def _scatter(
 def _table_of(
     scene: Scene, points: Sequence[Point], more: Mapping[str, Mapping[Key, str]]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return headers and rows of the table next to a picture."""
+    """Return the headers and rows of the table next to a picture."""
     words = scene.words
     places = scene.of.choose_decimals(value for _, _, value in points)
     rows = []
@@ -232,7 +230,7 @@ def _table_of(
 
 
 def _radar(scene: Scene) -> Drawn:
-    """Draw the radar of the pinned systems, or of the first three; gives the reason if there are too few figures."""
+    """Draw the radar of the pinned systems, or of the first three; return the reason if there are too few figures."""
     words, settled = scene.words, scene.settled
     keys = choose_radar_keys(settled, scene.order, 3)
     axes = [
@@ -266,7 +264,7 @@ HEADS = ("system", "items", "least", "quartile1", "median", "quartile3", "most")
 
 
 def draw_distribution(scene: Scene) -> Drawn:
-    """Draw the values of all systems, and boxes for the items of the first ones."""
+    """Draw the values of all systems, and boxes for the items of the first few."""
     points = [point for point in scene.points() if point[1]["system_kind"] != "control"]
     if not points:
         return Drawn(None, scene.words["none_value"])
@@ -288,9 +286,9 @@ def draw_distribution(scene: Scene) -> Drawn:
 
 
 def draw_density(scene: Scene) -> Drawn:
-    """Draw how dense the values of the items are, a curve for each of the first systems, as PodEval's Figure 5 does.
+    """Draw the density of item values, with a curve for each of the first systems, as in PodEval's Figure 5.
 
-    The best range of a figure is behind the curves.
+    The best range of a figure is shown behind the curves.
     """
     points = [point for point in scene.points() if point[1]["system_kind"] != "control"]
     items = {system: of for system, of in _read_items(scene, points, len(SERIES)).items() if len(of) >= FEWEST_ITEMS}
@@ -309,14 +307,14 @@ def draw_density(scene: Scene) -> Drawn:
 
 
 def _read_items(scene: Scene, points: Sequence[Point], most: int) -> dict[str, list[float]]:
-    """Read the values of the items of the first systems, pinned ones before others."""
+    """Read the item values of the first systems, with pinned systems before others."""
     chosen = [key for key, _, _ in points if scene.pinned(key)] + [key for key, _, _ in points if not scene.pinned(key)]
     filters = _select_items(scene.settled, scene.of.metric)
     return read_item_values(scene.folder, filters, scene.of.key, [key[0] for key in chosen[:most]])
 
 
 def _select_items(settled: ResolvedView, metric: str) -> dict[str, str]:
-    """Return the filters of a view's items; a slice by category is applied; other slices are unknown for items."""
+    """Return the filters for a view's items; of the slices, only those by category are available for items."""
     view, protocol = settled.view, settled.protocols[metric]
     benchmark, _, split = view.board.partition("/")
     filters = {"benchmark": benchmark, "split": split, "profile": view.profile, "metric": metric, "protocol": protocol}

@@ -1,6 +1,6 @@
-"""Find the audio of an output: the recording that a system made of an item, or its answers in a dialogue one by one.
+"""Find the audio of an output: the recording that a system made for an item, or its answers in a dialogue one by one.
 
-Pages play copies (`podeval.recording.playback`): all have the same sample rate and exact positions, whatever the
+Pages play copies (`podeval.recording.playback`): all have the same sample rate and exact positions, regardless of the
 source's format, so two of them can play in sync; on request, they also have the same loudness.
 """
 
@@ -29,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PlayableTurn:
-    """The words of one speaker, from `start` to `end` seconds; None if the output does not give times."""
+    """The words of one speaker, from `start` to `end` seconds; None if the output does not contain times."""
 
     speaker: str
     start: float | None
@@ -41,8 +41,8 @@ class PlayableTurn:
 class PlayablePart:
     """One sound of an output: its path, and its turns with times.
 
-    Without audio, `why` gives the reason, and `detail` further facts: an error, the reason for a missing output, the
-    day on which its audio was removed.
+    If there is no audio, `why` gives the reason, and `detail` gives further facts: an error, the reason for a missing
+    output, or the day on which its audio was removed.
     """
 
     audio: Path | None
@@ -52,11 +52,11 @@ class PlayablePart:
 
 
 def list_parts(runs: Path, output: str) -> tuple[PlayablePart, ...]:
-    """Return the sounds of an output: one, or one for each answer; at least one, which may have no audio.
+    """Return the sounds of an output: one, or one for each answer. There is at least one, but it may have no audio.
 
     Args:
-        runs: the folder of runs; nothing outside of it is read.
-        output: the path of the output's document, as in the table of items; "" if there is none.
+        runs: the folder of runs; nothing outside it is read.
+        output: path of the output's document, as in the table of items; "" if there is none.
     """
     if not output:
         return (PlayablePart(None, (), "no output"),)
@@ -71,7 +71,7 @@ class Recordings:
 
     Args:
         runs: the folder of runs.
-        playback: makes and keeps the copies.
+        playback: creator and cache of the copies.
     """
 
     def __init__(self, runs: Path, playback: Playback) -> None:
@@ -82,14 +82,14 @@ class Recordings:
         """Return the copy of one part of an output as FLAC; None if nothing can be played.
 
         Args:
-            output: the path of the output's document, as in the table of items.
+            output: path of the output's document, as in the table of items.
             part: number of the sound.
-            beside: another output; the loudness is matched to its corresponding part; None keeps the loudness.
+            beside: another output, to whose corresponding part the loudness is matched; None keeps the loudness.
         """
         return self._of(output, part, beside, self._playback.copy)
 
     def peaks(self, output: str, part: int = 0, beside: str | None = None) -> list[float] | None:
-        """Return the peaks of that copy, 0 to 1; None as `file`."""
+        """Return the peaks of that copy, 0 to 1; None if `file` returns None."""
         return self._of(output, part, beside, self._playback.peaks)
 
     def _of(self, output: str, part: int, beside: str | None, fact: Callable[[Stretch, float], Found]) -> Found | None:
@@ -117,7 +117,7 @@ def _read_parts(runs: Path, output: str) -> Iterator[PlayablePart]:
     """Read the sounds of an output.
 
     Raises:
-        BadInput: the path or an audio it names is outside the folder, or cannot be read.
+        BadInput: the path, or an audio file that it names, is outside the folder or cannot be read.
     """
     document = _inside(runs, runs / output, output)
     try:

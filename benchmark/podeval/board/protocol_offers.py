@@ -1,6 +1,6 @@
 """The protocols that are available for a metric's numbers: all of them, the default, and their labels.
 
-Protocols differ in parameters (from a preset or from settings), models, or judge. The label states this.
+Protocols differ in parameters (from a preset or from settings), models or judge, as their labels state.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,7 +19,7 @@ from podeval.models.registry import list_cards
 
 @dataclass(frozen=True)
 class Offer:
-    """A protocol to choose from among those of a metric's numbers."""
+    """A protocol that can be chosen for a metric's numbers."""
 
     metric: str
     protocol: str
@@ -35,10 +35,10 @@ Offers = Mapping[str, tuple[Offer, ...]]
 
 
 def list_offers(numbers: pd.DataFrame) -> Offers:
-    """Return the protocols of some rows, by metric, the default first.
+    """Return the protocols of some rows by metric, with the default first.
 
-    The order: first those with the benchmark's parameters and the profile's models, then those of most systems, then
-    the newest.
+    Protocols with the benchmark's parameters and the profile's models come first, then those with the most systems,
+    then the newest.
     """
     contents: dict[str, dict[str, dict[str, Any]]] = {}
     ranks: dict[tuple[str, str], tuple[int, str]] = {}
@@ -55,7 +55,7 @@ def list_offers(numbers: pd.DataFrame) -> Offers:
     for metric, by_protocol in sorted(contents.items()):
         models = list_differing_models(by_protocol.values())
         for protocol, content in by_protocol.items():
-            # A composite belongs to the presets, or counts as usual, only if all its parts do.
+            # A composite belongs to a preset, or is usual, only if all its parts are.
             if parts := [part for part in (content.get("models") or {}).values() if isinstance(part, str)]:
                 names[protocol] = tuple(n for n in PRESETS if all(n in names.get(part, ()) for part in parts))
                 usual |= {protocol} if usual.issuperset(parts) else set()
@@ -74,13 +74,13 @@ def list_offers(numbers: pd.DataFrame) -> Offers:
 
 
 def list_wished(offers: Offers, wishes: Sequence[str]) -> list[str]:
-    """Return the protocols that are wished for by their id or by the name of a preset, in the order of the wishes."""
+    """Return the protocols requested by id or by the name of a preset, in the order of the requests."""
     every_offer = [offer for entries in offers.values() for offer in entries]
     return [one.protocol for wish in wishes for one in every_offer if wish in (one.protocol, *one.presets)]
 
 
 def is_usual(content: Mapping[str, Any], benchmark: str, profile: str) -> bool:
-    """Return whether a metric's protocol is that of a benchmark without changes, with the profile's default models."""
+    """Return whether a metric's protocol is the benchmark's unchanged one with the profile's default models."""
     models = content.get("models") or {}
     if content.get("metric") not in catalogue.NAMES:
         return False
@@ -95,19 +95,19 @@ def is_usual(content: Mapping[str, Any], benchmark: str, profile: str) -> bool:
 
 
 def list_differing_models(contents: Collection[Mapping[str, Any]]) -> list[str]:
-    """List the jobs, or the parts of a composite, that several protocols of a metric have done by different models."""
+    """List the jobs, or the parts of a composite, for which a metric's protocols use different models."""
     every = [content.get("models") or {} for content in contents]
     jobs = dict.fromkeys(job for models in every for job in models if job not in ("judge", "prompts"))
     return [job for job in jobs if len({_model_id(models.get(job)) for models in every}) > 1]
 
 
 def choose(offers: Offers, wishes: Sequence[str], judge: str = "") -> dict[str, str]:
-    """Choose one protocol for each metric: the last requested one, or else the first available.
+    """Choose one protocol for each metric: the last requested one, otherwise the first available.
 
     Args:
         offers: offers from `list_offers`.
-        wishes: protocol ids, or names of presets.
-        judge: id of a judge; if given, judged metrics are shown by this judge or not at all.
+        wishes: protocol ids or names of presets.
+        judge: id of a judge; if given, judged metrics are shown only by this judge.
     """
     chosen: dict[str, str] = {}
     wished = list_wished(offers, wishes)
@@ -119,7 +119,7 @@ def choose(offers: Offers, wishes: Sequence[str], judge: str = "") -> dict[str, 
 
 
 def judge_of(content: Mapping[str, object]) -> str:
-    """Return the id of the judge in a protocol's content; empty without a judge."""
+    """Return the id of the judge in a protocol's content; empty if there is none."""
     models = content.get("models")
     judge = models.get("judge") if isinstance(models, dict) else None
     return str(judge.get("id", "")) if isinstance(judge, dict) else ""

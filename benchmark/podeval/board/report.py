@@ -1,8 +1,8 @@
-"""A system's analysis report: everything that the board knows about it, in the manner of PodEval's Figure 14.
+"""A system's analysis report: all the board's data about it, in the style of PodEval's Figure 14.
 
-One chapter per place (benchmark, split, profile): summary by dimension, radar, distributions against people, drift over
-the recordings, breakdowns, every item, unscored items with reasons, protocols, and how to cite. This module has only
-the data; `report_page` makes the page.
+There is one chapter per place (benchmark, split, profile): summary by dimension, radar, distributions compared with
+people, drift over the recordings, breakdowns, every item, unscored items with reasons, protocols, and how to cite. This
+module contains only the data; `report_page` builds the page.
 """
 
 import tempfile
@@ -43,16 +43,16 @@ class UnknownReport(BadInput):
 
 @dataclass(frozen=True)
 class About:
-    """The facts of a system: those on the board, and those in its document.
+    """The facts about a system: those on the board, and those in its document.
 
     Attributes:
         system, title, kind: name, title and kind of the system, as on the board.
-        provenances: run by us, outputs supplied, reported.
+        provenances: run by us, outputs supplied or reported.
         sources: the folders of its runs, or the papers' tables.
         updated: time of the last measurement, ISO 8601.
-        stated: facts of its document: description, organisation, licence, open, size_parameters, languages, revision;
+        stated: facts from its document (description, organisation, licence, open, size_parameters, languages, revision)
             and the verdict of a spot check. Missing facts are left out.
-        links: links of its document, name and address.
+        links: names and addresses of the links in its document.
     """
 
     system: str
@@ -67,7 +67,7 @@ class About:
 
 @dataclass(frozen=True)
 class ReportItem:
-    """One item: its facts, and the system's reading of each metric."""
+    """One item: its facts, and the system's reading for each metric."""
 
     item: Listed
     readings: Mapping[str, Reading]
@@ -89,15 +89,15 @@ class Chapter:
 
     Attributes:
         where: `benchmark/split/profile`.
-        benchmark: its record; None for one this version does not know.
-        standing: the figures against the median of the others and against people.
-        reference: the display name of the recordings of people; "" without any.
-        scores: its scores by item, and `people_scores` those of people, None without any.
+        benchmark: the benchmark's record; None if this version lacks the benchmark.
+        standing: the figures compared with the median of the others and with people.
+        reference: the display name of the recordings of people; "" if there are none.
+        scores: the system's scores by item; `people_scores` are those of people, or None if there are none.
         drifts: drift of every windowed key.
-        people_drifts: those of people, by column id.
+        people_drifts: drifts of the recordings of people, by column id.
         items: every item.
         missing: unscored metrics with their reasons, most items first.
-        latencies: speed of its server under each load, the smallest first; empty for other systems.
+        latencies: speed of the system's server under each load, smallest load first; empty for other systems.
         protocols: the content of every protocol, by metric.
         papers: the papers of the metrics.
     """
@@ -129,7 +129,7 @@ class Chapter:
 
     @property
     def by_dimension(self) -> list[ReportFigure]:
-        """The figures in the order of the board, those of one dimension together."""
+        """The figures in board order, grouped by dimension."""
         dimensions = list(dict.fromkeys(figure.column.dimension for figure in self.standing.figures))
         return sorted(self.standing.figures, key=lambda figure: dimensions.index(figure.column.dimension))
 
@@ -143,15 +143,15 @@ class SystemReport:
 
 
 def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
-    """Return the facts of a system.
+    """Return the facts about a system.
 
     Args:
         board: the table of `BoardRow`.
         systems: the table of `SystemRow`.
-        system: its id.
+        system: id of the system.
 
     Raises:
-        UnknownReport: the board has no such system.
+        UnknownReport: the board does not have this system.
     """
     rows = board[board["system"] == system]
     if rows.empty:
@@ -170,19 +170,19 @@ def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> 
         sources=tuple(dict.fromkeys(filter(None, rows["source"].astype(str)))),
         updated=str(rows["created"].max()),
         stated=stated,
-        # Only addresses that a page may link to.
+        # Keep only addresses that a page may link to.
         links={name: url for name, url in read_object(row.get("links")).items() if str(url).startswith("https://")},
     )
 
 
 def summarise_spot_checks(rows: pd.DataFrame) -> str:
-    """Return the verdict of a system's spot checks: `differs` if any of them does; empty if there are none."""
+    """Return the verdict of a system's spot checks: `differs` if any check does; empty if there are none."""
     verdicts = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()
     return next((verdict for verdict in ("differs", "agrees", "not told") if verdict in verdicts), "")
 
 
 def list_places(board: pd.DataFrame, system: str) -> list[str]:
-    """Return the places with numbers of a system, `benchmark/split/profile`; most numbers first, papers last."""
+    """Return the places with numbers of a system, `benchmark/split/profile`, most numbers first and papers last."""
     counts = count_rows_by_place(board[board["system"] == system])
     return ["/".join(where) for where in sorted(counts, key=lambda where: (where[2] == "paper", -counts[where], where))]
 
@@ -190,10 +190,10 @@ def list_places(board: pd.DataFrame, system: str) -> list[str]:
 def report_system(
     folder: RunsFolder, system: str, places: Iterable[str] = (), wishes: tuple[str, ...] = ()
 ) -> SystemReport:
-    """Return the report of a system at some places, by default at all, under the protocols wished for (`choose`).
+    """Return the report on a system at some places (by default all), under the requested protocols (`choose`).
 
     Raises:
-        UnknownReport: the board has no such system.
+        UnknownReport: the board does not have this system.
     """
     board = folder.board()
     about = describe_system(board, folder.systems(), system)
@@ -268,15 +268,15 @@ def _papers(columns: Iterable[Column]) -> tuple[str, ...]:
 def report_runs(
     folders: Sequence[Path], profile: str | None = None, wishes: tuple[str, ...] = ()
 ) -> list[SystemReport]:
-    """Return a report for each system of some runs, compared with the other runs, a chapter for each run and profile.
+    """Return a report on each system of some runs, compared with other runs, with a chapter for each run and profile.
 
     Args:
         folders: folders of runs, `<runs>/<benchmark>/<split>/<system>`.
-        profile: only measurements under it.
-        wishes: protocols to show if a metric has several, by their ids or by the name of a preset.
+        profile: the only profile to report.
+        wishes: protocols to show if a metric has several, by id or by the name of a preset.
 
     Raises:
-        BadInput: a folder contains no run, is not at the place of a run, or has not been measured.
+        BadInput: a folder does not contain a run, is not where a run belongs, or has not been measured.
     """
     by_folder: dict[Path, list[RunFolder]] = {}
     for path in folders:

@@ -1,4 +1,4 @@
-"""Compare a system's figures with the median of the other systems and with recordings of people on the same items."""
+"""Compare a system's figures with the median of the other systems, and with recordings of people on the same items."""
 
 import statistics
 from collections import Counter, defaultdict
@@ -26,7 +26,7 @@ class ReferenceFigure:
     sure: bool = False
 
     def describe(self, texts: Mapping[str, Any]) -> str:
-        """Describe it in the words of the page `compare`; empty if nothing can be said."""
+        """Describe the comparison in the words of the page `compare`; empty if there is nothing to say."""
         if not self.word:
             return ""
         phrase = str(texts["stands"][self.word])
@@ -35,12 +35,12 @@ class ReferenceFigure:
 
 @dataclass(frozen=True)
 class Paired:
-    """One key of two systems over the items both were scored on.
+    """One key of two systems over the items on which both were scored.
 
     Attributes:
-        a, b: their means.
+        a, b: means of the two systems.
         difference: a minus b, with its interval.
-        to_b: comparison of a with b. A key that is best in a range is judged by its distance from that range.
+        to_b: comparison of a with b. For a key with a best range, the distances from that range are compared.
     """
 
     a: float
@@ -56,10 +56,10 @@ class ReportFigure:
     Attributes:
         column: column of the key.
         row: the board's row.
-        median: median of the other systems under the same protocol, controls left out.
+        median: median of the other systems under the same protocol, without controls.
         others: the values of those systems.
         person: the value of the recordings of people under the same protocol.
-        beside: the system and people over common items; None if they share none.
+        beside: the system and people over common items; None if they share no item.
         to_median: comparison of the system with the median; with a single other system, over common items.
         to_person: comparison of the system with people.
     """
@@ -80,7 +80,7 @@ class ReportFigure:
 
     @property
     def scored(self) -> tuple[int, int] | None:
-        """Number of items with a score, and of all items; None for a paper's figures."""
+        """Number of items with a score, and number of all items; None for a paper's figures."""
         scored = to_number(self.row["scored"])
         return None if scored is None else (int(scored), int(scored) + count_unscored(self.row))
 
@@ -100,10 +100,10 @@ class DriftFigure:
 
     Attributes:
         column: column of the key.
-        per: unit of the slope's denominator: a minute, or a thousand tokens.
-        slope: the mean over items with its interval.
-        rising, falling: items whose own slope's interval is above or below zero.
-        course: mean and interval in each tenth of the recordings; None if no recording has a window.
+        per: unit of the slope's denominator: a minute or a thousand tokens.
+        slope: mean slope over items, with its interval.
+        rising, falling: numbers of items whose slope's interval is entirely above or below zero.
+        course: mean and interval in each tenth of the recordings; None if no recording has a window in it.
     """
 
     column: Column
@@ -115,7 +115,7 @@ class DriftFigure:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval of the mean slope excludes zero: otherwise there is no evidence of a trend."""
+        """Whether the interval of the mean slope excludes zero; otherwise there is no evidence of a trend."""
         low, high = self.slope.low, self.slope.high
         return low is not None and high is not None and (low > 0 or high < 0)
 
@@ -127,11 +127,11 @@ class SystemFigures:
     Attributes:
         system: its id.
         where: `benchmark/split/profile`.
-        reference: the id of the recordings of people for the comparison; "" if there are none.
+        reference: id of the recordings of people for the comparison; "" if there are none.
         protocols: protocol id by metric.
-        figures: over all items (or the requested slice), in the order of the board.
+        figures: figures over all items (or the requested slice), in board order.
         groups: figures by breakdown.
-        slices: every slice that has figures, as the board names it.
+        slices: every slice that has figures, under its name on the board.
     """
 
     system: str
@@ -158,13 +158,13 @@ def count_rows_by_place(rows: pd.DataFrame) -> Counter[tuple[str, str, str]]:
 def build_figures(
     folder: RunsFolder, system: str, where: str, slice_: str = "", wishes: Sequence[str] = ()
 ) -> SystemFigures:
-    """Compute a system's figures at one place, against the median of the others and against people.
+    """Compute a system's figures at one place, and compare them with the median of the others and with people.
 
     Args:
         folder: the folder of runs.
         system: its id.
         where: `benchmark/split/profile`.
-        slice_: "" for all items, or one slice as the board names it, which does not apply to `groups`.
+        slice_: "" for all items, or the board's name of one slice, which does not apply to `groups`.
         wishes: protocols to show if a metric has several, by their ids or by the name of a preset.
     """
     here = select_rows(folder.board(), where)
@@ -207,7 +207,7 @@ def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: I
     Args:
         scores: scores of the system.
         protocols: protocol id by metric.
-        columns: the columns of the board; a windowed key that is not among them is listed next to its metric's.
+        columns: the columns of the board; a windowed key that is not among them is listed next to its metric's columns.
     """
     by_id = {of_board.id: of_board for of_board in columns}
     dimensions = {of_board.metric: of_board.dimension for of_board in by_id.values()}
@@ -240,9 +240,9 @@ def set_against(
     Args:
         value: value of the system.
         other: the value to compare it with.
-        of: the column, with the direction.
-        low: lower bound of the interval of the difference; None without one.
-        high: upper bound. The two are equal where `other` is within the bounds.
+        of: the column, with its direction.
+        low: lower bound of the interval of the difference; None if there is no interval.
+        high: upper bound. The values are considered equal if `other` is within the bounds.
     """
     if value is None or other is None:
         return ReferenceFigure()
@@ -251,7 +251,7 @@ def set_against(
 
 
 def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> Paired | None:
-    """Compare one key of two systems in the same place on the board; return None if they share no item."""
+    """Compare one key of two systems at the same place; return None if they share no item."""
     protocol_key = (of.metric, protocol)
     mine, theirs = a.values(protocol_key, of.key), b.values(protocol_key, of.key)
     common = sorted(mine.keys() & theirs.keys())
@@ -282,9 +282,9 @@ def _verdict(
 
     Args:
         of: the column.
-        values: the one and the other.
-        badness: the badness of both, by which the better one is found; for means over items, the mean over items.
-        alike: whether the interval of the difference includes both; None without one.
+        values: the two values.
+        badness: the badness of both, which determines the better one; for means over items, the mean badness.
+        alike: whether the interval of the difference includes both; None if there is no interval.
     """
     sure = alike is not None
     if _has_ideal_range(of) and not any(badness):
@@ -309,7 +309,7 @@ def _mean_of(values: Mapping[str, float], weights: Mapping[str, float]) -> float
 
 
 def _reference(rows: pd.DataFrame, system: str) -> str:
-    """Return the recordings of people with the most figures here, other than the system itself."""
+    """Return the recordings of people with the most figures here, excluding the system itself."""
     people = rows[(rows["system_kind"] == "human") & (rows["system"] != system) & rows["value"].notna()]
     counts = people["system"].value_counts()
     return str(min(counts.index, key=lambda name: (-counts[name], name))) if len(counts) else ""
@@ -340,7 +340,7 @@ def _figure(
 
     beside = pair(of, reference) if pair else None
     to_person = beside.to_b if beside else set_against(value, person, of, low, high)
-    # A single other system has no median: the two are compared directly.
+    # With a single other system there is no median, so the two systems are compared directly.
     alone = pair(of, next(iter(valued))) if pair and len(valued) == 1 else None
     to_median = alone.to_b if alone else set_against(value, median, of, low, high)
     return ReportFigure(of, row, median, tuple(values), person, beside, to_median, to_person)

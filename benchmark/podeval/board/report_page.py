@@ -1,4 +1,4 @@
-"""A system's report as parts to read and to print: its data as words, tables and pictures, which the site shares."""
+"""A system's report as parts for reading and printing: its data as words, tables and pictures, shared with the site."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -51,7 +51,7 @@ def render_reports(reports: Sequence[SystemReport], language: str = "en") -> str
     """Render the reports of some systems as one self-contained HTML file.
 
     Raises:
-        BadInput: there is no such language.
+        BadInput: the language does not exist.
     """
     texts = read_report_texts(language)
     return render_document([build_report(report, texts) for report in reports], language)
@@ -102,7 +102,7 @@ def build_report(report: SystemReport, texts: Texts) -> Report:
 
 
 def build_facts(report: SystemReport, texts: Texts) -> FactList:
-    """List the facts that the system's document states, as named lines, and its links."""
+    """List the facts in the system's document as named lines, and its links."""
     about, names = report.about, texts["facts"]
     stated = dict(about.stated)
     if "open" in stated:
@@ -123,13 +123,13 @@ def build_facts(report: SystemReport, texts: Texts) -> FactList:
 def build_chapter(
     title: str, chapter: Chapter, texts: Texts, link: Callable[[str], str] | None = None
 ) -> dict[str, Any]:
-    """Build the parts of a chapter by topic; missing ones are empty.
+    """Build the parts of a chapter by topic; missing parts are empty.
 
     Args:
         title: the title of the system.
         chapter: the data of the chapter.
         texts: texts of the pages `compare`, `report` and `board`, in one language.
-        link: returns the address of an item's page; without it, items are not linked.
+        link: function that returns the address of an item's page; without it, items are not linked.
     """
     words = texts["report"]
     benchmark, split, profile = chapter.parts
@@ -204,7 +204,7 @@ def _count(chapter: Chapter, texts: Texts) -> list[Part]:
 
 
 def _name_verdicts(chapter: Chapter, texts: Texts) -> list[Part]:
-    """Name the dimensions in which the system is surely better or worse than the others and than people."""
+    """Name the dimensions in which the system is clearly better or worse than the others and than people."""
     lines = []
     for reference, name in (("to_median", "other" if chapter.others == 1 else "median"), ("to_person", "people")):
         for word in ("better", "worse"):
@@ -222,7 +222,7 @@ def _name_verdicts(chapter: Chapter, texts: Texts) -> list[Part]:
 def _tabulate_figures(
     chapter: Chapter, figures: Sequence[ReportFigure], texts: Texts, *, grouped: bool = False
 ) -> Table:
-    """Make a table of figures, grouped by dimension; the reason for missing items occurs once per metric."""
+    """Build a table of figures grouped by dimension; the reason for missing items appears once per metric."""
     words, compare, language = texts["report"], texts["compare"], texts["report"]["language"]
     causes = texts["board"]["causes"]
     names = ["metric" if grouped else "dimension", "value"]
@@ -260,7 +260,7 @@ def _tabulate_figures(
 
 
 def _tabulate_groups(chapter: Chapter, texts: Texts) -> list[tuple[str, list[Part]]]:
-    """Make tables for each breakdown: a row for each group, a column for each headline."""
+    """Build tables for each breakdown, with a row for each group and a column for each headline."""
     record, board = chapter.benchmark, texts["board"]
     titles = {part.name: part.title for part in record.breakdowns} if record else {}
     titles |= board["breakdowns"]
@@ -285,7 +285,7 @@ def name_group(name: str, board: Texts) -> str:
 def _split(
     title: str, columns: Sequence[Column], rows: Sequence[tuple[str | TableCell, list[str]]], texts: Texts, most: int
 ) -> list[Part]:
-    """Make tables with at most this many columns of values, so that none is wider than the page."""
+    """Build tables with at most this many value columns, so that no table is wider than the page."""
     tables: list[Part] = []
     for first in range(0, len(columns), most):
         heads = [column.header_in(texts["report"]["language"]) for column in columns[first : first + most]]
@@ -307,7 +307,7 @@ def _describe_group(figure: ReportFigure | None, words: Texts) -> str:
 
 
 def _tabulate_items(chapter: Chapter, texts: Texts, link: Callable[[str], str] | None) -> list[Part]:
-    """Make tables of all items with their values of each headline, a few columns in each table."""
+    """Build tables of all items and their headline values, with a few columns in each table."""
     columns, places = [], {}
     for of in (figure.column for figure in chapter.standing.headlines):
         values = [line.readings[of.metric].values.get(of.key) for line in chapter.items if of.metric in line.readings]
@@ -324,7 +324,7 @@ def _tabulate_items(chapter: Chapter, texts: Texts, link: Callable[[str], str] |
 
 
 def _tabulate_latencies(chapter: Chapter, words: Texts) -> list[Part]:
-    """Make a table of the speed of the system's server, with a row for each number of requests in flight."""
+    """Build a table of the speed of the system's server, with a row for each number of requests in flight."""
     names = ("at_once", "answers", "errors", "first_audio", "late_first_audio", "rtf", "undisturbed", "continuous")
     rows = []
     for one in chapter.latencies:
@@ -338,7 +338,7 @@ def _tabulate_latencies(chapter: Chapter, words: Texts) -> list[Part]:
 
 
 def _tabulate_missing(chapter: Chapter, texts: Texts) -> list[Part]:
-    """List the unscored parts with their reasons and numbers of items."""
+    """List the unscored metrics with their reasons and numbers of items."""
     words = texts["report"]
     if not chapter.missing:
         # Papers do not report which items they left out.

@@ -1,4 +1,4 @@
-"""The pictures of a system's report: its radar, its distributions over items, its drift over the recordings."""
+"""The pictures of a system's report: its radar, its distributions over items, and its drift over the recordings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ Texts = Mapping[str, Any]
 
 
 def draw_system_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
-    """Draw the radar of a system, with people and the median of the others; nothing with too few axes for an area.
+    """Draw the radar of a system, with people and the median of the others; empty if there are too few axes.
 
     Args:
         title: the title of the system.
@@ -39,7 +39,7 @@ def draw_system_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
         looks = (SHAPES[kind], kind, f"line {kind}", f"mark {kind}")
         series.append(Series("", points, *looks, spans if kind == "own" else ()))
     caption = texts["radar_title"].format(system=title)
-    # The second is for a phone, whose page shows only that one.
+    # The second drawing is the only one shown on phones.
     sizes = ((ON_PAPER, "drawn radar"), (ON_PHONE, "drawn small-radar"))
     drawn = Markup("".join(draw_radar(names, series, caption, layout, css) for layout, css in sizes))
     legend = [("own", title)]
@@ -49,7 +49,7 @@ def draw_system_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
 
 
 def draw_distributions(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
-    """Draw values over items: of the system, of people if there are any, and the means of the other systems.
+    """Draw the values over items of the system and of people, if there are any, and the means of the other systems.
 
     Args:
         title: the title of the system.
@@ -77,7 +77,7 @@ def draw_distributions(title: str, chapter: Chapter, texts: Texts) -> list[Part]
 
 
 def describe_drift(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
-    """Describe trends over the length of the recordings that an interval supports, with the courses of the values.
+    """Describe the trends over the recordings that an interval supports, with the courses of the values.
 
     Args:
         title: the title of the system.
@@ -106,7 +106,7 @@ def describe_drift(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
 
 
 def _build_line(kind: str, course: Sequence[Interval | None]) -> Line:
-    """The line of a course, each point in the middle of its part."""
+    """Build the line of a course, with each point in the middle of its part."""
     points = [((number + 0.5) / len(course), part.mean if part else None) for number, part in enumerate(course)]
     spans = [
         (part.low, part.high) if part and part.low is not None and part.high is not None else None for part in course

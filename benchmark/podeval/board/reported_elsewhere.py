@@ -1,8 +1,8 @@
-"""Figures that others print of systems on benchmarks that are not ours: as printed, each with its source, never ranked.
+"""Figures that others publish for systems on other benchmarks: as printed, each with its source, and never ranked.
 
-A figure names our corresponding metric, if there is one, but its protocol is not ours: the material and the models
-differ. It is therefore in a separate table below a board, and in none of the board's columns. A cell printed as "-" has
-no figure; rows with means over systems are left out.
+A figure names our corresponding metric, if there is one, but its protocol is not ours, because the material and the
+models differ. It is therefore shown in a separate table below a board, and not in the board's columns. A cell printed
+as "-" has no figure; rows with means over systems are left out.
 """
 
 import csv
@@ -40,7 +40,7 @@ class FigureSource(FactSheet):
 
 
 class ElsewhereFigure(FactSheet):
-    """One printed figure. `value` and `spread` contain the printed characters, because one is printed as "below 1%"."""
+    """One printed figure. `value` and `spread` contain the printed characters, such as "below 1%"."""
 
     source: str
     system: str
@@ -59,7 +59,7 @@ class ElsewhereFigure(FactSheet):
 
 
 class PrintedColumn(FactSheet):
-    """A measure of a source on a part of its material."""
+    """A source's metric on a part of its material."""
 
     group: str
     printed: str
@@ -69,11 +69,11 @@ class PrintedColumn(FactSheet):
 
     @property
     def header(self) -> str:
-        """The measure as printed, with the part and an arrow to the better end."""
+        """The metric as printed, with the part and an arrow for the better direction."""
         return " · ".join(part for part in (self.group, self.printed) if part) + ARROWS[self.better]
 
     def title_of_ours(self, language: str) -> str:
-        """Return the name of our metric of the same quantity in one of the site's languages; empty if there is none."""
+        """Return the name of our metric for the same quantity in a language of the site; empty if there is none."""
         if self.key:
             return get_column(self.module, self.key, "").title_in(language)
         return catalogue.get(self.module).title if self.module else ""
@@ -91,20 +91,20 @@ class PrintedTable(FactSheet):
 
 @cache
 def read_sources() -> tuple[FigureSource, ...]:
-    """Read all sources, in their order."""
+    """Read all sources in order."""
     records: dict[str, dict[str, Any]] = read_yaml_file(SOURCES, trusted=True)
     return tuple(FigureSource(id=name, **record | {"date": str(record["date"])}) for name, record in records.items())
 
 
 @cache
 def read_figures() -> tuple[ElsewhereFigure, ...]:
-    """Read all figures, in the order of the print."""
+    """Read all figures in the order in which they are printed."""
     with FIGURES.open(encoding="utf-8", newline="") as file:
         return tuple(ElsewhereFigure.model_validate(row) for row in csv.DictReader(file))
 
 
 def list_tables_beside(benchmark: str) -> list[PrintedTable]:
-    """Return the tables that are below the boards of one of our benchmarks."""
+    """Return the tables that are shown below the boards of one of our benchmarks."""
     return [_table(source) for source in read_sources() if benchmark in source.beside]
 
 
@@ -145,7 +145,7 @@ def _table(source: FigureSource) -> PrintedTable:
 
 
 def describe_tables(benchmark: str, words: Words) -> list[dict[str, Any]]:
-    """The figures of other benchmarks that are below a board of printed figures."""
+    """Describe the figures of other benchmarks that are shown below a board of printed figures."""
     texts = words["elsewhere"]
     return [
         {

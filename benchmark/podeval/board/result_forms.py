@@ -1,6 +1,6 @@
-"""The formats of exported results: the Hub's `.eval_results`, a card's `model-index`, BibTeX, a dataset repo.
+"""The formats of exported results: the Hub's `.eval_results`, a card's `model-index`, BibTeX and a dataset repo.
 
-The dataset has all results of a folder of runs, for `load_dataset` and the Hub's viewer, without audio and texts.
+The dataset contains all results of a folder of runs, for `load_dataset` and the Hub's viewer, without audio and texts.
 """
 
 import json
@@ -55,7 +55,7 @@ def render_eval_results(run: RunFolder, profile: str | None = None) -> str:
     """Render the content of `.eval_results/podeval.yaml` in a model's repo.
 
     Raises:
-        BadInput: no dimension of the run is complete.
+        BadInput: the run has no complete dimension.
     """
     return eval_results.write_eval_results_yaml(_figures(run, profile), BOARD_ADDRESS)
 
@@ -64,7 +64,7 @@ def render_model_index(run: RunFolder, profile: str | None = None) -> str:
     """Render the `model-index` of a model's card.
 
     Raises:
-        BadInput: no dimension of the run is complete.
+        BadInput: the run has no complete dimension.
     """
     index = eval_results.build_model_index(run.plan().system_title, _figures(run, profile), BOARD_ADDRESS)
     return yaml.safe_dump({"model-index": index}, sort_keys=False, allow_unicode=True)
@@ -90,7 +90,7 @@ _SOFTWARE = """@software{{podeval,
 
 
 def render_evaluation_tables(runs: Iterable[RunFolder], profile: str | None = None) -> str:
-    """Render evaluation tables in the form of Papers with Code: a table for each split, a row for each run and profile.
+    """Render evaluation tables in the format of Papers with Code: one per split, with a row for each run and profile.
 
     Raises:
         BadInput: a run was not measured.
@@ -115,9 +115,9 @@ def render_evaluation_tables(runs: Iterable[RunFolder], profile: str | None = No
 
 
 def render_printed_tables() -> str:
-    """Render every figure that papers print as evaluation tables: of systems on our benchmarks, and elsewhere.
+    """Render every printed figure as evaluation tables, for systems on our benchmarks and elsewhere.
 
-    A task is a benchmark or a source, a dataset a table by one protocol, a subdataset a part of it.
+    A task is a benchmark or a source, a dataset is a table by one protocol, and a subdataset is a part of it.
     """
     cells: list[dict[str, Any]] = []
     for submission in load_all(locate_hub_source("submissions")).values():
@@ -142,7 +142,7 @@ def render_printed_tables() -> str:
 
 
 def _render_tables(cells: Iterable[Mapping[str, Any]]) -> str:
-    """Group values into tasks, their datasets, and the parts of these."""
+    """Group values into tasks, their datasets and the parts of these."""
     tasks: dict[str, dict[str, dict[str, list[Mapping[str, Any]]]]] = {}
     for cell in cells:
         parts = tasks.setdefault(cell["task"], {}).setdefault(cell["dataset"], {"": []})
@@ -207,7 +207,7 @@ def _cite_run(summary: RunSummary) -> str:
 
 
 def _escape(text: str) -> str:
-    """Characters that have a special meaning in BibTeX and TeX."""
+    """Escape characters that have a special meaning in BibTeX and TeX."""
     return re.sub(r"([&%$#_{}])", r"\\\1", text.replace("\\", "/"))
 
 
@@ -219,11 +219,11 @@ def _figures(run: RunFolder, profile: str | None) -> Sequence[eval_results.HubFi
 
 
 def write_dataset(runs: Path, out: Path) -> dict[str, int]:
-    """Write the dataset folder; returns the rows of each config.
+    """Write the dataset folder; return the number of rows of each config.
 
     Args:
-        runs: folder of runs, which is not changed.
-        out: folder to write, which contains nothing else.
+        runs: folder of runs, which is not modified.
+        out: folder to write, which must not contain anything else.
 
     Raises:
         BadInput: there are no runs, or the folder contains other data.
@@ -250,9 +250,9 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
 
 
 def write_results(runs: Path, file: Path) -> int:
-    """Write every number of the board as one table, CSV or Parquet by the file's name; returns its rows.
+    """Write every number of the board as one table, CSV or Parquet by the file's name; return its number of rows.
 
-    In CSV no text can act as a formula in a spreadsheet.
+    In CSV, texts cannot act as formulas in a spreadsheet.
 
     Raises:
         BadInput: there are no runs.
@@ -279,7 +279,7 @@ def require_runs(runs: Path) -> None:
 
 
 def _read_tables(runs: Path) -> dict[str, pd.DataFrame]:
-    """Read the tables of the board by their configs; the folder of runs is not changed."""
+    """Read the tables of the board by config; the folder of runs is not modified."""
     require_runs(runs)
     with tempfile.TemporaryDirectory(prefix="podeval-results-") as aside:
         write_tables(runs, Path(aside))
@@ -322,11 +322,11 @@ def _render_card(rows: dict[str, int], ranked_columns: int) -> str:
 
 @dataclass(frozen=True)
 class Export:
-    """The runs to export, some or all of a folder, and the place to export them to.
+    """The runs to export, some or all of a folder, and the folder to export them to.
 
     Attributes:
         runs: the folder of all runs.
-        chosen: the runs that were named.
+        chosen: the runs that the user named.
         out: folder to write to.
         profile: the only profile that is exported; None for all.
     """
@@ -339,13 +339,14 @@ class Export:
 
 @dataclass(frozen=True)
 class ResultForm:
-    """A form in which results travel.
+    """A format for exporting results.
 
     Attributes:
-        write: function that writes it and yields a sentence on each file; for a text format, it yields the text.
-        of_all: whether it has all results of a folder of runs, instead of those of named runs.
-        is_text: whether it is text for standard output.
-        has_print: whether it has the papers' figures if no run is named.
+        write: function that writes the results and yields a sentence about each file; for a text format, it yields the
+            text.
+        of_all: whether the format contains all results of a folder of runs instead of those of named runs.
+        is_text: whether the format is text for standard output.
+        has_print: whether the format contains the papers' figures if no run is named.
     """
 
     write: Callable[[Export], Iterable[str]]

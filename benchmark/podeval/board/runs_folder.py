@@ -1,10 +1,10 @@
-"""Read the tables of a folder of runs for the board, and arrange its numbers for lookups, shared by all readers.
+"""Read the tables of a folder of runs for the board, and arrange its numbers for lookups that all readers share.
 
 Everything is read once for each version of the tables. Text columns of the board's table are categories, which store
-codes of their few values. An `Index` has a `ProfileBoard` for each benchmark's split under each profile. A `Sheet` is a
-board under one protocol for each metric, for all items or one slice of them: the content of one table. Boards and
-sheets are made on first use and cached; a sheet does the same with its columns. Nothing here changes after it was made,
-so threads share it.
+codes for their few values. An `Index` has a `ProfileBoard` for each benchmark's split under each profile. A `Sheet` is
+a board under one protocol for each metric, for all items or one slice of them: the content of one table. Boards, sheets
+and a sheet's columns are created on first use and cached. None of these objects changes after its creation, so threads
+share them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ BOARD_VALUES, SHEETS, RECENT, CORRECTED = 400, 24, 24, 4
 
 
 def arrange_numbers(board: pd.DataFrame) -> pd.DataFrame:
-    """Return a board's table, perhaps of an earlier version, with all columns of `BoardRow`; texts are categories."""
+    """Return a board's table, possibly of an earlier version, with all columns of `BoardRow`; texts are categories."""
     columns = {name: board.get(name, "") for name in TEXTS}
     texts = {name: pd.Series(column, board.index).astype("category") for name, column in columns.items()}
     numbers = {name: board[name].astype("float64") if name in board else np.nan for name in NUMBERS}
@@ -91,10 +91,10 @@ def choose_protocols(board: pd.DataFrame, wishes: Sequence[str] = ()) -> dict[st
 
 
 class MadeOnce:
-    """A cache of values derived from read-only numbers; a bound keeps only those used last.
+    """A cache of values derived from read-only numbers; if bounded, it keeps only the most recently used ones.
 
     Args:
-        most: highest number of cached values.
+        most: maximum number of cached values.
     """
 
     def __init__(self, most: int = sys.maxsize) -> None:
@@ -102,7 +102,7 @@ class MadeOnce:
         self._lock = threading.RLock()
 
     def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return the value of a key, and compute it if it is not cached."""
+        """Return the value of a key; compute it if it is not cached."""
         with self._lock:
             if key not in self._values:
                 self._values[key] = make()
@@ -114,9 +114,9 @@ class Sheet:
     """The numbers that one table can show: one profile, one slice, one protocol for each metric.
 
     Attributes:
-        kept: cache of derived values that stay as long as the numbers.
-        recent: the same for values that may be numerous.
-        corrected: sheets with ranks corrected over some columns together; making one takes a while.
+        kept: cache of derived values with the same lifetime as the numbers.
+        recent: bounded cache for derived values that may be numerous.
+        corrected: sheets with ranks corrected over several columns together, which take a while to compute.
     """
 
     def __init__(self, numbers: pd.DataFrame) -> None:
@@ -126,7 +126,7 @@ class Sheet:
 
     @property
     def keys(self) -> list[Key]:
-        """The rows in the order of the source table; reported rows in the order of the paper."""
+        """The rows in the order of the source table; reported rows are in the order of the paper."""
         pairs = self._numbers[["system", "provenance"]].drop_duplicates().itertuples(index=False, name=None)
         return [(str(system), str(provenance)) for system, provenance in pairs]
 
@@ -151,7 +151,7 @@ class Sheet:
         return self.kept.get(("cells", column_id), write)
 
     def frame(self, keep: Callable[[Key], bool]) -> pd.DataFrame:
-        """Return all rows of the systems to keep, columns as in `BoardRow`."""
+        """Return all rows of the systems to keep, with the columns of `BoardRow`."""
         keys = list(zip(self._numbers["system"], self._numbers["provenance"], strict=True))
         kept = {key: keep(key) for key in set(keys)}
         return self._numbers[[kept[key] for key in keys]].astype(dict.fromkeys(TEXTS, "str"))
@@ -167,17 +167,17 @@ class ProfileBoard:
 
     @cached_property
     def slices(self) -> tuple[str, ...]:
-        """Names of the slices, all items ("") first, then by the benchmark's breakdowns in their order."""
+        """Names of the slices: all items ("") first, then in the order of the benchmark's breakdowns."""
         return tuple(sorted(self._numbers["slice"].unique(), key=order_slices(self._benchmark)))
 
     @cached_property
     def provenances(self) -> tuple[str, ...]:
-        """The provenances of its numbers, in the order of the board."""
+        """The provenances of its numbers, in board order."""
         return tuple(sorted(self._numbers["provenance"].unique(), key=PROVENANCES.index))
 
     @cached_property
     def systems(self) -> Mapping[str, Row]:
-        """One row for each system, which gives its title and kind."""
+        """One row for each system, with its title and kind."""
         rows = self._numbers.drop_duplicates("system", keep="last")
         return {row["system"]: row for row in list_rows(rows, list(rows.columns))}
 
@@ -188,14 +188,14 @@ class ProfileBoard:
 
     @cached_property
     def spoken(self) -> Mapping[Key, str]:
-        """How the outputs of each row were generated (`whole`, `turns`, `chunks`), if its protocols state it."""
+        """The way that each row's outputs were generated (`whole`, `turns`, `chunks`), if its protocols state it."""
         pairs = self._numbers[["system", "provenance", "protocol_json"]].drop_duplicates().itertuples(index=False)
         stated = {(str(system), str(provenance)): read_object(text) for system, provenance, text in pairs}
         ways = {key: content.get("generation", {}).get("strategy", "") for key, content in stated.items()}
         return {key: way for key, way in ways.items() if way in STRATEGIES}
 
     def columns(self, protocols: Mapping[str, str]) -> list[Column]:
-        """Return every column under these protocols, in the order of the board."""
+        """Return every column under these protocols, in board order."""
 
         def make() -> list[Column]:
             ids = self._under(protocols)[["metric", "key", "dimension"]].drop_duplicates()
@@ -213,7 +213,7 @@ class ProfileBoard:
         return self._sheets.get((slice_, *protocols.items()), make)
 
     def _under(self, protocols: Mapping[str, str]) -> pd.DataFrame:
-        """Return the rows of the chosen protocol of each metric; a paper's setting may cover several metrics."""
+        """Return the rows of each metric's chosen protocol; a paper's setting may cover several metrics."""
 
         def make() -> pd.DataFrame:
             chosen = self._numbers["metric"].map(protocols).astype("object")
@@ -228,7 +228,7 @@ class Index:
     Args:
         numbers: the board's table, from `arrange_numbers`.
         facts: the facts by system.
-        runs: the folder of the runs that were measured; None if there are only numbers.
+        runs: the folder of the measured runs; None if there are only numbers.
     """
 
     def __init__(
@@ -243,7 +243,7 @@ class Index:
 
     @classmethod
     def of(cls, board: pd.DataFrame, systems: pd.DataFrame | None = None, runs: Path | None = None) -> Index:
-        """Make the index of a table of `BoardRow`, and of one of `SystemRow` if given."""
+        """Build the index from a table of `BoardRow`, and from a table of `SystemRow` if given."""
         return cls(arrange_numbers(board), collect_by_system(systems) if systems is not None else None, runs)
 
     @property
@@ -253,13 +253,13 @@ class Index:
 
     @cached_property
     def boards(self) -> tuple[str, ...]:
-        """The name `benchmark/split` of every split; figures of a whole benchmark are on the boards of its splits."""
+        """The names `benchmark/split` of all splits; figures of a whole benchmark are on the boards of its splits."""
         with_splits = {name.partition("/")[0] for name in self._rows if not name.endswith("/")}
         return tuple(name for name in self._rows if not name.endswith("/") or name[:-1] not in with_splits)
 
     @cached_property
     def measured(self) -> Mapping[str, int]:
-        """Number of measured systems on each board, without those of papers and controls."""
+        """Number of measured systems on each board, excluding papers' systems and controls."""
         ours = self._numbers[self._numbers["profile"] != PAPER]
         ours = ours[ours["system_kind"].isin(["system", "human"])]
         places = group_rows(ours, "benchmark", "split")
@@ -268,9 +268,9 @@ class Index:
 
     @cached_property
     def known(self) -> Mapping[str, int]:
-        """Number of systems of each board that can be played and have an owner, measured or reported.
+        """Number of systems on each board, measured or reported, that produce speech and have an owner.
 
-        Controls, people, our own baselines and writers of scripts do not count.
+        Controls, people, our own baselines and script writers are not counted.
         """
         has_sound = ~self._numbers["dimension"].str.startswith(("script.", "write."))
         rows = self._numbers[self._numbers["system_kind"].isin(["system", "reported"]) & has_sound]
@@ -282,12 +282,12 @@ class Index:
         return {board: len(nobody.union(*(systems.get(name, ()) for name in _names(board)))) for board in self.boards}
 
     def profiles(self, board: str) -> tuple[str, ...]:
-        """Return the profiles with numbers of a board."""
+        """Return the profiles for which a board has numbers."""
         profiles = {profile for name in _names(board) for profile in self._rows.get(name, {})}
         return tuple(sorted(profiles, key=lambda name: (PROFILES.index(name) if name in PROFILES else 9, name)))
 
     def is_whole(self, board: str, profile: str) -> bool:
-        """Return whether the numbers of a board under a profile are for its whole benchmark, and not for a split."""
+        """Return whether a board's numbers under a profile are for its whole benchmark instead of a split."""
         return profile not in self._rows.get(board, {}) and profile in self.profiles(board)
 
     def board(self, name: str, profile: str) -> ProfileBoard:
@@ -302,7 +302,7 @@ class Index:
 
 
 def choose_names(rows: pd.DataFrame) -> dict[str, str]:
-    """Return the display names of systems: the title, with the id where two share one, and the mark of the kind."""
+    """Return the display names of systems: the title, with the id if two systems share it, and the mark of the kind."""
     latest = rows.drop_duplicates("system", keep="last")[["system", "system_title", "system_kind"]].astype(str)
     shared = Counter(latest["system_title"])
     return {
@@ -312,13 +312,13 @@ def choose_names(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _names(board: str) -> tuple[str, ...]:
-    """Return the board itself and the name for figures of its whole benchmark."""
+    """Return the board's name, and the name for figures of its whole benchmark."""
     whole = f"{board.partition('/')[0]}/"
     return (board,) if board == whole else (board, whole)
 
 
 class RunsFolder:
-    """Tables of a folder of runs (`runs` if it is another), and values derived from them; cached and threadsafe."""
+    """The tables of a folder of runs (`runs` if it is another), and values derived from them; cached, thread-safe."""
 
     def __init__(self, path: Path, runs: Path | None = None) -> None:
         self.path, self.runs = path.resolve(), runs or path
@@ -331,11 +331,11 @@ class RunsFolder:
         """Return a value derived from some tables, cached until one of them changes.
 
         Args:
-            kind: the kind of the value, which limits the number of cached ones.
+            kind: the kind of the value; the number of cached values is limited for each kind.
             tables: names of the tables.
-            key: the name within its kind.
-            make: the function that makes it if it is not cached.
-            most: highest number of cached values of the kind.
+            key: the name of the value within its kind.
+            make: function that computes the value if it is not cached.
+            most: maximum number of cached values of the kind.
         """
         stamps = tuple(stamp(self.path / name) for name in tables)
         with self._lock:
@@ -345,15 +345,15 @@ class RunsFolder:
         return made.get(key, make)
 
     def board(self) -> pd.DataFrame:
-        """Return the table of `BoardRow`; no rows if nothing has been run."""
+        """Return the table of `BoardRow`; empty if nothing has been run."""
         return self._table(BOARD, BoardRow)
 
     def items(self) -> pd.DataFrame:
-        """Return the table of `ItemRow`; no rows if nothing has been run."""
+        """Return the table of `ItemRow`; empty if nothing has been run."""
         return self._table(ITEMS, ItemRow)
 
     def systems(self) -> pd.DataFrame:
-        """Return the table of `SystemRow`, the facts about systems from their documents; no rows if there are none."""
+        """Return the table of `SystemRow`, the facts about systems from their documents; empty if there are none."""
         return self._table(SYSTEMS, SystemRow)
 
     def index(self) -> Index:
@@ -367,7 +367,7 @@ class RunsFolder:
     def _read_index(self) -> Index:
         path = self.path / BOARD
         try:
-            # Texts stay in their stored form, each distinct value once.
+            # Texts keep their stored form, with each distinct value once.
             board = pd.read_parquet(path, read_dictionary=list(TEXTS)) if path.exists() else self.board()
             return Index.of(board, self.systems(), self.path)
         except (OSError, ValueError, KeyError) as error:
@@ -375,7 +375,7 @@ class RunsFolder:
             raise BadInput(sentence) from error
 
     def read_items(self, columns: list[str], filters: Mapping[str, str], more: tuple[str, str, Any]) -> Any:
-        """Read some columns of the items that pass the filters, as a table of Arrow; `more` is one more filter."""
+        """Read some columns of the items that pass the filters, as an Arrow table; `more` is an additional filter."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 

@@ -18,7 +18,7 @@ Point = tuple[Key, Row, float]
 
 @dataclass(frozen=True)
 class PictureSize:
-    """Sizes of pictures: units across, height of the field of one with two axes, the letters, the radar."""
+    """Sizes of pictures: the width in units, the height of a plot area with two axes, the letters, and the radar."""
 
     width: int
     field: int
@@ -53,7 +53,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Scene:
-    """A view to be drawn: its rows in the table's order, with the texts of a language."""
+    """A view to be drawn: its rows in table order, with the texts of one language."""
 
     settled: ResolvedView
     order: Sequence[Key]
@@ -66,13 +66,13 @@ class Scene:
 
     @cached_property
     def every_point(self) -> list[Point]:
-        """The rows that have the figure, in the table's order."""
+        """The rows that have the figure, in table order."""
         rows = self.settled.sheet.rows(self.of.id)
         existing = [(key, rows[key]) for key in self.order if key in rows]
         return [(key, row, value) for key, row in existing if (value := to_number(row["value"])) is not None]
 
     def points(self) -> list[Point]:
-        """Return the rows that are drawn: without controls far from all others, which would set the axis."""
+        """Return the rows to draw, without controls far from all others, which would dominate the axis."""
         others = [
             end
             for _, row, value in self.every_point
@@ -97,7 +97,7 @@ class Scene:
         return f"{name.removesuffix(KIND_MARKS[kind])} ({kinds[kind]})" if kind else name
 
     def say_standing(self, of: Cell) -> str:
-        """Return a cell's text about the row's place, in the reader's language."""
+        """Return the text of a cell's standing in the reader's language."""
         return str(self.words.get("standings", {}).get(of.standing, of.standing))
 
     def pinned(self, key: Key) -> bool:
@@ -105,18 +105,18 @@ class Scene:
         return key[0] in self.settled.view.pins
 
     def head(self) -> str:
-        """Return name, direction and unit of the figure."""
+        """Return the name, direction and unit of the figure."""
         return f"{self.title(self.of)}{ARROWS[self.of.better]}" + (f" ({self.of.unit})" if self.of.unit else "")
 
     def frame(self, caption: str) -> Frame:
-        """Return the frame of a picture of the scene's size."""
+        """Return the frame of a picture in the scene's size."""
         return Frame(caption, self.size.width, self.size.font_size, percent=self.of.percent)
 
 
-# The axes of a radar: columns between fixed ends, so that outward is better and what is equal is drawn as equal.
+# The axes of a radar: columns between fixed ends, so that outward is better and equal values are drawn equally.
 #
-# The ends are those of the metric's own scale, its bounds, and never those of the systems that happen to be shown. An
-# error rate ends at 1, where everything is wrong; what is best in a range ends where it is far from it.
+# The ends are the bounds of the metric's own scale and never depend on the displayed systems. An error rate ends at 1,
+# where everything is wrong; a figure with a best range ends far from that range.
 
 FEWEST_AXES, MOST_AXES = 3, 12
 """Fewest and most axes of a radar."""
@@ -129,24 +129,24 @@ FARTHEST = {"LUFS": 12.0, "dBTP": 4.0, "LU": 14.0}
 
 @dataclass(frozen=True)
 class RadarAxis:
-    """One axis between fixed ends: the badness, as `Column.badness`, of its centre and of its rim."""
+    """One axis between fixed ends: the badness (see `Column.badness`) at its centre and at its rim."""
 
     column: Column
     worst: float
     best: float
 
     def at(self, value: float) -> float:
-        """Return the position of a value from 0, the centre, to 1, the rim; a value beyond an end is on it."""
+        """Return the position of a value from 0 (centre) to 1 (rim); a value beyond an end is placed at that end."""
         share = (self.worst - self.column.badness(value)) / (self.worst - self.best)
         return min(max(share, 0.0), 1.0)
 
     def span(self, low: float | None, high: float | None) -> Span | None:
-        """Return the positions of an interval's ends; None without one."""
+        """Return the positions of an interval's ends; None if there is no interval."""
         return None if low is None or high is None else (self.at(low), self.at(high))
 
 
 def find_axis(column: Column) -> RadarAxis | None:
-    """Return the axis of a column; None of a figure without a direction or without fixed ends."""
+    """Return the axis of a column; None for a figure without a direction or fixed ends."""
     low, high = column.bounds
     if column.better == "informative":
         return None
@@ -167,7 +167,7 @@ def choose_radar_axes(columns: Sequence[Column]) -> list[RadarAxis]:
 
 
 def choose_radar_keys(settled: ResolvedView, order: Sequence[Key], most: int | None) -> list[Key]:
-    """Return the rows on the radar: pinned ones, or else the first that are not controls."""
+    """Return the rows on the radar: the pinned ones, otherwise the first that are not controls."""
     systems = settled.board.systems
     pinned = [key for key in order if key[0] in settled.view.pins]
     return (pinned or [key for key in order if systems[key[0]]["system_kind"] != "control"][:most])[
@@ -185,7 +185,7 @@ def locate(settled: ResolvedView, axis: RadarAxis, key: Key) -> tuple[float | No
 
 
 def format_share(value: float | None, span: Span | None) -> str:
-    """Format `62 %` of an axis, with its interval."""
+    """Format the position on an axis, such as `62 %`, with its interval."""
     if value is None:
         return MISSING
     return f"{value:.0%}" if span is None else f"{value:.0%} [{min(span):.0%}, {max(span):.0%}]"

@@ -1,12 +1,12 @@
 """The standing of each system in each column: its range of ranks, or the reason why it has none.
 
-A column is one key over all items or one slice of them, in one benchmark, split, profile and protocol. Each two
-systems are compared on their common items, corrected for the number of pairs of the column. A system is ranked only if
-it is complete there (a key that an item could have and that has no value counts as unscored), is not a control, ran a
-split that is large enough for ranks, has another system to be compared with and, on the error rates themselves and
-where the dimension needs accurate speech, keeps its WER and CER under the benchmark's ceiling in each of its languages;
-where the dimension has a guard, nearly all of its items pass that. Values that a metric itself calls unranked
-(`Score.unranked`), such as the richness of three words, are not ranked.
+A column is one key over all items or one slice of them, in one benchmark, split, profile and protocol. Each pair of
+systems is compared on its common items, corrected for the number of pairs in the column. A system is ranked only if it
+is complete in the column (a missing value of a key that an item could have counts as unscored), is not a control, ran a
+split that is large enough for ranks, and can be compared with another system. For the error rates themselves, and in
+dimensions that need accurate speech, its WER and CER must also stay under the benchmark's ceiling in each of its
+languages; in dimensions with a guard, nearly all of its items must pass it. Values that a metric itself marks as
+unranked (`Score.unranked`), such as the richness of three words, are not ranked.
 """
 
 from collections import Counter, defaultdict
@@ -40,7 +40,7 @@ class Run:
 
     @cached_property
     def metrics(self) -> dict[str, Metric]:
-        """The declarations of all that is measured on its track."""
+        """The declarations of all metrics that are measured on its track."""
         return collect_metrics(self.benchmark, self.summary.plan.track)
 
     @cached_property
@@ -50,10 +50,10 @@ class Run:
 
     @cached_property
     def error_rates(self) -> list[tuple[float, str, str]]:
-        """Mean, key and slice of its error rates over all items and in each language.
+        """The mean, key and slice of its error rates over all items and in each language.
 
-        English has both rates and Chinese only the CER, so the English would hide the Chinese in a CER over all items.
-        With several settings, the rates are those of the benchmark's own setting.
+        English has both rates and Chinese only the CER, so a CER over all items would hide the Chinese rate behind the
+        English. If there are several settings, the benchmark's own setting is used.
         """
         protocol = self.summary.choose_protocols().get("wer")
         return [
@@ -65,13 +65,13 @@ class Run:
         ]
 
     def find_mean(self, column: str) -> float | None:
-        """Return the mean of a column, as `metric.key`, over all items; None if it has none."""
+        """Return the mean of a column (`metric.key`) over all items; None if there is none."""
         metric, _, key = column.partition(".")
         values = [row.keys.get(key) for row in self.summary.metrics if row.metric == metric and not row.slice]
         return values[0].mean if values and values[0] is not None else None
 
     def comparison_key(self, protocol: str, slice_: str) -> Place:
-        """Return the place within which its numbers may be compared with others'."""
+        """Return the place within which its numbers can be compared with others."""
         return (self.summary.plan.benchmark, self.summary.plan.split, self.summary.profile, protocol, slice_)
 
     def select_scores(self, protocol: str, slice_: str) -> dict[str, Score]:
@@ -90,8 +90,8 @@ class Run:
         return scores
 
     def find_foreign(self, protocol: str, slice_: str, name: str) -> list[Unscored]:
-        """Find the unscored items of a slice that could not have a key: it has the name of a group of a breakdown, and
-        they belong to another group.
+        """Find the unscored items of a slice that cannot have a key, because the key is named after a breakdown's group
+        and they belong to another group.
         """
         field, _, group = slice_.partition("=")
         of = next((breakdown.name for breakdown in self.benchmark.breakdowns if name in breakdown.groups), "")
@@ -106,13 +106,13 @@ class Standing:
 
     Attributes:
         scored: the number of items without a gap in this key.
-        unscored_system: the number of items unscored, or without a value of this key, through the system's fault.
-        unscored_ours: likewise by ours.
-        reasons: why items are unscored and why the system has no rank, with the number of items.
+        unscored_system: the number of items that are unscored, or lack a value of this key, because of the system.
+        unscored_ours: the same number for causes on our side.
+        reasons: the reasons why items are unscored or the system has no rank, with the number of items.
         values: the number of items that have a value.
-        clusters: the number of independent clusters behind the rank; without a rank, behind the value.
-        rankable: whether it may have a rank if there are others.
-        rank: its best and worst rank; None without one.
+        clusters: the number of independent clusters behind the rank, or behind the value if there is no rank.
+        rankable: whether the system can be ranked if there are others.
+        rank: best and worst rank; None if unranked.
     """
 
     scored: int
@@ -132,8 +132,8 @@ def find_standings(
 
     Args:
         runs: all compared runs.
-        together: protocol, slice and key of the only columns to rank, which are then corrected for the number of their
-            pairs together; empty for all columns, each corrected separately.
+        together: protocol, slice and key of the columns to rank, which are corrected together for the number of their
+            pairs; empty to rank all columns, each corrected separately.
     """
     places: dict[Place, list[tuple[Run, MetricSummary]]] = defaultdict(list)
     for run in runs:
@@ -161,7 +161,7 @@ cluster of each item."""
 
 
 def _rank_columns(columns: Sequence[_Column]) -> None:
-    """Write the ranks into the standings, or the reasons for missing ones, corrected over these columns together."""
+    """Write the ranks, corrected over these columns together, or the reasons for missing ranks into the standings."""
     ranked = [column for column in columns if column[1]]
     for (standings, field, *_), verdicts in zip(ranked, compare_columns([c[1:] for c in ranked]), strict=True):
         for index, system in enumerate(sorted(field)):
@@ -208,8 +208,8 @@ def _count_items(
     clusters: Mapping[str, str],
     foreign: Sequence[Unscored] = (),
 ) -> Standing:
-    """Return the standing of a system before any rank; missing values of this key count as unscored, and unscored items
-    that cannot have the key do not count.
+    """Return the standing of a system before ranking. Missing values of this key count as unscored; unscored items that
+    cannot have the key are not counted.
     """
     gaps = [gap for score in of_items.values() if (gap := find_gap(score, key))]
     ours = row.unscored_ours + sum(gap.cause == "ours" for gap in gaps) - sum(one.cause == "ours" for one in foreign)
@@ -227,9 +227,10 @@ def _count_items(
 
 
 def _pool_values(name: str, of_items: Mapping[str, Score]) -> dict[str, float]:
-    """Return the values of a key that may be ranked, by item; weighted ones in proportion to their weight.
+    """Return the values of a key that can be ranked, by item; weighted values are scaled by their weight.
 
-    With weights (those of criteria, if a mean is pooled over them), the mean of the result is the weighted mean.
+    If there are weights (for example of criteria over which a mean is pooled), the mean of the result is the weighted
+    mean.
     """
     kept = {
         item: (value, score.weights.get(name, 1.0))
@@ -263,7 +264,7 @@ def _explain_bar(run: Run, metric: str) -> str:
 
 
 def _explain_refusals(name: str, of_items: Mapping[str, Score], standing: Standing) -> str:
-    """Return why a key is not ranked if its metric calls too many of its values unranked; empty if it does not."""
+    """Return the reason if a key is not ranked because its metric marks too many values as unranked, or ""."""
     refusals = Counter(reason for score in of_items.values() if (reason := score.unranked.get(name)))
     total = standing.scored + standing.unscored_system
     many = refusals and refusals.total() + standing.unscored_system > (1 - COMPLETE) * total
@@ -271,7 +272,7 @@ def _explain_refusals(name: str, of_items: Mapping[str, Score], standing: Standi
 
 
 def _explain_column(key: Key, values: Collection[str]) -> str:
-    """Return the reason why no system is ranked by a key, or by one that no item has; empty if there is none."""
+    """Return the reason why no system is ranked by a key, including keys that no item has; empty if there is none."""
     checks = {"direction": key.better in ("higher", "lower"), "printed": key.ranked, "values": bool(values)}
     return next((EVIDENT[name] for name, passed in checks.items() if not passed), "")
 

@@ -1,8 +1,8 @@
-"""The facts that submission documents state of systems: organisation, openness, size, licence and languages.
+"""The facts about systems in submission documents: organisation, openness, size, licence and languages.
 
 A run made from a submission has its document next to the results; the documents that ship with podeval describe the
-baselines and the systems in papers. A fact that no document states is not guessed: it is `not stated`, and can be
-filtered by.
+baselines and the systems in papers. A fact that no document states is not guessed: it is `not stated`, which can be
+used as a filter.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ _UNSAID = {"unknown", ""}
 
 @dataclass(frozen=True)
 class Facts:
-    """The stated facts of one system; empty or None for missing ones."""
+    """The stated facts about one system; missing facts are empty or None."""
 
     organisation: str = ""
     licence: str = ""
@@ -48,7 +48,7 @@ class Facts:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it comes with podeval, as baselines and controls do."""
+        """Whether the system comes with podeval, as baselines and controls do."""
         return self.source == "builtin"
 
     @property
@@ -58,12 +58,12 @@ class Facts:
 
     @property
     def bucket(self) -> str:
-        """Bucket of its size, one of `SIZES`."""
+        """Size bucket, one of `SIZES`."""
         size = self.size
         return NOT_STATED if size is None else next(name for name, end in SIZES if size < end)
 
     def values(self, fact: str) -> tuple[str, ...]:
-        """Return its values of `openness`, `size`, `licence` or `language`, as filters name them."""
+        """Return the system's values of `openness`, `size`, `licence` or `language`, as named by the filters."""
         if fact == "language":
             return self.languages or (NOT_STATED,)
         values = {"openness": self.openness, "size": self.bucket, "licence": self.licence or NOT_STATED}
@@ -86,14 +86,14 @@ def collect_by_system(systems: pd.DataFrame) -> dict[str, Facts]:
 
 
 def read_links(systems: pd.DataFrame) -> dict[str, str]:
-    """Return the first web address that is stated of each system in a table of `SystemRow`, if there is one."""
+    """Return the first web address stated for each system in a table of `SystemRow`, if there is one."""
     links = {str(row["system"]): json.loads(str(row["links"]) or "{}").values() for row in systems.to_dict("records")}
     first = {name: next(iter(each), "") for name, each in links.items()}
     return {name: str(link) for name, link in first.items() if str(link).startswith(("https://", "http://"))}
 
 
 def count_facts(systems: set[str], facts: Mapping[str, Facts]) -> dict[str, tuple[tuple[str, int], ...]]:
-    """Return every value of every fact that some systems have, with counts: buckets in order, `not_stated` last."""
+    """Return the values of every fact with the number of systems; buckets are in order, with `not_stated` last."""
     nothing = Facts()
     declared = {"openness": list(OPENNESS), "size": [name for name, _ in SIZES]}
 
@@ -109,16 +109,16 @@ def count_facts(systems: set[str], facts: Mapping[str, Facts]) -> dict[str, tupl
 
 
 def build_system_rows(shipped: Iterable[Submission], runs: Iterable[RunFolder]) -> list[SystemRow]:
-    """Return one row for each system with a document, either shipped or next to a run; the latter has precedence."""
+    """Return one row for each system with a document, either shipped or next to a run; the latter takes precedence."""
     of_shipped = {document.system.id: build_system_row(document) for document in shipped}
     of_runs = {row.system: row for run in runs for row in _document_row(run)}
     return list({**of_shipped, **of_runs}.values())
 
 
 def build_system_row(document: Submission) -> SystemRow:
-    """Return the facts in a document, without those that are `unknown`.
+    """Return the facts in a document, except `unknown` ones.
 
-    People are neither open nor closed, and a paper's system of unknown licence is closed only if the paper says so.
+    People are neither open nor closed; a paper's system with an unknown licence is closed only if the paper says so.
     """
     system, source = document.system, document.source
     licence = "" if system.licence.lower() in _UNSAID else system.licence
@@ -143,6 +143,6 @@ def _document_row(run: RunFolder) -> Iterable[SystemRow]:
     document = run.document()
     if document is None:
         return
-    # One of an earlier schema states nothing that could be read; the results stand without it.
+    # A document of an earlier schema cannot be read; the results remain valid without it.
     with contextlib.suppress(ValidationError):
         yield build_system_row(Submission.model_validate(document))

@@ -1,4 +1,4 @@
-"""A reader's view of the board, with its address, its rows in order and its numbers for downloads."""
+"""A reader's view of the board, with its address, its sorted rows and its numbers for downloads."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ FALSE_COLUMNS = 0.05
 
 @dataclass(frozen=True)
 class BoardView:
-    """A reader's choices; an empty one means the default.
+    """A reader's choices; an empty choice means the default.
 
     Attributes:
         board: `benchmark/split`.
         profile: `embedded`, `reference` or `paper`; never more than one.
-        dimension: `overview`, `all` columns, or the dimension, or the group of dimensions, whose keys are shown.
-        slice: "" for all items, else e.g. `category=Arts`.
+        dimension: `overview`, `all` for all columns, or the dimension or group of dimensions whose keys are shown.
+        slice: "" for all items, otherwise for example `category=Arts`.
         judge: id of the judge whose figures are shown for judged metrics.
         provenance: provenance of the rows; empty for all.
         controls: whether control systems are shown.
@@ -51,15 +51,15 @@ class BoardView:
         size: bucket of the systems' parameters; empty for all.
         licence: licence of the systems; empty for all.
         language: a language that the systems speak; empty for all.
-        spoken: ways in which outputs were made, by their protocols: `whole`, `turns`, `chunks`; empty for all.
+        spoken: the form in which outputs were generated, by their protocols: `whole`, `turns`, `chunks`; empty for all.
         q: words in the name, id or organisation.
-        pins: systems that are on top regardless of the filters, at most six.
-        columns: column ids shown; empty for all.
-        protocols: protocol ids chosen, for metrics that have several; a wish may also name a preset.
-        sort: column id by which rows are sorted, best first; with a leading `-` worst first; `system` by name.
+        pins: up to six systems that are shown on top regardless of the filters.
+        columns: ids of the columns to show; empty for all.
+        protocols: ids of the chosen protocols for metrics that have several; a wish may also name a preset.
+        sort: id of the column to sort by, best first, or worst first with a leading `-`; `system` sorts by name.
         plot: one of `PLOTS`.
-        of: column id of the plot.
-        correction: `view` for ranks corrected over all columns of the view together; "" for each column by itself.
+        of: column id for the plot.
+        correction: `view` for ranks corrected over all columns of the view together; "" for each column separately.
     """
 
     board: str = ""
@@ -85,7 +85,7 @@ class BoardView:
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> BoardView:
-        """Parse the query of an address; missing or unknown values become the default later."""
+        """Parse the query of an address; missing or unknown values are replaced by the default later."""
         values: dict[str, str | bool | tuple[str, ...]] = {}
         for field in fields(cls):
             text = query.get(field.name, "")[:4000]
@@ -100,9 +100,9 @@ class BoardView:
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of a reader in a view, in addition to the slices and provenances of the board.
+    """The choices that a view offers in addition to the slices and provenances of the board.
 
-    `facts` has every value with the number of systems it is true of.
+    `facts` contains every value with the number of systems to which it applies.
     """
 
     boards: tuple[Choice, ...]
@@ -117,10 +117,10 @@ class Choices:
 
 @dataclass(frozen=True)
 class ResolvedView:
-    """A view with valid choices, the other choices, and the rows and columns that it shows.
+    """A view with valid choices, the available alternatives, and the rows and columns that it shows.
 
-    All rows are of one profile, one slice and, for each metric, one protocol, which `protocols` gives by metric. `keys`
-    are the rows that pass the filters, `total` is their number without filters.
+    All rows have one profile, one slice and, for each metric, one protocol, which `protocols` gives by metric. `keys`
+    are the rows that pass the filters, and `total` is the number of rows without filters.
     """
 
     view: BoardView
@@ -134,11 +134,11 @@ class ResolvedView:
     total: int
 
     def missed_wishes(self, wish: BoardView) -> dict[str, str]:
-        """Return the wishes that cannot be met: the fields of the view that differ, with the wish."""
+        """Return the wishes that cannot be met: the wished values of fields in which the view differs."""
         wishes = {name: str(getattr(wish, name)) for name in ("board", "profile", "dimension", "slice", "correction")}
         missed = {name: value for name, value in wishes.items() if value and value != getattr(self.view, name)}
         if self.view.board.startswith(f"{missed.get('board', '').rstrip('/')}/"):
-            # A benchmark was named without a split.
+            # The wish named a benchmark without a split.
             missed.pop("board", None)
         return missed
 
@@ -150,7 +150,7 @@ class ResolvedView:
 
     @property
     def expected_false(self) -> float:
-        """Number of columns with any false place that is expected at most if all systems are equally good."""
+        """Maximum expected number of columns with a false place if all systems are equally good."""
         return FALSE_COLUMNS * (1 if self.view.correction else self.ranked_columns)
 
     @property
@@ -160,19 +160,19 @@ class ResolvedView:
 
 
 def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
-    """Return the view closest to a wish that the results allow.
+    """Return the view that is closest to a wish and possible with the results.
 
     Args:
         wish: choices, some of which may be missing or unknown.
         board: the table of `BoardRow`, or the index made of it; not empty.
     """
     index = board if isinstance(board, Index) else Index.of(board)
-    # Where: a board under a profile.
+    # Choose the place: a board under a profile.
     name = _pick_board(wish, index)
     profiles = index.profiles(name)
     profile = _pick(wish.profile, profiles)
     here = index.board(name, profile)
-    # The columns: one protocol for each metric, of one dimension.
+    # Choose the columns: those of one dimension, with one protocol for each metric.
     judges = tuple(sorted({offer.judge for offers in here.offers.values() for offer in offers} - {""}))
     judge = wish.judge if wish.judge in judges else ""
     protocols = choose(here.offers, wished := list_wished(here.offers, wish.protocols), judge)
@@ -183,7 +183,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     available = _columns_of(dimension, every_column)
     columns = tuple(column for column in available if column.id in wish.columns) or available
     ids = [column.id for column in columns]
-    # The rows of one slice that pass the filters.
+    # Choose the rows of one slice that pass the filters.
     slice_ = _pick(wish.slice, here.slices)
     sheet = here.sheet(protocols, slice_)
     every_key = sheet.recent.get(("keys", *ids), lambda: dict.fromkeys(key for id in ids for key in sheet.rows(id)))
@@ -208,7 +208,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
         groups=groups,
         judges=judges,
         columns=available,
-        # A paper's setting, shared by many metrics, is one choice.
+        # A paper's setting that many metrics share is one choice.
         protocols=tuple(dict.fromkeys((one.label, one.protocol) for offers in several.values() for one in offers)),
         facts=facts,
     )
@@ -222,7 +222,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
 
 
 def _pick_board(wish: BoardView, index: Index) -> str:
-    """Return the requested board, else one of its benchmark or with the profile: that with most known systems."""
+    """Return the requested board, or the board with the most known systems of its benchmark or profile."""
     by_size = sorted(index.boards, key=lambda name: (-index.known[name], -index.measured[name]))
     benchmark = wish.board.partition("/")[0]
     near = [name for name in by_size if name.partition("/")[0] == benchmark]
@@ -242,7 +242,7 @@ def _columns_of(dimension: str, columns: list[Column]) -> tuple[Column, ...]:
 def _keep_filters(
     wish: BoardView, provenances: Sequence[str], facts: Mapping[str, Sequence[tuple[str, int]]], systems: set[str]
 ) -> BoardView:
-    """Return the wish with only those filters and pins that are true of some systems."""
+    """Return the wish with only those filters and pins that match some system."""
     provenance = tuple(name for name in provenances if name in wish.provenance)
     stated: dict[str, Any] = {
         name: tuple(value for value in getattr(wish, name) if value in dict(facts[name])) for name in FACTS
@@ -269,7 +269,7 @@ def _keep_order_and_plot(wish: BoardView, columns: Sequence[str]) -> BoardView:
 
 
 def _board_choices(index: Index, chosen: str, profile: str) -> tuple[Choice, ...]:
-    """Return the boards to choose from; a benchmark whose numbers under this profile are of no split is listed once."""
+    """Return the boards to choose from; a benchmark whose numbers under this profile are not split is listed once."""
     names: dict[str, str] = {}
     for name in index.boards:
         label = name.partition("/")[0] if index.is_whole(name, profile) else name
@@ -279,7 +279,7 @@ def _board_choices(index: Index, chosen: str, profile: str) -> tuple[Choice, ...
 
 
 def _pick(wish: str, choices: Sequence[str]) -> str:
-    """Return the wish if it is available, or else the first choice, or else an empty text."""
+    """Return the wish if it is available, otherwise the first choice, or an empty text if there is none."""
     return wish if wish in choices else next(iter(choices), "")
 
 
@@ -304,7 +304,7 @@ def _fitting(view: BoardView, keys: Iterable[Key], board: ProfileBoard, facts: M
 
 @dataclass(frozen=True)
 class TableRow:
-    """One row of the table: a system's numbers of one provenance."""
+    """One row of the table: a system's numbers from one provenance."""
 
     system: str
     name: str
@@ -315,14 +315,14 @@ class TableRow:
 
     @property
     def counted(self) -> str:
-        """Number of scored and of all measurements."""
+        """Numbers of scored measurements and of all measurements."""
         return format_scored(self.rows)
 
 
 def format_scored(rows: Iterable[Row]) -> str:
-    """Return the number of scored and of all measurements of some rows, `306/306`; `–` if a paper does not state it.
+    """Format the numbers of scored and of all measurements of some rows, `306/306`; `–` if a paper does not state them.
 
-    Each metric counts once, by its key with most gaps.
+    Each metric counts once, by its key with the most gaps.
     """
     stated = [row for row in rows if to_number(row["scored"]) is not None]
     by_metric = {row["metric"]: row for row in sorted(stated, key=count_unscored)}
@@ -332,7 +332,7 @@ def format_scored(rows: Iterable[Row]) -> str:
 
 
 def order(settled: ResolvedView) -> list[Key]:
-    """Return the rows of a view in order: pinned ones on top, then best first by the view's sort column."""
+    """Return the sorted rows of a view: pinned rows on top, then best first by the view's sort column."""
     wish = settled.view.sort
     by = next((c for c in settled.columns if c.id == wish.lstrip("-")), None)
     names, systems = settled.board.names, settled.board.systems
@@ -341,7 +341,7 @@ def order(settled: ResolvedView) -> list[Key]:
     pins = {system: number for number, system in enumerate(settled.view.pins)}
 
     def rank_key(key: Key) -> tuple[Any, ...]:
-        """Return the sort key: pinned, then run by us, controls last, incomplete after complete, then best first."""
+        """Return the sort key: pinned first, then run by us, controls last, complete before incomplete, best first."""
         row = cells.get(key)
         value = to_number(row["value"]) if row else None
         behind = by is not None and (row is None or format_standing(row) in ("incomplete", "unscored"))
@@ -354,7 +354,7 @@ def order(settled: ResolvedView) -> list[Key]:
 
 
 def build_lines(settled: ResolvedView, keys: Sequence[Key]) -> list[TableRow]:
-    """Return some rows of a view, formatted, each once for the columns that the view has."""
+    """Return some rows of a view, formatted for the view's columns."""
     ids = [column.id for column in settled.columns]
     written: dict[Key, TableRow] = settled.sheet.recent.get(("lines", *ids), dict)
     missing = [key for key in keys if key not in written]

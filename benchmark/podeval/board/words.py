@@ -1,4 +1,4 @@
-"""The board's names in one language, and the help of a column's head."""
+"""The board's names in one language, and the help texts of column headers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Words:
         return self.texts[name]
 
     def dimension(self, name: str) -> str:
-        """A dimension such as `speech.quality`, a group of them, the overview or all columns, in a reader's words."""
+        """Return the name of a dimension such as `speech.quality`, a group of them, the overview or all columns."""
         return str(self[name]) if name in (OVERVIEW, EVERYTHING) else write_dimension_title(name, self.language)
 
     def title(self, column: Column) -> str:
@@ -33,21 +33,21 @@ class Words:
         return column.title_in(self.language)
 
     def profile(self, name: str) -> str:
-        """The name of a profile, with its meaning."""
+        """Return the name of a profile, with its meaning."""
         return str(self["profiles"].get(name, name))
 
     def spoken(self, name: str) -> str:
-        """The way in which outputs were made: in one piece, turn by turn, or joined."""
+        """Describe how outputs were generated: in one piece, turn by turn, or joined."""
         return str(self["spoken"].get(name, self["not_stated"]))
 
     def slice(self, name: str) -> str:
-        """`Scenario: news` of `scenario=news`, or all items."""
+        """Return the name of a slice: `Scenario: news` for `scenario=news`, or the name for all items."""
         breakdown, _, group = name.partition("=")
         title = self["breakdowns"].get(breakdown, breakdown.replace("_", " "))
         return f"{title}: {self['groups'].get(group, group.replace('_', ' '))}" if name else str(self["all_items"])
 
     def fact(self, fact: str, value: str) -> str:
-        """One value of a fact."""
+        """Return the text for one value of a fact."""
         if value == NOT_STATED:
             return str(self.texts["not_stated"])
         section = {"openness": "openness", "size": "sizes", "language": "groups"}.get(fact)
@@ -55,14 +55,14 @@ class Words:
 
 
 def write_board_name(name: str) -> str:
-    """`real_pod · voice` as `Real-Pod · voice`."""
+    """Write `real_pod · voice` as `Real-Pod · voice`."""
     benchmark, _, split = name.partition(" · ")
     record = benchmarks.find_all().get(benchmark)
     return " · ".join(filter(None, (record.title if record else benchmark, split)))
 
 
 def explain_column(column: Column, words: Words) -> dict[str, Any]:
-    """One column in words: its `id` and `title`, sentences, named facts, and the address of its metric's `card`."""
+    """Describe one column in words: `id` and `title`, sentences, named facts, and address of its metric's `card`."""
     declared, names = explain(column, words.language), words["explained"]
     better, ideal = str(names["directions"][column.better]), declared["ideal"]
     facts = {
@@ -83,12 +83,12 @@ def explain_column(column: Column, words: Words) -> dict[str, Any]:
 
 
 def explain(of: Column, language: str = "en") -> dict[str, str]:
-    """Return the facts about a column, in one of the site's languages; missing texts are empty.
+    """Return the facts about a column in a language of the site; missing texts are empty.
 
     The keys are `metric` (with a card), `about` (the value), `of_metric` (the purpose of the metric), `range`, `ideal`
     (the best range, if there is one), `people` and `systems` (their values), `source` (the origin of these),
-    `unreached` (the reason why nothing comparable is known), and `agreement` (its agreement with people, or that this
-    was never measured).
+    `unreached` (the reason why there are no comparable values), and `agreement` (its agreement with people, or a note
+    that this was never measured).
     """
     key, declared = find_declared_key(of, language), find_declaration(of.metric)
     metric = declared if declared and declared.name in catalogue.NAMES else None
@@ -107,7 +107,7 @@ def explain(of: Column, language: str = "en") -> dict[str, str]:
 
 
 def find_declared_key(of: Column, language: str = "en") -> Key | None:
-    """Return the declaration of a column's key; None of a figure that only some paper has."""
+    """Return the declaration of a column's key; None for a figure that only a paper has."""
     if of.metric == reliability.NAME:
         return reliability.declare(of.key, language)
     declared = find_declaration(of.metric)

@@ -1,7 +1,7 @@
-"""The command line: a face without logic.
+"""The command line, which contains no logic of its own.
 
-Exit codes: 0 done; 1 some items unscored or failed; 2 wrong usage or refused input, with a sentence;
-3 a comparison failed.
+Exit codes: 0 done; 1 some items unscored or failed; 2 wrong usage or refused input, with a sentence; 3 a comparison
+failed.
 """
 
 import contextlib
@@ -104,7 +104,7 @@ _LONGEST = 300
 
 
 class LazyCommands(Mapping[str, Any]):
-    """Commands by name, each imported and built when it is first used, so that one does not slow down the others."""
+    """Commands by name; each is imported and built when it is first used, so that it does not slow down the others."""
 
     def __init__(self) -> None:
         self._built: dict[str, Any] = {}
@@ -129,7 +129,7 @@ _TYPE = re.compile(r"<(list\[)?([\w|-]+)(?: range)?\]?>$")
 
 
 def _name_value(option: str) -> str:
-    """Name the value of an option or argument in words: `--voice <text>...` for `--voice <list[str]>`."""
+    """Name the value of an option or argument in words: `--voice <text>...` instead of `--voice <list[str]>`."""
     return _TYPE.sub(lambda type: f"<{_WORDS.get(type[2], type[2])}>{'...' if type[1] else ''}", option)
 
 
@@ -139,7 +139,7 @@ def _describe_range(help: str) -> str:
 
 
 class FullHelpCommand(TyperCommand):
-    """A command whose help describes in words what each option takes, with options under headings, if any."""
+    """A command whose help describes each option's value in words and groups options under any headings."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and options, heading by heading."""
@@ -155,7 +155,7 @@ class FullHelpCommand(TyperCommand):
 
 
 class FullHelpGroup(TyperGroup):
-    """A group whose help has every summary whole, its commands under headings if it has some."""
+    """A group whose help shows complete summaries and groups commands under any headings."""
 
     headings: Mapping[str, tuple[str, ...]] = {}
 
@@ -172,7 +172,7 @@ class FullHelpGroup(TyperGroup):
 
 
 class LazyGroup(FullHelpGroup):
-    """The group of all commands, in their order."""
+    """The group of all commands, in a fixed order."""
 
     headings = _GROUPS
 
@@ -221,16 +221,17 @@ def _podeval(
         bool, typer.Option("--version", help="print the version", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Make it a group, because typer ignores a `Typer` without commands of its own."""
+    """Make the app a group, because typer ignores a `Typer` without its own commands."""
 
 
 def main() -> None:
-    """Run the command line; every error that podeval expects is a sentence, not a traceback."""
+    """Run the command line; errors that podeval expects are printed as sentences instead of tracebacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # File names may contain bytes that are not text; they are shown without an error.
+            # File names may contain bytes that are not text; show them without raising an error.
             stream.reconfigure(errors="backslashreplace")
-    # Everything printed or logged there: names and reasons of strangers reach a terminal in many places.
+    # Make everything that is printed or logged safe, because untrusted names and reasons reach the terminal in many
+    # places.
     with contextlib.redirect_stdout(Printable(sys.stdout)), contextlib.redirect_stderr(Printable(sys.stderr)):
         _run()
 
@@ -257,7 +258,7 @@ def _run() -> None:
         if os.environ.get("PODEVAL_DEBUG"):
             raise
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            # Anything that is still to be flushed is discarded.
+            # Discard everything that has not been flushed yet.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             print(f"podeval: cannot write {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
             sys.exit(2)

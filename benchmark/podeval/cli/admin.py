@@ -1,4 +1,4 @@
-"""`podeval admin`: an operator's actions in a shell; all other decisions are made on the page `/admin`."""
+"""`podeval admin`: operator actions in a shell; all other decisions are made on the page `/admin`."""
 
 import contextlib
 import getpass
@@ -25,7 +25,7 @@ admin = typer.Typer(
 
 
 def _user() -> str:
-    """Who runs this, by the system's word."""
+    """Return the user who runs this, according to the operating system."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -64,11 +64,10 @@ def trail(
 
 @admin.command()
 def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Take a submission off the leaderboard and delete its outputs permanently; the same outputs are refused from
-    then on.
+    """Remove a submission from the leaderboard and permanently delete its outputs, which are refused from then on.
 
-    Copies that podeval made elsewhere are deleted too; a list shows the copies that you must delete, and repeating the
-    command shows it again.
+    Copies that podeval made elsewhere are also deleted; a list shows the copies that you must delete yourself, and
+    repeating the command shows it again.
 
     Example: podeval admin takedown s0123456789ab --reason "it speaks with a stolen voice"
     """
@@ -83,7 +82,7 @@ def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
 
 @admin.command("new-secret")
 def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Replace the secret for pseudonyms: everybody becomes a new voter and may vote again. Stop the site first.
+    """Replace the secret for pseudonyms, so that everyone becomes a new voter and can vote again. Stop the site first.
 
     Example: podeval admin new-secret --reason "The disk with the secret is gone."
     """
@@ -94,7 +93,7 @@ def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = R
     print(f"the secret is replaced; {people} known people now count as new voters")
 
 
-# `podeval backup`, `restore` and `retention`, which keep data safe and disk space free.
+# `podeval backup`, `restore` and `retention`, which protect data and free disk space.
 
 BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file named .tar, .tar.gz or .tgz")]
 
@@ -113,7 +112,7 @@ def backup(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Back up the database, the runs and the arena's recordings while the site runs; or check a backup.
+    """Back up the database, the runs and the arena's recordings while the site runs, or check a backup.
 
     Example: podeval backup /backups/podeval-2026-11-22.tar.gz --runs runs
     """
@@ -128,7 +127,7 @@ def backup(
     made_backup = backups.make_backup(
         target, resolve_database(database, runs), existing_runs, with_secret=with_secret, with_audio=not without_audio
     )
-    # If this cannot be recorded, for example because the disk is full, the backup exists anyway.
+    # Even if this cannot be recorded, for example because the disk is full, the backup exists.
     with contextlib.suppress(PodevalError), Database(resolve_database(database, runs), migrate=False) as source:
         source.write(lambda s: operator_settings.note_done(s, operator_settings.BACKED_UP, datetime.now(UTC)))
     _print(target, made_backup, as_json, "is made")
@@ -153,8 +152,8 @@ def restore(
 ) -> None:
     """Restore a backup after checking it; an older backup is upgraded to this version.
 
-    Stop the site and the workers first. A backup of SQLite can be restored to PostgreSQL, for a board that outgrows its
-    machine, and a backup of PostgreSQL to a file of SQLite.
+    Stop the site and the workers first. A SQLite backup can be restored to PostgreSQL, for a board that outgrows its
+    machine, and a PostgreSQL backup to a SQLite file.
 
     Example: podeval restore /backups/podeval-2026-11-22.tar.gz --runs runs
     """
@@ -203,9 +202,9 @@ def retention(
 ) -> None:
     """Delete the oldest recordings of finished runs to fit a disk budget; results and transcripts are kept.
 
-    Recordings of battles and open listening tests are kept. With PODEVAL_RUNS_STORE, an address such as
-    s3://BUCKET/FOLDER, they are moved there, one tar per run. A worker with --watch does this every hour if
-    PODEVAL_RUNS_GB is set.
+    Recordings of battles and open listening tests are kept. If PODEVAL_RUNS_STORE is set to an address such as
+    s3://BUCKET/FOLDER, recordings are moved there instead, in one tar file per run. A worker with --watch does this
+    every hour if PODEVAL_RUNS_GB is set.
 
     Example: podeval retention --budget 200 --dry-run
     """

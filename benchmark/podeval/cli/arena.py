@@ -1,4 +1,4 @@
-"""`podeval arena`: an operator's commands for an arena, the storage of votes, and erasure."""
+"""`podeval arena`: operator commands for an arena, the storage of votes, and erasure."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ arena = typer.Typer(
 
 
 class Covariate(StrEnum):
-    """Properties that may influence listeners in addition to the judged one."""
+    """Properties that may influence listeners in addition to the judged property."""
 
     LENGTH = "length"
     LOUDNESS = "loudness"
@@ -58,10 +58,10 @@ def add(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Add systems, items and recordings: those of runs that two or more systems have made, or those of a manifest.
+    """Add systems, items and recordings: those that two or more systems share in runs, or those in a manifest.
 
-    Repeat it to add what is new. The length and loudness of recordings are measured once. The exit code is 1 if some
-    were left out because listeners have heard other recordings of them.
+    Repeat the command to add new ones. The length and loudness of recordings are measured once. The exit code is 1 if
+    outputs were left out because listeners have already heard other recordings of them.
 
     Example: podeval arena add .demo/runs
 
@@ -140,7 +140,7 @@ def ratings(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the ranking by counted votes: Bradley-Terry ratings with 95 % intervals by voter, and rank ranges.
+    """Show the ranking by counted votes: Bradley-Terry ratings with voter-clustered 95 % intervals, and rank ranges.
 
     Votes on excerpts and votes on whole recordings are rated separately.
 
@@ -169,10 +169,10 @@ def ratings(
 
 
 def _differences(table: "pd.DataFrame", covariates: list[Covariate]) -> dict[str, list[float]]:
-    """The surplus of A over B in each vote, by covariate.
+    """Return the difference of A minus B in each vote, by covariate.
 
     Raises:
-        BadInput: some outputs lack it.
+        BadInput: some outputs lack a covariate.
     """
     differences: dict[str, list[float]] = {}
     for name in dict.fromkeys(covariates):
@@ -208,7 +208,7 @@ def flags(
     runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """List the findings of the integrity rules and the decisions, newest first; operators decide on `/admin`.
+    """List the integrity rules' findings and all decisions, newest first; operators decide on `/admin`.
 
     Example: podeval arena flags --newest 20
     """
@@ -241,7 +241,7 @@ def erase(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Erase a person with all votes and listening sessions, permanently.
+    """Erase a person permanently, with all their votes and listening sessions.
 
     A Hub name is also looked up on the Hub, for people who voted before names were stored.
 
@@ -250,7 +250,7 @@ def erase(
     if sum(value is not None for value in (name, identity, pseudonym)) != 1:
         raise BadInput("give one of --name, --identity and --pseudonym")
     if identity is not None and ":" in identity:
-        # The text after the provider may be the name of a judge; it is tried if it is not an id.
+        # The text after the provider may also be an account name, which is tried if it is not an id.
         provider, _, name = identity.rpartition(":")
     issuer = "hf" if provider.rstrip("/") in ("hf", "https://huggingface.co") else provider.rstrip("/")
     with _open(database, runs, objects) as opened:
@@ -294,8 +294,7 @@ def take_in(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Import a file of the public log, or a log of battles from elsewhere, all or nothing; existing data is not
-    changed.
+    """Import a file of the public log, or a battle log from elsewhere, completely or not at all; existing data stays.
 
     Example: podeval arena import battles.jsonl
     """
@@ -315,7 +314,7 @@ def mirror(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Synchronise with the public log on the Hub: import its new records, then append the new local ones.
+    """Synchronise with the public log on the Hub: import its new records, then append new local ones.
 
     Example: podeval arena mirror my-lab/podeval-votes
     """
@@ -337,7 +336,7 @@ def mirror(
 
 @contextmanager
 def _open(database: str, runs: Path, objects: Path | None = None) -> "Iterator[Arena]":
-    """Open the arena in a database; `objects` is the bucket of votes if there is one."""
+    """Open the arena in a database; `objects` is the bucket for votes, if there is one."""
     from podeval.arena import Arena
     from podeval.arena.vote_objects import VoteObjects
 

@@ -44,9 +44,9 @@ def serve(
 ) -> None:
     """Serve the site over a folder of runs: leaderboard, arena, listening tests, methodology and API.
 
-    On 127.0.0.1 you are the one person who votes and submits. At any other address people sign in with the Hub
-    (OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET); without that the site can only be read. Votes are in podeval.db in the
-    folder of runs, unless --database names another.
+    On 127.0.0.1, you are the only person who votes and submits. At any other address, people sign in with the Hub
+    (OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET); without these, the site is read-only. Votes are stored in podeval.db in
+    the folder of runs, unless --database names another database.
 
     Example: podeval serve --runs .demo/runs
     """
@@ -56,9 +56,9 @@ def serve(
 def print_board(
     runs: Path, profile: str = "embedded", correction: str = "column", protocols: tuple[str, ...] = ()
 ) -> None:
-    """Print every benchmark, split and dimension of a profile: value, interval, rank range, and scored of all.
+    """Print every benchmark, split and dimension of a profile: value, interval, rank range and scored items.
 
-    If a metric has several protocols, the one among `protocols` is shown, given by its id or a preset's name.
+    If a metric has several protocols, the one in `protocols` is shown; protocols are given by id or by preset name.
 
     A table that is wider than the terminal continues in a second one with the same systems. The reasons for missing
     ranks and scores appear once for each system, after the tables of its board.
@@ -70,7 +70,7 @@ def print_board(
 
     board = read_table(runs / BOARD)
     board = board[board.profile == profile]
-    # Without a terminal the width is unknown, unless COLUMNS states it.
+    # Without a terminal, the width is unknown unless COLUMNS states it.
     out = make_console(sys.stdout, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200)
     if board.empty:
         out.print(make_printable(f"no results under profile {profile} in {runs}"))
@@ -103,14 +103,14 @@ def print_board(
 
 
 def _build_tables(headers: list[str], lines: list[list[str]], width: int) -> "Iterator[Table]":
-    """Build the tables that show all columns, each with as many as fit into the width; the first column is in each."""
+    """Build the tables for all columns, as many per table as fit into the width; each repeats the first column."""
     from rich.box import SIMPLE_HEAD
     from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
     columns = [[make_printable(cell) for cell in column] for column in zip(headers, *lines, strict=True)]
-    # A header wraps between its words, a value never.
+    # A header wraps between words, but a value never wraps.
     widths = [max(*map(cell_len, cells), *map(cell_len, header.split())) for header, *cells in columns]
     widths[0] = min(widths[0], _LONGEST_NAME)
     pages: list[list[int]] = []
@@ -122,7 +122,7 @@ def _build_tables(headers: list[str], lines: list[list[str]], width: int) -> "It
         pages[-1].append(number)
         left -= needed + _BETWEEN
     for page in pages:
-        # `Text` is used throughout: a system may be called `[/x]` or `[link=…]`, which is markup to rich.
+        # Use `Text` throughout, because a system may be called `[/x]` or `[link=…]`, which rich treats as markup.
         table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
         for number in page:
             justify: Literal["left", "right"] = "right" if number else "left"
@@ -144,7 +144,7 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
     from podeval.runs.run_folder import run_folders
 
     require_board(host, port)
-    # A new board is empty, and so is one whose folder is misspelt.
+    # A new board is empty, and so is a board with a misspelt folder.
     if not run_folders(runs):
         what = f"There are no runs in {runs}" if runs.is_dir() else f"{runs} is a new folder"
         say(f"{what}, so the board shows only the papers' figures; choose another folder with --runs")
@@ -161,7 +161,7 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
 
 
 def require_board(host: str, port: int) -> None:
-    """Say before long work, rather than after it, that the board cannot be served.
+    """Fail before long work, rather than after it, if the board cannot be served.
 
     Raises:
         BadInput: gradio is not installed, or the address cannot be bound.

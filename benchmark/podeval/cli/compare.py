@@ -1,4 +1,4 @@
-"""`podeval compare`: two runs side by side, and a gate for regressions."""
+"""`podeval compare`: compare two runs, and guard against regressions."""
 
 import json
 import os
@@ -62,10 +62,10 @@ def compare(
     ] = bool(os.environ.get("GITHUB_ACTIONS")),
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
-    """Compare two runs item by item and seed by seed; exit code 3 if a watched metric got worse.
+    """Compare two runs item by item and seed by seed; the exit code is 3 if a watched metric became worse.
 
-    If both systems are equal, at most one comparison in twenty fails, however often you look while items come in. Items
-    are tested by themselves too where both runs have enough seeds.
+    If both systems are equal, at most one comparison in twenty fails, however often you check while a run is in
+    progress. If both runs have enough seeds, items are also tested individually.
 
     Example: podeval compare runs/real_pod/demo/before runs/real_pod/demo/after --fail-if-worse wer=0.005
     """
@@ -125,21 +125,21 @@ def _describe_more(column: "ColumnComparison") -> str:
 
 
 def _describe_size(column: "ColumnComparison") -> str:
-    """State the number of items that show the size of a difference of interest."""
+    """State the number of items needed to show a difference of a given size."""
     count = "more than 3,200" if column.items_to_show is None else f"about {column.items_to_show:,}"
     shows = f"{count} items like these show that it is worse by {column.size:g}"
     return f"{column.column}: {shows} in four of five comparisons."
 
 
 def _describe_quarantine(item: "QuarantinedItem") -> str:
-    """Describe the result of an item that decides nothing."""
+    """Describe the result of a quarantined item, which does not affect the outcome."""
     means = ", ".join(f"{column} {before:.4g} to {after:.4g}" for column, (before, after) in item.means.items())
     reason = f" ({item.reason})" if item.reason else ""
     return f"In quarantine, decides nothing: {item.item}{reason}: {means or 'no value in both runs'}."
 
 
 def _parse(text: str, option: str, default: float | None = None) -> tuple[str, float]:
-    """Read a metric and a number of its unit: a margin, or the size of a difference."""
+    """Read a metric and a number in its unit: a margin, or the size of a difference."""
     column, equals, number = text.partition("=")
     try:
         value = float(number) if equals or default is None else default
@@ -200,7 +200,7 @@ def _list_cells(column: "ColumnComparison") -> tuple[str, ...]:
 
 
 def _list_sentences(comparison: "RunComparison") -> Iterator[str]:
-    """Yield sentences on the columns, on items in quarantine, and on parts that were not compared."""
+    """Yield sentences about the columns, the items in quarantine, and the parts that were not compared."""
     yield from map(describe, comparison.columns)
     yield from (_describe_size(column) for column in comparison.columns if column.size is not None)
     yield from map(_describe_quarantine, comparison.quarantined)
@@ -232,7 +232,7 @@ def _write_markdown(comparison: "RunComparison", path: Path) -> None:
 
 
 def _escape(text: str) -> str:
-    """Escape characters with a meaning in Markdown, or in HTML within it."""
+    """Escape characters with a special meaning in Markdown, or in HTML inside it."""
     return re.sub(r"([\\|*_`<\[\]])", r"\\\1", " ".join(text.split()))
 
 
@@ -313,7 +313,7 @@ def _write_junit(comparison: "RunComparison", path: Path) -> None:
 
 
 def _print_annotations(comparison: "RunComparison") -> None:
-    """Print workflow commands, with which GitHub shows failed and undecided columns next to the change."""
+    """Print workflow commands that make GitHub show failed and undecided columns next to the change."""
     for column in comparison.columns:
         if column.verdict and (column.failed or column.verdict == "undecided"):
             kind = "error" if column.failed else "notice"

@@ -1,4 +1,4 @@
-"""Completions of the shell after an option: names of metrics and their keys, benchmarks, splits, tracks, profiles."""
+"""Shell completions: names of metrics and their keys, benchmarks, splits, tracks, profiles and others."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -43,11 +43,11 @@ fi
 
 
 def use_scripts_that_complete_everything() -> None:
-    """Give Typer scripts for bash and zsh that complete more than its own.
+    """Give Typer scripts for bash and zsh that complete more than its own scripts.
 
-    Bash ends a word at `=`, and Typer's script asks only for the part after it: this one asks for the whole word, and
-    removes the part before `=` from the answers. Zsh loads the script at the first tab key, when Typer's only defines
-    its function, so the first tab of each shell does nothing: this script also completes then.
+    Bash ends a word at `=`, and Typer's script asks only for the part after it; this script asks for the whole word,
+    and removes the part before `=` from the answers. Zsh loads the script at the first press of the tab key. Typer's
+    script then only defines its function, so the first tab in each shell does nothing; this script also completes.
     """
     from typer import _completion_shared
 
@@ -55,21 +55,21 @@ def use_scripts_that_complete_everything() -> None:
 
 
 def complete_metric(incomplete: str) -> list[str]:
-    """Return the metrics whose names begin so."""
+    """Return the metrics whose names begin with the typed text."""
     from podeval.metrics.catalogue import NAMES
 
     return _choose(NAMES, incomplete)
 
 
 def complete_metrics(incomplete: str) -> list[str]:
-    """Return the possible continuations of a list of metrics with commas between them."""
+    """Return the possible continuations of a comma-separated list of metrics."""
     before, comma, last = incomplete.rpartition(",")
     chosen = before.split(",")
     return [f"{before}{comma}{name}" for name in complete_metric(last) if name not in chosen]
 
 
 def complete_key(incomplete: str) -> list[str]:
-    """Return the figures, as metric.key, that begin so; before the dot the metrics that have them."""
+    """Return the matching figures as metric.key; before the dot is typed, return the metrics that have figures."""
     from podeval.metrics.catalogue import NAMES, get
 
     name, dot, _ = incomplete.partition(".")
@@ -80,15 +80,15 @@ def complete_key(incomplete: str) -> list[str]:
 
 
 def complete_metric_or_key(incomplete: str) -> list[str]:
-    """Return the metrics, and after a dot their keys, that begin so."""
+    """Return the matching metrics, or their matching keys after a dot."""
     return complete_key(incomplete) if "." in incomplete else complete_metric(incomplete)
 
 
 def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the parameters of the metric that is named before, with the values among which there is a choice."""
+    """Return the parameters of the metric named earlier, with the possible values if there is a choice."""
     from podeval.metrics.catalogue import NAMES, get
 
-    # After an option whose value is still missing, the arguments are not assigned yet.
+    # After an option without a value, the arguments are not assigned yet.
     name = str(context.params.get("name") or next(iter(context.args), ""))
     if name not in NAMES:
         return []
@@ -101,38 +101,38 @@ def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_benchmark(incomplete: str) -> list[str]:
-    """Return the benchmarks whose names begin so."""
+    """Return the benchmarks whose names begin with the typed text."""
     from podeval import benchmarks
 
     return _choose(benchmarks.list_benchmarks(), incomplete)
 
 
 def complete_split(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the splits of the benchmark that is named before, or of the default one."""
+    """Return the splits of the benchmark named earlier, or of the default benchmark."""
     return _choose((split.name for one in _named_benchmarks(context) for split in one.splits), incomplete)
 
 
 def complete_track(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the tracks of the benchmark that is named before, or of the default one."""
+    """Return the tracks of the benchmark named earlier, or of the default benchmark."""
     return _choose((track.name for one in _named_benchmarks(context) for track in one.tracks), incomplete)
 
 
 def complete_profile(incomplete: str) -> list[str]:
-    """Return the profiles that can be computed."""
+    """Return the profiles with which podeval can measure."""
     from podeval.models.profiles import MEASURING
 
     return _choose(MEASURING, incomplete)
 
 
 def complete_dataset(incomplete: str) -> list[str]:
-    """Return the datasets whose names begin so."""
+    """Return the datasets whose names begin with the typed text."""
     from podeval.datasets.catalogue import NAMES
 
     return _choose(NAMES, incomplete)
 
 
 def complete_form(incomplete: str) -> list[str]:
-    """Return the forms of results whose names begin so."""
+    """Return the export formats whose names begin with the typed text."""
     from podeval.board.result_forms import FORMS
 
     return _choose(FORMS, incomplete)
@@ -162,5 +162,5 @@ def _keys(metric: str) -> list[str]:
 
 
 def _choose(names: Iterable[str], incomplete: str) -> list[str]:
-    """Return the names that begin so, each once."""
+    """Return the names that begin with the typed text, each once."""
     return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]

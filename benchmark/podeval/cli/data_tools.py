@@ -32,7 +32,7 @@ _LATE = 1.0
 
 
 class _Outputs(NamedTuple):
-    """The places of the requested files."""
+    """The paths of the requested output files."""
 
     clips: Path | None
     summary: Path | None
@@ -82,10 +82,10 @@ def segments(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find the clips of a conversation in which one speaker hands over to another, as PodEval does.
+    """Find the clips of a conversation in which the speaker changes, as PodEval does.
 
-    FILE is a diarised transcript, lines of the form `[Speaker NAME] [start-end]: text`, or audio, which is transcribed
-    and diarised first.
+    FILE is a diarised transcript with lines of the form `[Speaker NAME] [start-end]: text`, or audio, which is first
+    transcribed and diarised.
 
     Example: podeval data segments diarized_transcription.txt --json
 
@@ -125,7 +125,7 @@ def _find(
     language: str | None,
     options: dict[str, Any],
 ) -> None:
-    """Fill in everything that is printed; files are written on the way."""
+    """Collect everything to print, and write the requested files."""
     recording: Recording | None
     for folder in (outputs.clips, *(path.parent for path in (outputs.summary, outputs.transcript) if path)):
         if folder:
@@ -163,7 +163,7 @@ def _parse(file: Path, text: str) -> "list[Segment]":
 
 
 def _open_recording(output: dict[str, Any], path: Path, outputs: _Outputs, options: dict[str, Any]) -> "Recording":
-    """Open the recording, and write its summary, which needs no transcript."""
+    """Open the recording, and write its summary, which does not need a transcript."""
     from podeval.audio.excerpts import MINUTE, encode_pcm16_wav, join_minutes, locate_minutes
     from podeval.recording import Recording
 
@@ -185,8 +185,8 @@ def _read_transcript(path: Path) -> str | None:
     """Read the text of a text file; None for audio.
 
     Raises:
-        BadAudio: missing, empty, a directory, or neither audio nor text; the message describes it.
-        BadInput: a transcript in another encoding than UTF-8 or UTF-16.
+        BadAudio: the file is missing, empty, a directory, or neither audio nor text; the message says which.
+        BadInput: the transcript has an encoding other than UTF-8 or UTF-16.
     """
     from podeval.audio.container import identify, open_regular
 
@@ -200,7 +200,7 @@ def _read_transcript(path: Path) -> str | None:
 
 
 def _decode_text(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
-    """Decode the file if its beginning is text; otherwise raise the error of reading it as audio."""
+    """Decode the file if its beginning is text; otherwise raise the error from reading it as audio."""
     head = file.read(4096)
     utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     decoder = codecs.getincrementaldecoder("utf-16" if utf16 else "utf-8")()
@@ -216,7 +216,7 @@ def _decode_text(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
 
 
 def _transcribe(output: dict[str, Any], recording: "Recording", language: str | None) -> "list[Segment]":
-    """Transcribe and diarise a recording to segments."""
+    """Transcribe and diarise a recording into segments."""
     from podeval.models import registry
     from podeval.recording.speaker_turns import transcribe_and_diarise
 
@@ -233,7 +233,7 @@ def _transcribe(output: dict[str, Any], recording: "Recording", language: str | 
 
 
 def _apply_selection(output: dict[str, Any], selection: "Selection") -> "list[DialogueClip]":
-    """Return the drawn clips; print a message if they are fewer than requested, or none."""
+    """Return the drawn clips; print a message if there are fewer than requested, or none."""
     output["selection"] = selection.to_json()
     limits = f"{selection.min_seconds:g} to {selection.max_seconds:g} s"
     if not selection.clips:
@@ -246,7 +246,7 @@ def _apply_selection(output: dict[str, Any], selection: "Selection") -> "list[Di
 def _write_clips(recording: "Recording", clips: "list[DialogueClip]", folder: Path) -> None:
     from podeval.audio.excerpts import CLIP_RATE, cut, encode_pcm16_wav
 
-    # The check comes before anything is written: the times may be those of another recording.
+    # Check before anything is written, because the times may belong to another recording.
     for clip in clips:
         if clip.start >= recording.duration:
             raise BadInput(
@@ -262,7 +262,7 @@ def _write_clips(recording: "Recording", clips: "list[DialogueClip]", folder: Pa
 
 
 def _require_sound(recording: "Recording", spans: Sequence[tuple[float, float]]) -> None:
-    """Refuse to export silence; only the exported part is checked, so hours of audio are not read for it."""
+    """Refuse to export silence; only the exported part is checked, so that hours of audio need not be read."""
     frames = ((round(start * recording.rate), round(end * recording.rate)) for start, end in spans)
     if spans and not any(recording.samples[start:end].any() for start, end in frames):
         raise CannotScore(f"{recording.name} is digital silence at the cut; check how it was exported")
@@ -283,10 +283,10 @@ def _make_draw(
 
 
 def _check_outputs(outputs: _Outputs, inputs: list[Path]) -> None:
-    """Refuse to overwrite the input, or to write WAV under another name.
+    """Refuse to overwrite the input, or to write WAV data to a file with another extension.
 
     Raises:
-        BadInput: see above.
+        BadInput: an output path is refused.
     """
     if outputs.summary and outputs.summary.suffix.lower() != ".wav":
         raise BadInput(f"--summary-out writes WAV; {outputs.summary} should end in .wav")
@@ -296,10 +296,10 @@ def _check_outputs(outputs: _Outputs, inputs: list[Path]) -> None:
 
 
 def _require_writable(folder: Path) -> None:
-    """Try to write at the place of the folder, before hours of analysis.
+    """Check that the folder is writable, before hours of analysis.
 
     Raises:
-        BadInput: it cannot be done.
+        BadInput: the folder is not writable.
     """
     try:
         with tempfile.TemporaryFile(dir=next(path for path in (folder, *folder.parents) if path.exists())):

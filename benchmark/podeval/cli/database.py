@@ -1,4 +1,4 @@
-"""The database of a command: --database or DATABASE_URL, else podeval.db in the folder of runs, as on the site."""
+"""The database of a command: --database or DATABASE_URL, otherwise podeval.db in the folder of runs, as on the site."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ Place = Annotated[
 
 
 def _refuse_bucket(runs: Path) -> Path:
-    """Only data that is only read can be elsewhere: votes and submissions would be written next to the runs."""
+    """Refuse a bucket as the folder of runs, because votes and submissions would be written next to the runs."""
     if str(runs).startswith("hf:"):
         raise BadInput(f"{runs} is in a bucket, which only `podeval report show` and `podeval report export` can read")
     return runs
@@ -39,21 +39,21 @@ Runs = Annotated[
 
 
 def resolve_database(database: str, runs: Path) -> str:
-    """The file or address of the database; `database` is the requested one, "" for that of the folder of runs."""
+    """Return the file or address of the database; `database` is the requested one, "" for the one with the runs."""
     return database or str(runs / NAME)
 
 
 def is_there(location: str) -> bool:
-    """Whether a file of SQLite exists; a server is assumed to exist until it is used."""
+    """Return whether a SQLite file exists; a server is assumed to exist until it is used."""
     file = location.removeprefix("sqlite:///")
     return "://" in file or Path(file).expanduser().is_file()
 
 
 def require_database(database: str, runs: Path) -> str:
-    """The place of a database that is only looked into or changed.
+    """Return the location of a database that must already exist.
 
     Raises:
-        BadInput: there is no database.
+        BadInput: the database does not exist.
     """
     location = resolve_database(database, runs)
     if not is_there(location):
@@ -65,10 +65,10 @@ def require_database(database: str, runs: Path) -> str:
 
 
 def open_database(location: str) -> "Database":
-    """Open a database; create it if there is none.
+    """Open a database; create it if it does not exist.
 
     Raises:
-        BadInput: podeval is installed without what a database needs.
+        BadInput: the packages that a database needs are not installed.
     """
     try:
         from podeval.store.database import Database

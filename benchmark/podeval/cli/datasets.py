@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["data"]
 
-# `podeval data construct`: making material for the benchmarks step by step, with people between the steps.
+# `podeval data construct`: make material for the benchmarks step by step, with reviews by people between the steps.
 
 
 @data.command()
@@ -50,9 +50,9 @@ def construct(
         float | None, typer.Option(help="stop before more than this is spent; needs prices in a YAML file")
     ] = None,
 ) -> None:
-    """Make new material for a benchmark, in steps whose files people review. The exit code is 1 while any row waits.
+    """Make new material for a benchmark, in steps whose files people review. The exit code is 1 while rows wait.
 
-    A stopped step resumes; answered questions are not asked again.
+    A stopped step resumes without asking answered questions again.
 
     Example: podeval data construct lfs_bench
 
@@ -133,9 +133,9 @@ def items(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the tasks of a system (to speak, write or answer), under the names that its output files should have.
+    """Print the tasks for a system (to speak, write or answer), with the names that its output files should have.
 
-    Make these files with your system and measure them by `podeval run --outputs FOLDER`.
+    Make these files with your system, and measure them with `podeval run --outputs FOLDER`.
 
     Example: podeval data items real_pod --split demo
 
@@ -193,7 +193,7 @@ def build(
     source: Source = None,
     out: Annotated[Path | None, typer.Option(help="folder to write to; ./NAME by default")] = None,
 ) -> None:
-    """Make a dataset folder that `datasets.load_dataset` reads: Parquet files and the card.
+    """Make a dataset folder that `datasets.load_dataset` can read: Parquet files and the card.
 
     Rows are checked first; if any row breaks a rule, all such rows are listed and nothing is written.
 
@@ -227,11 +227,11 @@ def verify(
         bool, typer.Option("--on-hub", help="instead, list podeval's rows in the Hub's leaderboard of OWNER/NAME")
     ] = False,
 ) -> None:
-    """Check a built folder: hashes, columns, number of rows and the rules for every row. The exit code is 1 if a
-    check fails.
+    """Check a built folder: hashes, columns, number of rows, and the rules for every row. The exit code is 1 if a check
+    fails.
 
-    Given a dataset's name, it checks the folder of that name in the current directory. With --on-hub, it reads the
-    Hub's own leaderboard of the dataset, and the exit code is 1 if that shows no row of podeval.
+    A dataset's name means the folder of that name in the current directory. With --on-hub, the command reads the Hub's
+    own leaderboard for the dataset, and the exit code is 1 if that does not show a row from podeval.
 
     Example: podeval data verify ./lfs_bench
     """
@@ -259,9 +259,9 @@ def push(
     repo: Annotated[str | None, typer.Option(help="owner/name; podeval/<dataset> by default")] = None,
     private: Annotated[bool, typer.Option("--private", help="make the repo private")] = False,
 ) -> None:
-    """Push a built dataset to the Hub: Parquet files and card in one commit, the benchmark's tasks in a second.
+    """Push a built dataset to the Hub: the Parquet files and card in one commit, and the benchmark's tasks in a second.
 
-    If the Hub does not accept the tasks, a message says so, and the exit code is 0 because the data was pushed.
+    If the Hub does not accept the tasks, a message says so, but the exit code is 0 because the data was pushed.
 
     Example: podeval data push ./mtalk_bench --repo my-lab/mtalk_bench --private
     """
@@ -293,14 +293,15 @@ def fetch(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch the published episodes of a benchmark and list those no longer available. The exit code is 1 if any is
-    missing.
+    """Fetch the published episodes of a benchmark, and list those that are no longer available. The exit code is 1 if
+    any episode is missing.
 
-    Apple's lookup gives the address of the audio or of the show's feed. One request is sent at a time, with pauses.
-    Audio files are written to DIR, the findings to DIR/episodes.jsonl; a second call resumes.
-    Episodes belong to their producers: use them for your own evaluation only, and do not redistribute them.
+    Apple's lookup gives the address of the audio or of the show's feed. Requests are sent one at a time, with pauses.
+    Audio files are written to DIR, and the findings to DIR/episodes.jsonl; a second call resumes. Episodes belong to
+    their producers: use them for your own evaluation only, and do not redistribute them.
 
-    With `ratings`, it fetches a public corpus of human ratings, or lists them, for `podeval report agreement`.
+    With `ratings`, the command fetches a public corpus of human ratings for `podeval report agreement`, or lists the
+    available ones.
 
     Example: podeval data fetch real_pod --topic 4 --topic Arts_20 --into episodes
 
@@ -324,7 +325,7 @@ def fetch(
 
 
 def _fetch_ratings(corpus: str | None, into: Path | None, most_megabytes: int, as_json: bool) -> None:
-    """Fetch a corpus of human ratings; without its name, list the layouts with the sources of their data."""
+    """Fetch a corpus of human ratings; without a name, list the layouts with the sources of their data."""
     from podeval.datasets.fetch_episodes import make_web
     from podeval.validation.rating_files import LAYOUTS, fetch_ratings
 
@@ -342,7 +343,7 @@ def _fetch_ratings(corpus: str | None, into: Path | None, most_megabytes: int, a
 
 
 def _describe_ask(ask: "Ask") -> str:
-    """Write a task for a person: the files' names, and the intended content of each."""
+    """Describe a task for a person: the names of the files, and the intended content of each."""
     voices = [f"  voice of {speaker}: {voice.audio}" for speaker, voice in ask.voices.items()]
     if ask.script is not None:
         return "\n".join([f"{ask.id}.wav", *voices, *(f"  {turn.speaker}: {turn.text}" for turn in ask.script), ""])
@@ -366,7 +367,7 @@ def make_likeness_reference(
 ) -> None:
     """Make a reference for the metric human_likeness from recordings of people.
 
-    It contains statistics of the recordings and of damage planted in some of them, but none of their sound.
+    The reference contains statistics of the recordings, and of damage planted in some of them, but none of their sound.
 
     Example: podeval data likeness-reference people --out people.npz --about "talk shows, 30 people"
 

@@ -1,4 +1,6 @@
-"""`podeval demo`: the baseline voices and controls that come with podeval, on six short podcasts, and their board."""
+"""`podeval demo`: evaluate the baseline voices and controls that come with podeval on six short podcasts, and show
+their board.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -49,8 +51,9 @@ def demo(
 ) -> None:
     """Evaluate baseline voices and controls on six short podcasts, then open the leaderboard.
 
-    There are two baselines, or five with --more; one of them speaks two of the podcasts with a second seed.
-    Turn-taking needs more turns than those have: a baseline and a control of rhythm speak one longer dialogue for it.
+    There are two baselines, or five with --more; one of them speaks two of the podcasts with a second seed. Because
+    turn-taking needs more turns than these podcasts have, a baseline and a control for rhythm also speak a longer
+    dialogue.
 
     Example: podeval demo --no-serve
     """
@@ -77,7 +80,7 @@ def demo(
         ]
         shows = {"Rhythm": _show_rhythm, "Planted faults": _show_faults, "Podcasts": _show_podcasts}
         parts += [(title, partial(show, numbers, request)) for title, show in shows.items()]
-        # One item for each process, so that none waits for the last item of a run.
+        # Give each process one item at a time, so that none waits for the last item of a run.
         with Steps("Demo"), ThreadPoolExecutor(executor.processes) as pool:
             outcomes = list(pool.map(lambda part: _attempt(*part), parts))
     build(out)
@@ -90,7 +93,7 @@ def demo(
 
 
 def _attempt(title: str, run: Callable[[], bool]) -> bool:
-    """Run a part of the demo, and return whether every item was scored; report a part without its models."""
+    """Run a part of the demo, and return whether every item was scored; report parts whose models are missing."""
     try:
         return run()
     except ModelMissing as absence:
@@ -110,7 +113,7 @@ def _install_more() -> tuple[str, ...]:
 
 
 def _show_system(numbers: Iterator[str], system: str, request: "RunRequest") -> bool:
-    """Evaluate one system, the seeded one with further seeds too; return whether every item was scored."""
+    """Evaluate one system, with further seeds if it is the seeded one; return whether every item was scored."""
     complete = evaluate(system, request, which=next(numbers))
     if system == SEEDED:
         _show_seeds(numbers, request)
@@ -131,7 +134,7 @@ def _show_seeds(numbers: Iterator[str], request: "RunRequest") -> None:
 
 
 def _show_faults(numbers: Iterator[str], request: "RunRequest") -> bool:
-    """Run the controls with planted faults on a few items, with the metrics that look for faults; return whether
+    """Run the controls with planted faults on a few items with the metrics that detect faults; return whether
     everything was scored.
     """
     some = tuple(item.id for item in request.benchmark.items("demo")[:FAULTY_ITEMS])
@@ -140,15 +143,15 @@ def _show_faults(numbers: Iterator[str], request: "RunRequest") -> bool:
 
 
 def _show_rhythm(numbers: Iterator[str], request: "RunRequest") -> bool:
-    """Run a baseline and a control of rhythm on a longer dialogue for turn-taking; return whether both were scored."""
+    """Run a baseline and a control for rhythm on a longer dialogue for turn-taking; return whether both were scored."""
     longer = replace(request, split="topics", only=(RHYTHM_TOPIC,))
     return _show_some(numbers, longer, ("turn_taking",), RHYTHM_SYSTEMS)
 
 
 def _show_podcasts(numbers: Iterator[str], request: "RunRequest") -> bool:
-    """Evaluate two finished podcasts with their own words, one with music, for their guards and their sound.
+    """Evaluate two finished podcasts with their own words, one of them with music, for their guards and their sound.
 
-    Without music, values for speech over music do not count as missing.
+    Without music, values for speech over music are not counted as missing.
     """
     from podeval.benchmarks.benchmark import keep_metrics
     from podeval.runs.own_system import OwnSystem
@@ -171,7 +174,7 @@ def _show_some(numbers: Iterator[str], request: "RunRequest", metrics: Sequence[
 
 
 def _add_to_arena(runs: Path) -> None:
-    """Let the demo's systems meet in the arena of the board that is served next."""
+    """Add the demo's systems to the arena of the board that is served next."""
     from podeval.arena.manifest import add, make_manifest
 
     manifest = make_manifest(runs, benchmark="real_pod", split="demo")

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def load_system(name: str) -> tuple["SpeakingSystem", str]:
-    """Return a system that can be run here, and its title.
+    """Return a system that can be run on this machine, and its title.
 
     Raises:
-        BadInput: there is no such system, or it does not come with podeval.
+        BadInput: the system does not exist, or does not come with podeval.
     """
     from podeval.systems import registry
     from podeval.systems.submission import BuiltIn
@@ -53,17 +53,17 @@ def load_system(name: str) -> tuple["SpeakingSystem", str]:
 
 
 def evaluate(name: str, request: "RunRequest", seeds: int = 1, *, which: str = "", board: bool = False) -> bool:
-    """Run one system; return whether every item was scored, and print the reasons if not.
+    """Run one system; return whether every item was scored, and print the reasons for unscored items.
 
     Args:
         name: the name of a system that comes with podeval, or the path of its submission.
         request: the request to run.
         seeds: number of seeds, counted from the request's seed.
-        which: the number of this run among several, for the progress.
-        board: whether the board's tables are written immediately after measuring.
+        which: the number of this run among several, for the progress display.
+        board: whether to write the board's tables immediately after measuring.
 
     Raises:
-        ModelMissing: it cannot speak here; the message gives the remedy.
+        ModelMissing: the system cannot speak on this machine; the message gives the remedy.
     """
     from podeval.runs.run import run_system
 
@@ -72,7 +72,7 @@ def evaluate(name: str, request: "RunRequest", seeds: int = 1, *, which: str = "
 
 
 def evaluate_own(system: "OwnSystem", request: "RunRequest", seeds: int, *, which: str = "") -> bool:
-    """Run a system of the user's own; return whether every item was scored, and print the reasons if not."""
+    """Run the user's own system; return whether every item was scored, and print the reasons for unscored items."""
     from podeval.runs.own_system import describe_streaming, describe_turn_taking, list_notes, run_own_system
     from podeval.runs.run_folder import RunFolder
     from podeval.systems.servers.server_errors import fixes_seed
@@ -97,12 +97,12 @@ def _repeat(
     which: str = "",
     board: bool = False,
 ) -> bool:
-    """Run a system with each seed, and report unscored items; return whether there are none."""
+    """Run a system with each seed, and report unscored items; return True if there are none."""
     from podeval.runs.aggregate import NOT_MEASURED
     from podeval.runs.reliability import write_reliability
     from podeval.runs.settings import list_missing_models
 
-    # The check comes before the first item is spoken: a missing model would still be missing hours later.
+    # Check before the first item is spoken, because a missing model would still be missing hours later.
     for sentence in list_missing_models(request.benchmark, request.track, request.split, request.profile):
         say(f"{title}: {sentence}")
     complete = True
@@ -129,12 +129,12 @@ def _repeat(
 
 
 def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
-    """Print why items are unscored, each kind of cause once with its metrics; return whether there are none.
+    """Print why items are unscored, with each kind of cause once and its metrics; return True if all items are scored.
 
     Args:
         title: name of the run.
         summary: the measurements of the run.
-        left: the reason why items are left for a later run, which is not a fault.
+        left: the reason why items are left for a later run, which is not an error.
     """
     from podeval.metrics import catalogue
     from podeval.texts import find_kinds
@@ -224,7 +224,7 @@ _WAYS = ("outputs", "python", "server")
 
 
 def require_system(context: typer.Context, system: str) -> str:
-    """Refuse a command that names no system, with the same kind of message as for a missing argument."""
+    """Refuse a command that does not name a system, with the same kind of message as for a missing argument."""
     if not system and not context.resilient_parsing and not any(context.params.get(way) for way in _WAYS):
         raise typer.BadParameter("name a system, or give one of --outputs, --python and --server")
     return system
@@ -232,7 +232,7 @@ def require_system(context: typer.Context, system: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnOptions:
-    """The options of `podeval run` for a system of the user's own."""
+    """The options of `podeval run` for the user's own system."""
 
     outputs: Path | None = None
     python: str = ""
@@ -253,10 +253,10 @@ class OwnOptions:
     preset: str = ""
 
     def require_one(self, system: str) -> None:
-        """Refuse more than one of the four ways to name a system, and options that belong to another way.
+        """Refuse to combine the four ways of naming a system, or to use options that belong to another way.
 
         Raises:
-            BadInput: the message lists the ways.
+            BadInput: the options do not fit together; the message lists the ways.
         """
         ways = {"SYSTEM": system, "--outputs": self.outputs, "--python": self.python, "--server": self.server}
         chosen = [way for way, value in ways.items() if value]
@@ -270,7 +270,7 @@ class OwnOptions:
 
     @property
     def of_server(self) -> dict[str, Any]:
-        """The options that a class of `podeval.systems.servers` may take, by name, if they are given."""
+        """Return the given options that a class of `podeval.systems.servers` may take, by name."""
         names = ("voice", "stream", "server_kind", "clone", "dialogue", "field", "interrupt_after")
         options = {name: getattr(self, name) for name in names} | {"pace": self.pace if self.pace != 1 else 0}
         return {name: value for name, value in options.items() if value}
@@ -280,7 +280,7 @@ def open_own_system(options: OwnOptions, name: str, track: str) -> "OwnSystem":
     """Open the system that the options name.
 
     Raises:
-        BadInput: it does not exist, cannot be opened, or its name is taken or invalid.
+        BadInput: the system does not exist or cannot be opened, or its name is taken or invalid.
     """
     from podeval.runs.own_system import OwnSystem
 
@@ -291,10 +291,10 @@ def open_own_system(options: OwnOptions, name: str, track: str) -> "OwnSystem":
 
 
 def require_name(name: str) -> str:
-    """Return a name that a system of the user's own can have.
+    """Return a name that the user's own system can have.
 
     Raises:
-        BadInput: it has other characters, or a system that comes with podeval has it.
+        BadInput: the name has other characters, or belongs to a system that comes with podeval.
     """
     from podeval.systems.submission import PATTERNS_IN_WORDS, SLUG
 
@@ -306,7 +306,7 @@ def require_name(name: str) -> str:
 
 
 def _open(options: OwnOptions, track: str) -> tuple["OwnMaker[Product]", str]:
-    """Open the maker of the outputs; return it with its name."""
+    """Open the source of the outputs; return it with its name."""
     if options.outputs is not None:
         from podeval.systems.adapters.outputs import OwnOutputs
 
@@ -351,7 +351,7 @@ def _open_server(options: OwnOptions, track: str) -> "OwnMaker[Product]":
 
 
 def _add_sampling(options: OwnOptions, api: str) -> OwnOptions:
-    """Return the options with the sampling of the preset's paper as fields; a field of the user's own counts before."""
+    """Return the options with the sampling of the preset's paper as fields; the user's own fields take precedence."""
     from podeval.benchmarks.presets import get_preset
 
     sampling = get_preset(options.preset).sampling if options.preset else {}
@@ -368,6 +368,6 @@ def _to_option(name: str) -> str:
 
 
 def _to_name(text: str) -> str:
-    """Make a name of a folder's, file's or model's."""
+    """Make a system name from the name of a folder, file or model."""
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:_MOST_LETTERS]
     return name if name[:1].isalpha() else f"own_{name}".rstrip("_")

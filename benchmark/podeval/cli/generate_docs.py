@@ -1,6 +1,6 @@
-"""Write the files that are generated from declarations into a checkout: metric Spaces, dataset cards, pages of docs.
+"""Write the files that are generated from declarations into a checkout: metric Spaces, dataset cards and docs pages.
 
-`python -m podeval.cli.generate_docs` in the checkout writes them; a test fails while they are not current.
+`python -m podeval.cli.generate_docs` in the checkout writes them; a test fails if they are not current.
 """
 
 import ast
@@ -31,13 +31,13 @@ _ROOM = re.compile(r"^\| (\d) \| `(\w+)` \|", re.MULTILINE)
 
 
 def floors(checkout: Path) -> dict[str, int]:
-    """Read the floor of every room of the engine from the table in docs/architecture.md; the ground is 1."""
+    """Read the floor (layer) of every room (package) from the table in docs/architecture.md; the lowest is 1."""
     page = (checkout / "docs" / "architecture.md").read_text(encoding="utf-8")
     return {room: int(floor) for floor, room in _ROOM.findall(page)}
 
 
 def imports(engine: Path) -> dict[str, set[str]]:
-    """Find the modules of the engine that each of its modules imports: at its top, in functions, for types."""
+    """Find the modules of the engine that each of its modules imports: at the top, in functions, or for types."""
     paths = {
         ".".join(path.relative_to(engine.parent).with_suffix("").parts).removesuffix(".__init__"): path
         for path in engine.rglob("*.py")
@@ -49,12 +49,12 @@ def imports(engine: Path) -> dict[str, set[str]]:
 
 
 def room_of(module: str) -> str:
-    """Name the room of a module: `podeval.audio.decode` is in `audio`, the package itself has none."""
+    """Name the room of a module: `podeval.audio.decode` is in `audio`; the top-level package itself is in none."""
     return module.split(".")[1] if "." in module else ""
 
 
 def picture(checkout: Path) -> str:
-    """Draw the floors as SVG, with a line from a room to each room on the next floor below that it imports."""
+    """Draw the floors as SVG, with a line from a room to each room on the next lower floor that it imports."""
     rooms = floors(checkout)
     layers = [[room for room in rooms if rooms[room] == floor] for floor in sorted(set(rooms.values()))]
     arrows = {
@@ -84,7 +84,7 @@ _PAGE = re.compile(r"\[([^\[\]\n]{1,200})\]\(([\w/-]{1,200}\.md)\)(?:: ([^\n]+))
 
 
 def write_llms(checkout: Path) -> str:
-    """Write llms.txt: every page that docs/README.md lists, each as its Markdown source."""
+    """Write llms.txt with the Markdown source of every page that docs/README.md lists."""
     page = (checkout / "docs" / "README.md").read_text(encoding="utf-8").replace("\n  ", " ")
     links = [
         f"- [{title}]({SITE}{target})" + (f": {about}" if about else "") for title, target, about in _PAGE.findall(page)
@@ -98,7 +98,7 @@ def write_llms(checkout: Path) -> str:
 
 
 def pages(checkout: Path) -> dict[Path, str]:
-    """Every generated file of a checkout with the content it should have."""
+    """Return every generated file of a checkout with the content that it should have."""
     contents = {
         checkout / "hf_metrics" / metric.name / name: content
         for metric in load_all_metrics()
@@ -130,7 +130,7 @@ def pages(checkout: Path) -> dict[Path, str]:
 
 
 def render_paper_presets() -> str:
-    """Render the settings of each preset, by paper."""
+    """Render the settings of each preset by paper."""
     parts = []
     for preset in paper_presets.PRESETS.values():
         values = [f"{metric}.{name}={v}" for metric, of in preset.parameters.items() for name, v in of.items()]
@@ -151,7 +151,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
 def _fill_tables(page: str, tables: dict[str, str]) -> str:
-    """A page with its marked tables as they should be."""
+    """Return a page with its marked tables updated."""
     for name, table in tables.items():
         marked_table = re.search(rf"<!-- {name} table:.*?-->\n(.*?)<!-- /{name} table -->", page, re.DOTALL)
         if marked_table:
@@ -160,13 +160,13 @@ def _fill_tables(page: str, tables: dict[str, str]) -> str:
 
 
 def _list_models(card: str) -> str:
-    """The card of the Space with the models of the Hub that measure in some profile."""
+    """Return the Space's card, listing the Hub models that measure in any profile."""
     names = sorted({repo.id for model in CARDS if model.profiles for repo in model.hub})
     return re.sub(r"(?<=\nmodels:\n)(  - \S+\n)*", "".join(f"  - {name}\n" for name in names), card, count=1)
 
 
 def summary_table() -> str:
-    """One line per metric: its key, direction, description and paper."""
+    """Return a table with one line per metric: key, direction, description and paper."""
     rows = [
         (
             f"[{metric.title}](../hf_metrics/{metric.name}/README.md)",
@@ -180,7 +180,7 @@ def summary_table() -> str:
 
 
 def metrics_page() -> str:
-    """Every metric with its keys, choices and the docstring that describes its computation."""
+    """Return the page with every metric: its keys, its choices, and the docstring that describes its computation."""
     parts = ["# Metrics\n\nMade from the declarations by `python -m podeval.cli.generate_docs`.\n", summary_table()]
     parts += [_section(metric) for metric in load_all_metrics()]
     return "\n".join(parts)
@@ -223,7 +223,7 @@ def _say_what_was_looked_at(metric: Metric) -> str:
 
 
 def prompts_page() -> str:
-    """Every prompt of every protocol as a judge reads it, with its source and the differences from it."""
+    """Return the page of every protocol's prompts as judges read them, with sources and the differences from them."""
     parts = [
         "# What judges are asked\n\nMade from the prompts by `python -m podeval.cli.generate_docs`. The wording is "
         "podeval's own; "
@@ -257,7 +257,7 @@ _OUTPUTS = "Reads audio, scripts or answers made elsewhere; no model runs, and t
 
 
 def render_adapters_table() -> str:
-    """Render a line for each class of model that an adapter opens."""
+    """Render a line for each model class that an adapter opens."""
     rows = []
     for adapter in list_adapters():
         for model in adapter.models:
@@ -270,12 +270,12 @@ def render_adapters_table() -> str:
 
 
 def read_full_sizes() -> list[dict[str, Any]]:
-    """Read the list of models of published sizes that ran with random weights, and their results."""
+    """Read the list of models that ran with random weights at published sizes, and their results."""
     return list(json.loads(FULL_SIZE.read_bytes()))
 
 
 def render_full_size_table() -> str:
-    """Render a line for each model of a published size that ran with random weights."""
+    """Render a line for each model that ran with random weights at a published size."""
     head = ("task", "size of", "parameters", "device", "dtype", "memory", "load", "whole job", "made", "commit, date")
     rows = [
         (
@@ -297,7 +297,7 @@ def render_full_size_table() -> str:
 
 
 def _describe_sizes(task: str, model: ModelClass) -> str:
-    """Name the devices on which a class of model ran at a published size; or say that only tiny ones did."""
+    """Name the devices on which a model class ran at a published size, or say that only tiny models ran."""
     devices = [
         line["device"].partition(",")[0]
         for line in read_full_sizes()
@@ -314,7 +314,7 @@ STUDIES: dict[str, tuple[str, str]] = {
 
 
 def render_validity_tables(checkout: Path) -> dict[str, str]:
-    """Render the tables of docs/validity.md, each row with its number and its interval, if one is printed."""
+    """Render the tables of docs/validity.md; each row has its number, and its interval if one is printed."""
     from podeval.validation.agreement import compare_systems
     from podeval.validation.paper_runs import list_printed_agreements, recompute_agreement
 
@@ -379,12 +379,12 @@ def _write_estimate(estimate: Estimate) -> str:
 
 
 def _write_figure(value: float) -> str:
-    """Write a number with two digits after the point, without a leading zero."""
+    """Write a number with two decimals and without a leading zero."""
     return re.sub(r"^(−?)0\.", r"\1.", f"{value:.2f}".replace("-", "−"))
 
 
 def main() -> None:
-    """Write every page whose content is not current."""
+    """Write every page that is not current."""
     checkout = Path(__file__).resolve().parents[3]
     for path, content in pages(checkout).items():
         if not path.exists() or path.read_text(encoding="utf-8") != content:

@@ -86,7 +86,7 @@ def show_metric(
 def install_metrics() -> None:
     """Install the metrics so that `evaluate.load("podeval/<name>")` works offline, from any directory.
 
-    `podeval models install` does this too.
+    `podeval models install` also does this.
 
     Example: podeval metrics install
     """
@@ -99,7 +99,7 @@ def install_metrics() -> None:
 def list_models(as_json: AsJson = False) -> None:
     """List every model with its job, profile, licence and size, and whether it is installed.
 
-    A profile uses the models with its name next to them; other models are chosen by name.
+    A profile uses the models that show its name; other models are chosen by name.
 
     Example: podeval models list
 
@@ -136,9 +136,9 @@ def install_models(
     ],
     job: Annotated[list[str] | None, typer.Option(help="only the models for this job (repeatable)")] = None,
 ) -> None:
-    """Download the pinned weights of a profile and check them; make its metrics known to `evaluate`.
+    """Download and verify the pinned weights of a profile, and make its metrics available to `evaluate`.
 
-    Python packages come with `pip install`.
+    Python packages are installed with `pip install`.
 
     Example: podeval models install --profile embedded
 
@@ -151,7 +151,7 @@ def install_models(
     raise typer.Exit(1 if failed else 0)
 
 
-# `podeval doctor`: the installed parts, the metrics that can be scored, and the commands that add the rest.
+# `podeval doctor`: the installed parts, the metrics that can be scored, and the commands that install the rest.
 
 _LIBRARIES = (
     "podeval",
@@ -205,11 +205,11 @@ def doctor(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False
 
 
 def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
-    """Describe the state of a board by the facts that an operator watches, each with a sentence or a time.
+    """Describe the state of a board by the facts that an operator monitors, each with a sentence or a time.
 
     Args:
-        address: address of its database, or the file.
-        runs: the folder of its runs.
+        address: address or file of the board's database.
+        runs: the board's folder of runs.
     """
     from podeval.recording.cache import open_default_cache
     from podeval.store import operator_settings
@@ -249,7 +249,7 @@ def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
 
 
 def _print_metrics(report: dict[str, Any]) -> None:
-    """A line per metric and a column per profile: whether it can be scored, otherwise the number of the remedy."""
+    """Print a line per metric and a column per profile: whether it can be scored, or the number of the remedy."""
     from rich.console import Console
     from rich.table import Table
 
@@ -270,7 +270,7 @@ def _print_metrics(report: dict[str, Any]) -> None:
 
 
 def _describe_cell(judged: bool, reasons: list[str], remedies: dict[str, dict[str, None]]) -> str:
-    """The cell of a metric under a profile; remedies are added to `remedies`, in the order of their numbers."""
+    """Return the cell of a metric under a profile; remedies are added to `remedies` in the order of their numbers."""
     if not reasons:
         return "judge" if judged else "ready"
     for reason in reasons:
@@ -282,17 +282,17 @@ def _describe_cell(judged: bool, reasons: list[str], remedies: dict[str, dict[st
 
 
 def describe_remedies(remedies: dict[str, dict[str, None]]) -> Iterator[str]:
-    """Advice on missing parts: a line for each command that helps, or for each reason why none does.
+    """Describe how to get missing parts: a line for each command that helps, or for each reason why none does.
 
     Args:
-        remedies: commands, or reasons without one, each with the parts that it provides.
+        remedies: commands, or reasons if there is none, each with the parts that it concerns.
     """
     for command, whats in remedies.items():
         yield f"run {command} ({_join_missing(whats)})" if whats else command
 
 
 def _join_missing(whats: Iterable[str]) -> str:
-    """The missing parts, with all weights in one clause."""
+    """Join the missing parts, with all weights in one clause."""
     first, last = "the weights of ", " are not installed"
     titles = [what.removeprefix(first).removesuffix(last) for what in whats if what.startswith(first)]
     weights = [f"{first}{', '.join(titles)}{last}"] if titles else []
@@ -300,7 +300,7 @@ def _join_missing(whats: Iterable[str]) -> str:
 
 
 def diagnosis() -> dict[str, Any]:
-    """The findings of `podeval doctor`, as plain data."""
+    """Return the findings of `podeval doctor` as plain data."""
     from podeval import sandbox
     from podeval.metrics.catalogue import load_all_metrics
     from podeval.models import registry, weights

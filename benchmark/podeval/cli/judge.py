@@ -1,4 +1,6 @@
-"""`podeval judge …`: a judge's texts for a person's approval, battles by a judge, scores from listeners' reasons."""
+"""`podeval judge …`: texts by a judge for a person's approval, battles decided by a judge, and scores from listeners'
+reasons.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -59,7 +61,7 @@ def dialogues(
     to: Annotated[Path, typer.Option("--to", help="folder to write to: one JSON file per dialogue and system")],
     system: Annotated[list[str] | None, typer.Option(help="only this system (repeatable)")] = None,
 ) -> None:
-    """Turn a submission file of MTalk-Bench into dialogues that can be judged.
+    """Convert an MTalk-Bench submission file into dialogues that can be judged.
 
     Example: podeval judge dialogues sample.json --to dialogues --system GPT-4o
     """
@@ -148,7 +150,7 @@ def apply(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="the dialogues or requests it is about")],
     to: Annotated[Path, typer.Option("--to", help="folder for the files with the accepted entries")],
 ) -> None:
-    """Add accepted criteria to dialogues or requests; refused while any decision is open.
+    """Add accepted criteria to dialogues or requests; this is refused while any decision is open.
 
     Example: podeval judge apply review.yaml dialogues/*.json --to reviewed
     """
@@ -226,7 +228,7 @@ def battles(
     max_calls: MaxCalls = None,
     judge_workers: JudgeWorkers = 4,
 ) -> None:
-    """Have a judge compare systems on dialogues that both answered; prints one JSON line per battle.
+    """Have a judge compare systems on dialogues that both answered, and print one JSON line per battle.
 
     The lines are votes: `podeval measure arena`, `podeval report judge`, `podeval report agreement` and `podeval arena
     import` read them.
@@ -283,7 +285,8 @@ def battles(
 def write_prompts(
     out: Annotated[Path, typer.Option(help="folder to write to: a text file for each prompt")],
 ) -> None:
-    """Write the prompts of all judged metrics to files, as a start for other wordings, which --prompts FOLDER uses.
+    """Write the prompts of all judged metrics to files, as a starting point for other wordings, which --prompts FOLDER
+    uses.
 
     Example: podeval judge prompts --out prompts
     """
@@ -300,8 +303,8 @@ def reasons(
     records: Records = None,
     prompts: Wordings = None,
 ) -> None:
-    """Have a judge score listeners' reasons, question by question; prints lines to append to the answers, for score
-    J of `mos`.
+    """Have a judge score listeners' reasons, question by question, and print lines to append to the answers for score J
+    of `mos`.
 
     Example: podeval judge reasons answers.jsonl --judge judge.yaml >> answers.jsonl
     """
@@ -330,7 +333,7 @@ def reasons(
 def install(
     name: Annotated[str, typer.Argument(metavar="JUDGE", help="transformers:OWNER/NAME@COMMIT, or its YAML file")],
 ) -> None:
-    """Download a local judge from the Hub at a fixed commit; safetensors only, no code.
+    """Download a local judge from the Hub at a fixed commit, with safetensors weights only and without code.
 
     Example: podeval judge install transformers:RMSnow/SpeechJudge-GRM@0123456789abcdef0123456789abcdef01234567
     """
@@ -346,7 +349,7 @@ def install(
 def _ask(
     conversations: "Sequence[Conversation[T]]", asks: "JudgeUse", bench: "JudgeConfig"
 ) -> tuple[list[T | PodevalError], str]:
-    """The result of each conversation, and the judge; print the judge's usage."""
+    """Return the result of each conversation and the judge, and print the judge's usage."""
     from podeval.judges.rounds import hold
 
     judging = bench.require_client(asks, {})
@@ -364,7 +367,7 @@ def _require_absent(path: Path) -> None:
 def _save_written(
     kind: Literal["rubrics", "checklists"], names: list[str], outcomes: Sequence[Any], judge: str, prompt: str, to: Path
 ) -> None:
-    """Save the written entries, and report the missing ones with the next step."""
+    """Save the written entries, and report missing entries and the next step."""
     from podeval.metrics.rubric_writing import ReviewFile, save_review
 
     written = [item for item in outcomes if not isinstance(item, PodevalError)]

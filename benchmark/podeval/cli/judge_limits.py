@@ -1,4 +1,4 @@
-"""Options that limit the use of a judge, and the messages about it: during the work, after it, and from a pilot."""
+"""Options that limit the use of a judge, and the messages about its use during and after the work and from a pilot."""
 
 import time
 from collections import Counter
@@ -57,11 +57,10 @@ def make_bench(
     max_calls: int | None = None,
     prompts: Path | None = None,
 ) -> "JudgeConfig":
-    """Return the choice of a judge with a budget that reports the use so far.
+    """Return the choice of a judge, with a budget that reports the usage so far.
 
     Raises:
-        BadInput: there is nothing to limit, a limit is invalid, the judge has no price, or the folder of prompts cannot
-            be used.
+        BadInput: there is nothing to limit, a limit is invalid, the judge has no price, or the prompts are unusable.
     """
     from podeval.metrics.judge_use import JudgeConfig
 
@@ -82,7 +81,7 @@ def make_bench(
 
 
 class _Watch:
-    """Reports the usage so far from time to time."""
+    """Reports the usage so far at intervals."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
@@ -94,7 +93,7 @@ class _Watch:
 
 
 def tell_usage(bench: "JudgeConfig") -> None:
-    """Report the judge's usage, if it or its records were used."""
+    """Report the judge's usage, if the judge or its records were used."""
     account = bench.budget.account if bench.budget else None
     if account and (account.calls or account.from_records or account.busy):
         say(f"judge: {account.sentence()}")
@@ -107,11 +106,11 @@ def tell_pilot(
     means: "Iterable[tuple[str, Interval | KeyAggregate | None, int]]",
     seeds: int = 1,
 ) -> None:
-    """Report the cost of all items, and the expected width of the intervals of their means.
+    """Report the expected cost of all items, and the expected width of the intervals of their means.
 
     Args:
-        usage: usage of the pilot with the number of its items, for each judged metric.
-        done: items of the pilot.
+        usage: the pilot's usage with the number of its items, for each judged metric.
+        done: number of items in the pilot.
         total: number of all items.
         means: name, mean with its 95 % interval, and number of values of each mean.
         seeds: number of outputs per item.
@@ -123,7 +122,7 @@ def tell_pilot(
     whole = Account()
     for account, judged in usage:
         if account.calls and judged:
-            # Without records, the saved calls would have cost as much.
+            # Without the records, the calls that they saved would have had to be made.
             saved = (account.calls + account.from_records) / account.calls
             whole.add(account.scaled(seeds * total / judged * saved))
     if whole.calls:
@@ -144,7 +143,7 @@ def tell_pilot(
 
 
 def tell_pilot_run(summaries: "Sequence[RunSummary]") -> None:
-    """Report the expectations of a pilot for a whole run, for the judged metrics, or else for all.
+    """Report what a pilot predicts for a whole run, for the judged metrics or, if there are none, for all.
 
     Args:
         summaries: the measurements by seed.
@@ -181,7 +180,7 @@ def count_unasked(reasons: Iterable[str]) -> int:
 
 
 def list_shares(battles: "Sequence[JudgedBattle | PodevalError]") -> "list[tuple[str, Interval, int]]":
-    """List the share of battles that a system won against another, with ties as half, with its interval."""
+    """List the share of battles that a system won against another, with its interval; ties count half."""
     from podeval.stats.intervals import mean_ci
 
     points: dict[str, list[float]] = {}

@@ -47,7 +47,7 @@ def list_tests(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
 
 @listening.command()
 def close(test: Test, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Close a test: nobody else can begin, and listeners who began can finish.
+    """Close a test to new listeners; listeners who have started can finish.
 
     Example: podeval listening close naturalness
     """
@@ -100,9 +100,9 @@ def plan(
     runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate the number of listeners needed to distinguish each pair of systems, from the listeners so far.
+    """Estimate the number of listeners needed to distinguish each pair of systems, based on the listeners so far.
 
-    The spread of a pilot is itself uncertain, so the count is for the greatest that is likely (80 %).
+    The spread in a pilot is itself uncertain, so the number assumes the largest likely spread (80 %).
 
     Example: podeval listening plan naturalness --difference 5
     """
@@ -120,9 +120,9 @@ def plan(
 
 @listening.command()
 def stop(test: Test, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
-    """Show whether the listeners so far distinguish each pair of systems; you may check after every listener.
+    """Show whether the listeners so far distinguish each pair of systems; you can check after every listener.
 
-    Intervals are valid jointly over all pairs and at every look (95 %), so looking early and often costs nothing.
+    Intervals are valid jointly over all pairs and at every check (95 %), so you can check early and often.
 
     Example: podeval listening stop naturalness
     """
@@ -146,10 +146,10 @@ def stop(test: Test, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJs
 
 
 def _read_marks(location: str, test: str) -> "tuple[list[Mark], Design]":
-    """The marks of the listeners who count, and the design.
+    """Return the marks of the counted listeners, and the design.
 
     Raises:
-        BadInput: the test has one system.
+        BadInput: the test has only one system.
     """
     from podeval.listening import results, session_results
 
@@ -176,8 +176,8 @@ def export(
 ) -> None:
     """Print the marks and answers of a test, with pseudonyms for listeners.
 
-    A tidy table has a row for each mark: listener, page, stimulus, mark, and its other facts. webMUSHRA has
-    tables of MUSHRA, ABX (its paired comparison) and MOS (its single stimuli).
+    A tidy table has one row for each mark: listener, page, stimulus, mark and further facts. webMUSHRA has tables for
+    MUSHRA, ABX (its paired comparison) and MOS (its single stimuli).
 
     Example: podeval listening export naturalness --form parquet --out marks.parquet
     """
@@ -212,7 +212,7 @@ def export(
 def read_results(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="CSV results of webMUSHRA")],
 ) -> None:
-    """Print the marks of webMUSHRA's results as JSON lines, in the form that `podeval/mushra` takes.
+    """Print the marks in webMUSHRA's results as JSON lines, in the form that `podeval/mushra` accepts.
 
     Example: podeval listening read results/dialogue/*.csv > marks.jsonl
     """

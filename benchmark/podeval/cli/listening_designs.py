@@ -1,4 +1,4 @@
-"""`podeval listening new`, `check` and `add`: designs of listening tests, from folders of recordings to links."""
+"""`podeval listening new`, `check` and `add`: draft, check and add designs of listening tests."""
 
 import sys
 from pathlib import Path
@@ -30,7 +30,7 @@ def new(
     low: Annotated[Path | None, typer.Option(metavar="FOLDER", help="folder of the hidden low anchors")] = None,
     scales: Annotated[list[str] | None, typer.Option("--scale", help="scale of a MOS test; ACR by default")] = None,
 ) -> None:
-    """Write the design of a test from folders of recordings, paired by the names of their files.
+    """Write the design of a test from folders of recordings, which are matched by file name.
 
     Example: podeval listening new mos --systems aria/ basso/ --out test.yaml
     """
@@ -95,7 +95,7 @@ def _print_design(design: "Design") -> None:
 
 
 def count_of(number: int, name: str) -> str:
-    """A number of things that are named in the singular."""
+    """Return a number with a noun, which is given in the singular."""
     return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
@@ -108,7 +108,7 @@ def add(
         str, typer.Option(envvar="PODEVAL_URL", help="address of the site, for the links")
     ] = "http://127.0.0.1:7860",
 ) -> None:
-    """Import a test so that listeners can begin; prints its links and its number of pages.
+    """Import a test so that listeners can start, and print its links and number of pages.
 
     Example: podeval listening add naturalness.yaml
     """
@@ -138,10 +138,10 @@ def _designs(path: Path, webmushra: bool) -> "list[Design]":
 
 
 def _folder_of(design: "Design", path: Path, webmushra: bool) -> Path:
-    """The base folder of a design's relative paths; webMUSHRA's start from the folder above its `configs`.
+    """Return the base folder of a design's relative paths; webMUSHRA's paths start from the folder above its `configs`.
 
     Raises:
-        BadInput: recordings of a webMUSHRA configuration are in neither folder; the message names them.
+        BadInput: recordings of a webMUSHRA configuration are not in either folder; the message names them.
     """
     if not webmushra:
         return path.parent

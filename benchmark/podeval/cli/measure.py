@@ -1,4 +1,4 @@
-"""`podeval measure`: one metric on files."""
+"""`podeval measure`: score files with one metric."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -163,7 +163,7 @@ def measure(
     with show_progress(metric.name) as steps:
         for number, ((file, sources), short_name) in enumerate(zip(items, short_names, strict=True)):
             steps.step("files", number, len(items))
-            # One recording at a time is in memory.
+            # Keep only one recording in memory at a time.
             inputs = MetricInputs(sources, **options, keep=True)
             try:
                 opened = open_inputs(metric, inputs)
@@ -197,7 +197,7 @@ def measure(
 def _choose_items(
     every: list[tuple[Path, dict[str, Any]]], limit: int | None, pilot: bool
 ) -> list[tuple[Path, dict[str, Any]]]:
-    """Return the files that are measured now; statistics are loaded only if these are not all."""
+    """Return the files to measure now; statistics are loaded only if not all files are measured."""
     if not limit and not pilot:
         return every
     from podeval.stats.sequential import select_items
@@ -217,15 +217,15 @@ def gather_sources(
 
     Args:
         metric: the metric.
-        files: the measured files, or the names of the measured systems; for a metric of recordings, text files among
-            them contain their words.
-        references: the files to compare with: a voice's recording or SPEAKER=FILE, a script, a text, votes.
-        texts: files with the words that should be spoken; one for all measured files, or one for each.
-        requests: files with the requests; one for all measured files, or one for each.
+        files: the files to measure, or the names of the systems; for a metric of recordings, text files among them
+            contain the words.
+        references: the files to compare with: a voice's recording or SPEAKER=FILE, a script, a text or votes.
+        texts: files with the words that should be spoken: one for all measured files, or one for each.
+        requests: files with the requests: one for all measured files, or one for each.
         options: `profile` and `allow_upsampling`.
 
     Raises:
-        BadInput: a necessary file is missing, an unused one is given, numbers do not match, or a reference
+        BadInput: a required file is missing, an unused one is given, the numbers of files do not match, or a reference
             voice cannot be read.
     """
     if requests and metric.reference != "request":
@@ -251,10 +251,10 @@ def gather_sources(
 def _split_texts(
     metric: "Metric", files: Sequence[Path], texts: Sequence[Path]
 ) -> "tuple[Sequence[Path], Sequence[Path]]":
-    """Separate the measured files from their texts: none, one for all, or one for each.
+    """Separate the measured files from their texts, of which there are none, one for all, or one for each.
 
     Raises:
-        BadInput: the metric takes no text, lacks one, or the numbers do not match.
+        BadInput: the metric does not take a text or lacks one, or the numbers of files do not match.
     """
     from podeval.measuring.inputs import TEXT_SUFFIXES
     from podeval.metrics.declaration import INPUTS
@@ -280,7 +280,7 @@ def _split_texts(
 
 
 def _name_files(files: "list[Path]", as_json: bool) -> list[str]:
-    """Return the names for printed results; JSON has complete paths."""
+    """Return the names for printed results; JSON contains complete paths."""
     if as_json:
         return [""] * len(files)
     from podeval.files import shorten_names
@@ -289,7 +289,7 @@ def _name_files(files: "list[Path]", as_json: bool) -> list[str]:
 
 
 def _list_means(metric: "Metric", results: "list[Result]") -> "list[tuple[str, Interval | None, int]]":
-    """List the mean of each value with its interval, if it has one, and the number of files with a value."""
+    """List the mean of each value with its interval, if there is one, and the number of files with a value."""
     from podeval.metrics.aggregate import aggregate
 
     summary = aggregate(metric, results)
@@ -297,7 +297,7 @@ def _list_means(metric: "Metric", results: "list[Result]") -> "list[tuple[str, I
 
 
 def _print_means(metric: "Metric", results: "list[Result]") -> None:
-    """Print the mean of each value over the files with a value, and its 95 % interval, if there are several."""
+    """Print the mean of each value over the files that have it, with its 95 % interval if there are several."""
     from podeval.metrics.aggregate import aggregate
     from podeval.metrics.score import Score
 
@@ -339,7 +339,7 @@ def describe_result(metric: "Metric", result: "Result") -> str:
 
 
 def is_clear(trend: dict[str, Any]) -> bool:
-    """Tell whether the interval of a slope leaves out zero."""
+    """Return whether the interval of a slope excludes zero."""
     low, high = trend["ci95"]
     return bool(low > 0 or high < 0)
 
@@ -361,13 +361,13 @@ def _parse_settings(pairs: list[str]) -> dict[str, str]:
 
 
 def _format_number(value: float | None, key: "Key | None" = None) -> str:
-    """Format a value with four digits; a share is in percent, as in all texts for people."""
+    """Format a value with four digits; shares are in percent, as in all texts for people."""
     if value is None:
         return "–"
     return f"{100 * value:.4g} %" if key is not None and key.percent else f"{value:.4g}"
 
 
 def _format_interval(low: float | None, high: float | None, key: "Key | None") -> str:
-    """The ends of an interval, after its value."""
+    """Format the ends of an interval, to follow its value."""
     ends = [_format_number(end, key).removesuffix(" %") for end in (low, high)]
     return "" if low is None else f" [{', '.join(ends)}]"

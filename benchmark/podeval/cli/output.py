@@ -37,11 +37,12 @@ def emit(content: Any, *, allow_nan: bool = True) -> None:
     """Print one JSON object on its own line.
 
     Args:
-        content: plain data, a dataclass, a pydantic model, or these within each other; times are written as ISO 8601.
-        allow_nan: whether numbers that JSON does not have are written anyway.
+        content: plain data, a dataclass, a pydantic model, or a nested combination of these; times are written as ISO
+            8601.
+        allow_nan: whether to write NaN and infinity, which JSON does not support.
 
     Raises:
-        ValueError: such a number, if it is not allowed.
+        ValueError: the content has such a number and `allow_nan` is false.
     """
     print(json.dumps(content, ensure_ascii=False, allow_nan=allow_nan, default=_make_plain), flush=True)
 
@@ -52,10 +53,10 @@ def say(sentence: str) -> None:
 
 
 class LogLine(logging.Formatter):
-    """One line an event: time, level, logger, message, and the submission or request it is about; as JSON if wanted."""
+    """One line per event, optionally JSON: time, level, logger, message, and the submission or request concerned."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of an event."""
+        """Return the line for an event."""
         text, submission = record.getMessage(), getattr(record, "submission", None)
         subjects = {kind: name for kind, name in (("submission", submission), ("request", REQUEST.get())) if name}
         if record.exc_info:
@@ -71,7 +72,7 @@ class LogLine(logging.Formatter):
 
 
 class _ToStandardError(logging.StreamHandler[Any]):
-    """Write to the standard error of the moment."""
+    """Write to the current standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write an event."""
@@ -80,7 +81,7 @@ class _ToStandardError(logging.StreamHandler[Any]):
 
 
 def configure_logging() -> None:
-    """Log the events of a site or a worker to standard error; libraries that are loaded later add no handlers."""
+    """Log the events of a site or worker to standard error; libraries that are loaded later do not add handlers."""
     root = logging.getLogger()
     if not any(isinstance(handler, _ToStandardError) for handler in root.handlers):
         handler = _ToStandardError()
@@ -91,7 +92,7 @@ def configure_logging() -> None:
 
 
 def _make_plain(value: Any) -> Any:
-    """Convert values that JSON has no form for; unknown ones become text."""
+    """Convert values that JSON cannot represent; unknown ones become text."""
     if isinstance(value, datetime):
         return value.isoformat()
     if hasattr(value, "__dataclass_fields__"):
@@ -99,7 +100,7 @@ def _make_plain(value: Any) -> Any:
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)
 
 
-# Progress on standard error while the command line works.
+# Show progress on standard error while a command runs.
 
 _PAUSE = 5.0
 """Seconds between two lines about progress if there is no terminal."""
@@ -110,19 +111,19 @@ _COUNTED = 10_000
 
 
 def _describe(title: str, done: float, total: float) -> str:
-    """Describe how far a step is: `transcribing 1:20 of 3:40`, `measuring 2 of 6`, `downloading model.onnx 40 %`."""
+    """Describe a step's progress: `transcribing 1:20 of 3:40`, `measuring 2 of 6`, `downloading model.onnx 40 %`."""
     if title in SECONDS:
         return f"{title} {done // 60:.0f}:{done % 60:02.0f} of {total // 60:.0f}:{total % 60:02.0f}"
     return f"{title} {done / total:.0%}" if total > _COUNTED else f"{title} {done:.0f} of {total:.0f}"
 
 
 class Steps(AbstractContextManager["Steps"]):
-    """A bar for each step on a terminal, with the remaining time; elsewhere an occasional line.
+    """A bar for each step on a terminal, with the remaining time, and an occasional line elsewhere.
 
-    Its bars are among those of the one that it is inside of, because a terminal has one place for bars.
+    Nested instances add their bars to the outer one, because a terminal can show only one set of bars.
 
     Args:
-        label: the name of the work, which is shown before each step.
+        label: name of the work, which is shown before each step.
     """
 
     _shown: "ClassVar[Progress | None]" = None
@@ -151,8 +152,8 @@ class Steps(AbstractContextManager["Steps"]):
         Steps._shown = self._bars
         self._bars.start()
         if self._console.is_terminal:
-            # While bars are shown, rich replaces the standard streams and reads escape sequences; it restores them at
-            # the end.
+            # While bars are shown, rich replaces the standard streams and interprets escape sequences; it restores the
+            # streams at the end.
             sys.stdout, sys.stderr = Printable(sys.stdout), Printable(sys.stderr)
         return self
 
@@ -164,7 +165,7 @@ class Steps(AbstractContextManager["Steps"]):
             Steps._shown = None
 
     def step(self, title: str, done: float, total: float) -> None:
-        """Show that `done` of `total` pieces of a step are finished; a step may begin again."""
+        """Show that `done` of `total` units of a step are finished; a step may start over."""
         place = _describe(title, done, total)
         if (task := self._tasks.get(title)) is None:
             task = self._tasks[title] = self._bars.add_task("", total=total)
@@ -177,7 +178,7 @@ class Steps(AbstractContextManager["Steps"]):
         now = time.monotonic()
         if self._console.is_terminal or not self._under_way or now - self._last_line < _PAUSE:
             return
-        # The step that began last is the most informative; a step that continues is seldom reported.
+        # The step that started last is the most informative; a continuing step is reported only rarely.
         newest = next(reversed(self._under_way))
         if now - self._told.get(newest, -_AGAIN) >= _AGAIN:
             self._last_line = self._told[newest] = now
@@ -187,6 +188,6 @@ class Steps(AbstractContextManager["Steps"]):
 
 @contextmanager
 def show_progress(label: str) -> Iterator[Steps]:
-    """Show progress inside the block: bars on a terminal; elsewhere a line every few seconds of long work."""
+    """Show progress inside the block: bars on a terminal, or a line every few seconds of long work elsewhere."""
     with Steps(label) as steps, listen(steps.step):
         yield steps

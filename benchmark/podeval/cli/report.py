@@ -1,4 +1,4 @@
-"""`podeval report …` and `podeval judge check`: tables of results, reports, exports, and the quality of a judge."""
+"""`podeval report …` and `podeval judge check`: tables of results, reports, exports, and the quality of judges."""
 
 import re
 from pathlib import Path, PurePosixPath
@@ -15,7 +15,7 @@ from podeval.models.profiles import CHOICES, PROFILES
 if TYPE_CHECKING:
     from podeval.validation.judge_answers import JudgeAnswers
 
-# `--runs hf://buckets/…`: a folder of runs in a bucket of the Hub, read from a copy in the user's cache.
+# `--runs hf://buckets/…`: a folder of runs in a Hub bucket, which is read from a copy in the user's cache.
 
 _ADDRESS = re.compile(r"^hf:/+buckets/([\w.-]+/[\w.-]+)((?:/[\w.=-]+)*)/?$", re.ASCII)
 _RESULTS = (".json", ".jsonl", ".parquet")
@@ -27,11 +27,11 @@ ReadRuns = Annotated[
 
 
 def fetch_runs(runs: Path) -> Path:
-    """Return the folder itself, or the copy of a bucket's folder after fetching new files, without audio.
+    """Return the folder itself, or a copy of a bucket's folder, after fetching new files except audio.
 
     Raises:
-        BadInput: the address names no folder of a bucket, there are no results in it, or it cannot be read.
-        HubUnavailable: the Hub does not answer.
+        BadInput: the address does not name a folder of a bucket, or the folder contains no results or cannot be read.
+        HubUnavailable: the Hub does not respond.
     """
     if not str(runs).startswith("hf:"):
         return runs
@@ -58,7 +58,7 @@ def fetch_runs(runs: Path) -> Path:
 
 
 def _is_result(name: str) -> bool:
-    """Whether a file contains results; other writers to the bucket cannot name files outside the copy."""
+    """Return whether a file contains results; other writers to the bucket cannot name files outside the copy."""
     parts = PurePosixPath(name).parts
     return name.endswith(_RESULTS) and ".." not in parts and not name.startswith("/") and "\\" not in name
 
@@ -90,7 +90,7 @@ def show(
     protocol: Protocols = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the results of a folder of runs: values with intervals, rank ranges, unscored items with reasons.
+    """Print the results of a folder of runs: values with intervals, rank ranges, and unscored items with reasons.
 
     Example: podeval report show --runs .demo/runs
 
@@ -128,10 +128,10 @@ def system(
 ) -> None:
     """Write a system's analysis report: one self-contained HTML file that prints well.
 
-    By dimension, against the median of the other systems in the same folder of runs and against recordings of people;
-    radar, distributions, drift over the recordings, every item, unscored items with reasons, protocols, how to cite.
-    Runs of one system become chapters of one report, several systems several reports in the file. The runs are not
-    changed.
+    The report compares each dimension with the median of the other systems in the same folder of runs and with
+    recordings of people. It shows a radar, distributions, drift over the recordings, every item, unscored items with
+    reasons, protocols, and how to cite. Runs of the same system become chapters of one report, and each system has its
+    own report in the file. The runs are not changed.
 
     Example: podeval report system .demo/runs/real_pod/demo/espeak_ng --out espeak.html
     """
@@ -145,7 +145,7 @@ def system(
 
 
 def print_rows(runs: Path, profile: str) -> None:
-    """Print the rows of the board under a profile, one JSON object on each line."""
+    """Print the rows of the board under a profile, one JSON object per line."""
     from podeval.runs.board_tables import BOARD, read_table
 
     board = read_table(runs / BOARD)
@@ -170,12 +170,13 @@ def export(
 ) -> None:
     """Export results in formats that other tools read, or as a site; the runs are not changed.
 
-    All results of --runs, as files in --out: csv and parquet (every number of the board in one file), dataset (Parquet
-    with the protocols, for a dataset repo), open-tts (WER, SIM and RTFx in the columns of the Open TTS Leaderboard),
-    site (the leaderboard as a folder for any static host, with excerpts and badges; --push makes it a Static Space). Of
-    the named runs: every-eval-ever (records of schema 0.3.0, in --out), and as text on standard output papers-with-code
-    (evaluation tables; without a run, of all papers' figures), eval-results (the file .eval_results/podeval.yaml of a
-    model's repo), model-index (the older form, in its card) and bibtex (citations).
+    These forms write all results of --runs as files to --out: csv and parquet (every number of the board in one file),
+    dataset (Parquet with the protocols, for a dataset repo), open-tts (WER, SIM and RTFx in the columns of the Open TTS
+    Leaderboard) and site (the leaderboard as a folder for any static host, with excerpts and badges; --push makes it a
+    Static Space). For the named runs, every-eval-ever writes records of schema 0.3.0 to --out, and these forms print
+    text: papers-with-code (evaluation tables; all papers' figures without a run), eval-results (the file
+    .eval_results/podeval.yaml of a model's repo), model-index (the older form, in the model's card) and bibtex
+    (citations).
 
     Example: podeval report export --form csv --runs .demo/runs --out results
 
@@ -225,9 +226,9 @@ def audit(
     """Audit judges from their records: order, position and length bias, consistency, parsing, agreement with people.
 
     A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one half
-    (at least 50 pairs without ties; a judge that was never asked to compare needs none), or while it is declared a
-    trial model. The exit code is 1 if one is unfit. Each folder is audited separately; two judges, or one in two
-    folders (its drift), are compared on the questions that both answered.
+    (over at least 50 pairs without ties; a judge that was never asked to compare does not need them), or while it is
+    declared a trial model. The exit code is 1 if any judge is unfit. Each folder is audited separately; two judges, or
+    one judge in two folders (to show drift), are compared on the questions that both answered.
 
     Example: podeval report judge records/
 
@@ -294,8 +295,9 @@ def check(
 ) -> None:
     """Ask a judge one question about a text and one about a recording, and print the working features and their price.
 
-    With --cases or scripts, test whether ties, padding, injected instructions and the name of its own model mislead it;
-    with --benchmark, whether it distinguishes good anchors from bad ones. The exit code is 1 if it fails.
+    With --cases or scripts, also test whether ties, padding, injected instructions and the name of its own model
+    mislead the judge; with --benchmark, test whether it distinguishes good anchors from bad ones. The exit code is 1 if
+    a test fails.
 
     Example: podeval judge check gemini-2.5-pro@https://generativelanguage.googleapis.com/v1beta
 

@@ -1,4 +1,6 @@
-"""`podeval run`: a system on a benchmark; `podeval prepare-submission`: the submission of a run that is finished."""
+"""`podeval run`: evaluate a system on a benchmark; `podeval prepare-submission`: prepare the submission of a finished
+run.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -69,19 +71,19 @@ def spread(
     together: "ProcessGroup | None" = None,
     profile: str = "embedded",
 ) -> Iterator[tuple["Executor", "Voicing"]]:
-    """The executors that measure and that make built-in systems speak, while the block runs.
+    """Yield the executors that measure and that make built-in systems speak, for the duration of the block.
 
     Args:
-        where: place of the work: this machine, or a Ray cluster.
+        where: location of the work: this machine or a Ray cluster.
         workers: number of processes; 0 for as many as fit.
         address: the address of the cluster.
-        cpus: processors that each of its processes takes.
-        gpus: GPUs that each of its processes takes.
-        profile: the profile of the models that measure; it determines the number of processes on a GPU.
-        together: the processes that `accelerate launch` started; each speaks its share.
+        cpus: number of processors per process on the cluster.
+        gpus: number of GPUs per process on the cluster.
+        profile: the profile of the measuring models, which determines the number of processes on a GPU.
+        together: the processes that `accelerate launch` started, each of which speaks its share.
 
     Raises:
-        BadInput: the cluster does not answer, or options do not go together.
+        BadInput: the cluster does not respond, or options cannot be combined.
         ModelMissing: Ray is not installed.
     """
     from podeval.runs.executor import Workers, count_workers
@@ -93,7 +95,7 @@ def spread(
     if where == "ray":
         from podeval.runs.ray_executor import Ray
 
-        # Ray prints its news of nodes on standard output, which belongs to the board.
+        # Ray prints messages about nodes on standard output, which is reserved for the board.
         with Ray(address, workers=workers, cpus=cpus, gpus=gpus) as cluster, redirect_stdout(sys.stderr):
             yield cluster, Voicing(cluster)
         return
@@ -211,10 +213,11 @@ def run(
     ] = False,
     out: Out = RUNS,
 ) -> None:
-    """Evaluate a system on a benchmark: the system speaks, podeval measures. A run can be resumed at any point.
+    """Evaluate a system on a benchmark: the system speaks, and podeval measures. A run can be resumed at any point.
 
-    The system is one that comes with podeval, or your own: a folder of its outputs, a function in a Python file, or a
-    server of one of the kinds below (its key in PODEVAL_SERVER_KEY). The run is in OUT/BENCHMARK/SPLIT/NAME.
+    The system is one that comes with podeval or your own: a folder of its outputs, a function in a Python file, or a
+    server of one of the kinds below (with its key in PODEVAL_SERVER_KEY). The run is stored in
+    OUT/BENCHMARK/SPLIT/NAME.
 
     Example: podeval run --outputs ./my_audio --benchmark real_pod --split demo
 
@@ -294,7 +297,7 @@ def run(
 
 
 def _show(request: "RunRequest", complete: bool) -> NoReturn:
-    """Print the board under the protocols of this run, and end, with 1 where something is unscored."""
+    """Print the board under the protocols of this run, and exit, with code 1 if anything is unscored."""
     from podeval.cli.board import print_board
     from podeval.runs.settings import list_protocols
 
@@ -321,9 +324,9 @@ def prepare_submission(
         typer.Option(metavar="OWNER/NAME", help="push the outputs to this dataset repo of the Hub and name it"),
     ] = "",
 ) -> None:
-    """Write the submission document of a finished run and place its outputs next to it, ready for `podeval submit`.
+    """Write the submission document of a finished run, and place its outputs next to it, ready for `podeval submit`.
 
-    Other people's boards take outputs from the Hub: --push puts them there, with a card.
+    Other people's boards fetch outputs from the Hub; --push uploads them there, with a card.
 
     Example: podeval prepare-submission my_tts --from runs/real_pod/topics/my_tts
     """

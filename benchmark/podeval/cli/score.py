@@ -1,4 +1,4 @@
-"""`podeval score`: every metric of a recording that has its inputs, in one table."""
+"""`podeval score`: every metric of a recording whose inputs are available, in one table."""
 
 import sys
 from collections import Counter
@@ -68,7 +68,7 @@ def score(
     language: Annotated[str, typer.Option(help="language of reports: en or zh")] = "en",
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object per file")] = False,
 ) -> None:
-    """Score recordings with every metric that has its inputs.
+    """Score recordings with every metric whose inputs are available.
 
     Example: podeval score episode.wav
 
@@ -120,7 +120,7 @@ def score(
 
 
 def _expand(files: list[str]) -> list[str]:
-    """The files that are named, and the recordings in the folders that are."""
+    """Return the named files, and the recordings in the named folders."""
     from podeval.recording.source import list_recordings
 
     names = [str(path) for file in files for path in (list_recordings(file) or [file])]
@@ -130,7 +130,7 @@ def _expand(files: list[str]) -> list[str]:
 def _score_files(
     names: list[str], requests: "list[ScoreRequest]", as_json: bool
 ) -> "tuple[list[Scores], dict[str, str]]":
-    """Score file by file, with the progress; the scores, and by name why a file could not be read."""
+    """Score file by file, showing progress; return the scores, and the reasons why files could not be read, by name."""
     from podeval.measuring.engine import score_source
 
     scored: list[Scores] = []
@@ -182,7 +182,7 @@ def _write(
         print(f"wrote {write_labels(cues, labels)}" + ("" if cues else f", which is empty: {why}"), file=sys.stderr)
 
 
-# `podeval score --defects`: the defects of a recording with their times.
+# `podeval score --defects`: the defects of recordings with their times.
 
 
 def list_defects(
@@ -195,16 +195,16 @@ def list_defects(
     music: str,
     as_json: bool,
 ) -> int:
-    """Print the defects of each recording with their times; returns the exit code.
+    """Print the defects of each recording with their times, and return the exit code.
 
     Args:
         files: the recordings.
         texts: the words: none, one for all recordings, or one for each.
         references: the reference voices, as SPEAKER=FILE.
-        labels: file to write with the defects of the one recording.
+        labels: file for the defects of a single recording.
         profile: the profile of the models.
-        music: `asked` if music is not a defect, else `unasked`.
-        as_json: whether one JSON object per file is printed.
+        music: `asked` if music is not a defect, otherwise `unasked`.
+        as_json: whether to print one JSON object per file.
     """
     from podeval.measuring.export import write_labels
     from podeval.models import registry
@@ -239,7 +239,7 @@ def list_defects(
 def _find(
     file: Path, text: str, references: Sequence[str], profile: str, music: str
 ) -> "tuple[DefectReport, dict[str, list[str]]]":
-    """Find the defects of a recording, and the notes on the file and the text."""
+    """Find the defects of a recording, and the notes about the file and the text."""
     from podeval.measuring.compute import collect_notes
     from podeval.measuring.inputs import MetricInputs, read_voices
     from podeval.metrics.defects import find_defects
@@ -298,9 +298,9 @@ def proof(
     as_csv: Annotated[bool, typer.Option("--csv", help="print the sentences as a table")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Proof-listen to a book: which sentences are misread, missing, said twice, or have something added before them.
+    """Proof-listen to a book: find sentences that are misread, missing, repeated, or preceded by added words.
 
-    Recordings are matched with the book by their words, in any order and under any names.
+    Recordings are matched with the book by their words; they can have any order and any names.
 
     Example: podeval proof book.epub chapters/ --out report.html --max-misread 0.5
 
@@ -335,7 +335,7 @@ def proof(
 
 
 def _print_table(result: "BookProof") -> None:
-    """Print the sentences that differ from the text, the parts without a proof, and a sentence about the book."""
+    """Print the sentences that differ from the text, the unchecked parts, and a sentence about the book."""
     from podeval.metrics.score import format_clock
 
     for file in result.recordings:

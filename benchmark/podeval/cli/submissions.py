@@ -1,4 +1,4 @@
-"""`podeval submit` and `podeval submissions`: from a document to the queue, and the result."""
+"""`podeval submit` and `podeval submissions`: submit a system, and manage the queue and its results."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -51,7 +51,7 @@ def submit(
     timeout: Timeout = "2h",
     data: Data = None,
 ) -> None:
-    """Submit a system: it is checked at once, then queued, or refused with a list of necessary changes.
+    """Submit a system: it is checked immediately, then queued, or refused with a list of necessary changes.
 
     With --check, the outputs of a run of a trial split (demo) are also checked; such a trial does not count as an
     entry.
@@ -76,7 +76,7 @@ def submit(
     with open_queue(location) as queue:
         service, submitter = SubmissionService(queue, gate), ask_hub_submitter() if as_me else OPERATOR
         if check:
-            # Duplicates and quotas are checked, because a queue exists already.
+            # Check duplicates and quotas, because a queue already exists.
             look = partial(service.check, submission, submitter, document_folder=file.parent, profile=profile)
             _check(submission, look)
             return
@@ -87,7 +87,7 @@ def submit(
 
 
 def _find_trial(document: "Submission", folder: Path) -> "tuple[RunEntry, ...]":
-    """Find the outputs of a trial next to a document, and say that they are not an entry."""
+    """Find a trial's outputs next to a document, and explain that they are not an entry."""
     from podeval.submissions.benchmark_entries import find_trial, list_entries
 
     trial = find_trial(document, folder / name) if (name := getattr(document.source, "folder", None)) else ()
@@ -118,7 +118,7 @@ def _check(document: "Submission", check: Callable[[], "PinnedSource"]) -> None:
 
 
 def _estimate(document: "Submission", document_path: str, image: str, flavor: str, timeout: str) -> None:
-    """Print the highest cost of a submission, and the amount spent so far."""
+    """Print the maximum cost of a submission, and the amount spent so far."""
     from podeval.runs.hf_jobs import HfJobs, parse_minutes
     from podeval.submissions.job_budget import Ledger, estimate_costs
 
@@ -146,7 +146,7 @@ def list_(
     state: Annotated[str | None, typer.Option(help="only submissions in this state, such as queued or failed")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List submissions: first those in progress, then waiting ones in their order, then all others, newest first.
+    """List submissions: first those in progress, then waiting ones in queue order, then all others, newest first.
 
     Example: podeval submissions list --state failed
     """
@@ -204,7 +204,7 @@ def show(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson =
             print(f"  {proposal.form} proposed to the model's repo: {came}")
         for step in history:
             what = f"{step.after} by {step.made_by}"
-            # The reason of a withdrawal repeats this, because it is shown alone elsewhere.
+            # The reason for a withdrawal repeats this, because it is shown alone elsewhere.
             reason = step.reason.removeprefix(what).removeprefix(": ")
             print(f"  {step.at:%Y-%m-%d %H:%M:%S} {what}{_append(reason)}")
 
@@ -258,7 +258,7 @@ def publish(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Propose published results to the model's repo in a pull request; repeating the command opens no second one.
+    """Propose published results to the model's repo in a pull request; repeating the command does not open another.
 
     Example: podeval submissions publish s0123456789ab --eval-results
     """
@@ -289,7 +289,7 @@ def spot_check(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Regenerate some submitted outputs with the public model they are said to come from, and compare.
+    """Regenerate some submitted outputs with the public model that they are said to come from, and compare them.
 
     Example: podeval submissions spot-check s0123456789ab --items 5
     """
@@ -337,7 +337,7 @@ def mirror(
         bool, typer.Option("--private", help="make the repos private if this command creates them")
     ] = False,
 ) -> None:
-    """Mirror submissions and results to the Hub, append-only; a new server can start from the mirror.
+    """Mirror submissions and results to the Hub, append-only, so that a new server can start from the mirror.
 
     Example: podeval submissions mirror --requests podeval/requests --results podeval/results --read-back
     """
@@ -356,11 +356,11 @@ def mirror(
 
 
 def require_gpu(*, trusted: bool) -> None:
-    """Refuse to run models on a GPU if they cannot use one.
+    """Refuse to run models on a GPU if they cannot use it.
 
     Raises:
         BadInput: the message names the missing part.
-        NoIsolation: models are not trusted, and nothing can be isolated here.
+        NoIsolation: models are not trusted, and this machine cannot isolate them.
     """
     from podeval import sandbox
 
@@ -369,7 +369,7 @@ def require_gpu(*, trusted: bool) -> None:
 
 
 def _note_action(action: str, id: str, by: str) -> Callable[["Session"], None]:
-    """Return the work that notes an operator's action in the trail that `podeval admin trail` shows."""
+    """Return the function that records an operator's action in the trail that `podeval admin trail` shows."""
     from podeval.store.operator_settings import note
 
     now = datetime.now(UTC)
@@ -377,7 +377,7 @@ def _note_action(action: str, id: str, by: str) -> Callable[["Session"], None]:
 
 
 def describe_standing(row: "SubmissionRow", standings: "Standings") -> str:
-    """Describe a submission's position and estimate, or its progress."""
+    """Describe a submission's position in the queue and estimated time, or its progress."""
     if row.state in ("running", "measured"):
         return f", {row.items_done} of {row.items_total} items done"
     if row.state != "queued" or (position := standings.get(row.id)) is None:

@@ -1,4 +1,4 @@
-"""How far numbers can be trusted: `podeval report agreement`, `papers` and `certificate`."""
+"""The trustworthiness of numbers: `podeval report agreement`, `papers` and `certificate`."""
 
 import sys
 from collections import defaultdict
@@ -79,10 +79,10 @@ def agreement(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show how far metrics and judges agree with people (SRCC, PLCC, KRCC with intervals), and raters with each other:
-    pairs that votes distinguish, groups of voters, and every rater against the mean of the others.
+    """Show how well metrics and judges agree with people (SRCC, PLCC, KRCC with intervals), and raters with each other:
+    pairs that votes distinguish, groups of voters, and every rater compared with the mean of the others.
 
-    With --audio or --values it compares metrics on ratings of any layout in `podeval data fetch ratings`.
+    With --audio or --values, metrics are compared on ratings in any layout that `podeval data fetch ratings` lists.
 
     Example: podeval report agreement --runs runs --ratings listeners.csv
 
@@ -132,7 +132,7 @@ def agreement(
 
 
 def _read_ratings(files: "Sequence[RatingFile]", tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
-    """Add the marks of files, and return the findings on their votes."""
+    """Add the marks in files, and return the findings about their votes."""
     from podeval.validation.raters import analyse_votes
 
     lines = []
@@ -155,7 +155,7 @@ def _print_benchmark(
     by_system: bool,
     as_json: bool,
 ) -> None:
-    """Print how far metrics agree with the ratings of files, on values from tables and a folder of recordings."""
+    """Print how well metrics agree with the ratings in files, with values from tables and a folder of recordings."""
     from podeval.validation import metric_benchmark as benchmark
     from podeval.validation.rating_files import read_rating_files
 
@@ -194,7 +194,7 @@ def _draw_figures(runs: Path, files: "Sequence[RatingFile]", tests: "dict[str, l
 
 
 def _read_database(location: str, tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
-    """Add the marks of a database's listening tests, and return the findings on its votes."""
+    """Add the marks from a database's listening tests, and return the findings about its votes."""
     from podeval.arena.ratings import build_rating_table
     from podeval.listening.session_results import read_marks_by_test
     from podeval.validation.raters import analyse_votes
@@ -245,7 +245,7 @@ def _print_published(as_json: bool) -> None:
 
 
 def _print_agreements(agreements: "list[Validity]", lines: "Sequence[AnalysisLine]" = ()) -> None:
-    """Print each measure with the number of compared keys and the result of chance, each agreement, and other lines."""
+    """Print each measure with its number of compared keys and the chance result, each agreement, and other lines."""
     from podeval.stats.agreement import format_estimate
 
     _print_search(agreements)
@@ -263,7 +263,7 @@ def _print_agreements(agreements: "list[Validity]", lines: "Sequence[AnalysisLin
 
 
 def _print_search(agreements: "Sequence[Validity]") -> None:
-    """Print the number of keys compared with each measure, and the best result of chance."""
+    """Print the number of keys compared with each measure, and the best chance result."""
     from podeval.validation.agreement import ENOUGH_SYSTEMS
 
     for row in {row.human: row for row in agreements}.values():
@@ -289,10 +289,11 @@ def papers(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute printed figures of the papers from others they print; or with --runs, set your own runs next to print.
+    """Recompute figures in the papers from other printed figures, or compare your own runs with print (--runs).
 
-    A run is of a paper's system if it has its name, as in `--name indextts2`. Printed, ours, difference and verdict are
-    shown for each figure with the run's material and protocol; the others are counted with the reason.
+    A run belongs to a paper's system if it has the system's name, as in `--name indextts2`. For each figure with the
+    run's material and protocol, the printed value, ours, the difference and a verdict are shown; the other figures are
+    counted with the reason.
 
     Example: podeval report papers
 
@@ -334,7 +335,7 @@ def papers(
 
 
 def _compare_with_print(runs: Path, as_json: bool) -> None:
-    """Print each figure of a paper next to that of a run, and count those that are not comparable with the reason."""
+    """Print each figure of a paper next to the run's, and count those that are not comparable, with the reason."""
     from podeval.validation.paper_runs import RunFigure, compare_with_print
 
     tables: dict[tuple[str, str], list[RunFigure]] = defaultdict(list)
@@ -371,10 +372,10 @@ def certificate(
     people: Annotated[Path | None, typer.Option(help="run of recordings of people, for the recogniser's floor")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how seeds, recogniser, normaliser and averaging change a run's figure, and whether a printed one is within
-    this range.
+    """Show how seeds, recogniser, normaliser and averaging change a run's figure, and whether a printed figure is
+    within this range.
 
-    Error rates are recomputed from the transcripts that the run keeps; no audio is needed.
+    Error rates are recomputed from the transcripts in the run; the audio is not needed.
 
     Example: podeval report certificate runs/real_pod/demo/hibari_piper --printed 1.30
     """

@@ -1,4 +1,4 @@
-"""`podeval worker`: works on submissions, on this machine or as jobs on the Hub."""
+"""`podeval worker`: process submissions on this machine or as jobs on the Hub."""
 
 import logging
 import signal
@@ -69,12 +69,12 @@ def worker(
         str, typer.Option(envvar="PODEVAL_JOBS_NAMESPACE", help="for hf-jobs: account that pays")
     ] = "",
 ) -> None:
-    """Process submissions: models speak in a sandbox or as jobs on the Hub, podeval measures and publishes.
+    """Process submissions: models speak in a sandbox or as jobs on the Hub, and podeval measures and publishes.
 
-    A worker may be killed at any time; the next one resumes its work. Several may work on one queue. The first Ctrl-C
-    or SIGTERM lets --watch finish its current submission, the second stops it at once. If this machine is at fault (no
-    isolation, a full disk), a submission is queued again and the operator gets a message; --once then ends with exit
-    code 1.
+    A worker can be killed at any time; the next one resumes its work. Several workers can share a queue. The first
+    Ctrl-C or SIGTERM lets --watch finish its current submission; the second stops it immediately. If this machine is at
+    fault (no isolation, a full disk), the submission is queued again and the operator gets a message; --once then ends
+    with exit code 1.
 
     Example: podeval worker --once
 
@@ -138,7 +138,7 @@ def worker(
 
 
 def _watch(worker: "Worker", pause: float, dispatch: bool) -> None:
-    """Work until a signal stops it; if procrastinate wakes the worker, a clock does its chores."""
+    """Work until a signal stops the worker; if procrastinate wakes the worker, its chores run on a timer."""
     from podeval.operations.retention import schedule_housekeeping
     from podeval.submissions.scheduler import Dispatch, run_periodically
 
@@ -157,9 +157,9 @@ def _watch(worker: "Worker", pause: float, dispatch: bool) -> None:
 
 
 def _work_once(worker: "Worker") -> bool:
-    """Work on one submission; return False if there were some and this machine could run none of them."""
+    """Work on one submission; return False if submissions were waiting but this machine could not run any of them."""
     faults = []
-    # This acts like Ctrl-C: the worker returns its submission, so that nobody has to wait until it is missed.
+    # Act as for Ctrl-C: the worker returns its submission to the queue, so it does not have to time out first.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         while (id := worker.once()) is not None and worker.fault is not None:
@@ -180,7 +180,7 @@ def _work_once(worker: "Worker") -> bool:
 
 @contextmanager
 def stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
-    """Yield whether a signal to stop came. The first lets the worker finish, the second ends it at once."""
+    """Yield a function that returns whether to stop; the first signal lets the worker finish, the second ends it."""
     stops: list[int] = []
 
     def stop(number: int, frame: object) -> None:
@@ -203,10 +203,10 @@ def stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
 
 
 def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHub":
-    """Return the way in which models run on the Hub; print the amount spent, and the highest cost of a job.
+    """Return the executor that runs models on the Hub; print the amount spent, and the maximum cost of a job.
 
     Raises:
-        BadInput: a setting is missing or cannot be used.
+        BadInput: a setting is missing or invalid.
     """
     from podeval.hub.retry import HubUnavailable
     from podeval.submissions.hub_generation import OnTheHub

@@ -1,3 +1,3 @@
-"""Construction of material for the four benchmarks: steps with files between them, and people who review."""
+"""Construction of material for the four benchmarks, in steps that exchange files and are reviewed by people."""
 
 __all__ = ["steps", "workshop"]

@@ -1,11 +1,11 @@
-"""Construct an LFS-Bench: cases are written or imported, refined, reviewed, finished; removed ones are replaced.
+"""Construct an LFS-Bench: cases are written or imported, refined, reviewed and finished; removed ones are replaced.
 
 The folder contains, in the order of the steps: `orders.jsonl` and `written.jsonl`, `taken.jsonl` (cases),
 `refined.jsonl`, `review.csv` for people, and `finished/`, a source of the dataset with its statistics.
 
-A plan sets the number of cases for each scenario, language and number of speakers. Orders are made for the missing
-ones: an unused topic, and a case on it. After the refinement, another run of the step `write` replaces the cases that
-were left out; new cases are refined like the first (LFS-Bench, appendix A.2 and A.3).
+A plan sets the number of cases for each scenario, language and number of speakers. Each missing case is ordered: an
+unused topic, and a case about it. After the refinement, running the step `write` again replaces the cases that were
+left out; new cases are refined in the same way (LFS-Bench, appendix A.2 and A.3).
 """
 
 import random
@@ -65,7 +65,7 @@ def write(
 ) -> None:
     """Have a language model write cases from the template of each scenario.
 
-    A later call with the same settings resumes, and replaces cases that were removed since.
+    A later call with the same settings resumes, and replaces cases that have since been removed.
     """
     require_known("scenario", BY_NAME, *scenarios)
     require_known("language", LANGUAGES, *languages)
@@ -88,7 +88,7 @@ def write(
 
 
 def take(workshop: Workshop, files: Sequence[Path]) -> None:
-    """Import your own texts (JSON Lines in the published schema) for refinement; a file given again is read again."""
+    """Import your own texts (JSON Lines in the published schema) for refinement; repeated files are read again."""
     if len({path.stem for path in files}) < len(files):
         raise BadInput("two of the files have the same name, and ids are made of names; rename one")
     stems = {path.stem for path in files}
@@ -108,7 +108,7 @@ def refine(
         int, Field(ge=1, le=5, description="lowest overall rating that is kept; above 2 in the paper")
     ] = 3,
 ) -> None:
-    """Leave out similar, dull and unsafe cases and replace private names; write the table for the review."""
+    """Remove similar, dull and unsafe cases, replace private names, and write the table for the review."""
     cases = [*workshop.read(TAKEN, Case), *workshop.read(WRITTEN, Case)]
     if not cases:
         raise BadInput(f"{workshop.folder} contains no cases; `write` or `take` some first")
@@ -121,7 +121,7 @@ def refine(
 
 
 def finish(workshop: Workshop, accept_all: bool) -> None:
-    """Read the review and write the accepted cases as a source of the dataset, with statistics."""
+    """Read the review, and write the accepted cases as a source of the dataset, with statistics."""
     rows = workshop.read(REFINED, RefinedCase, made_by="refine")
     table = workshop.folder / TABLE
     cases = workshop.settle("review", apply_review(table, rows, _make_entry, _revise, "review", accept_all))
@@ -140,7 +140,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
 
 
 def count_published(workshop: Workshop, files: Sequence[Path]) -> None:
-    """Count the cases of a folder of published files, the authors' or your own, as the paper's figures 8 and 9 do."""
+    """Count the cases in a folder of published files, the authors' or your own, as in the paper's figures 8 and 9."""
     cases = [case for folder in files for case in read_published_cases(folder)]
     write_json(workshop.folder / "statistics.json", compute_statistics(cases, [case.theme for case in cases]))
     workshop.say(f"counted: {len(cases)} cases in {workshop.folder / 'statistics.json'}")
@@ -156,7 +156,7 @@ STEPS: Mapping[str, Step] = {
 
 
 def read_published_cases(folder: Path) -> list[Case]:
-    """Read the cases of a folder of the published files, the authors' or your own.
+    """Read the cases in a folder of published files, the authors' or your own.
 
     Raises:
         BadInput: a file is missing, or a row cannot be read.
@@ -167,8 +167,8 @@ def read_published_cases(folder: Path) -> list[Case]:
 def compute_statistics(cases: Sequence[Case], topics: Iterable[str] = ()) -> dict[str, Any]:
     """Compute the statistics of the paper's figures 8 and 9.
 
-    Figure 8 counts cases by language, speakers, challenge, scenario and topic; figure 9 shows their lengths, Chinese in
-    characters and English in words without punctuation, with the mean of each language.
+    Figure 8 counts cases by language, speakers, challenge, scenario and topic; figure 9 shows their lengths, in
+    characters for Chinese and in words for English, without punctuation, and the mean for each language.
 
     Args:
         cases: the finished cases.
@@ -227,7 +227,7 @@ class CaseOrder(Order):
 
     @property
     def kind(self) -> str:
-        """Scenario and language, within which no topic comes twice."""
+        """Scenario and language, within which topics are unique."""
         return f"{self.scenario}/{self.language}"
 
 
@@ -246,14 +246,14 @@ def place_orders(
     gone: Collection[str],
     judging: Asked,
 ) -> tuple[list[CaseOrder], list[WaitingRow]]:
-    """Make new orders for missing cases, each with its own topic.
+    """Create orders for missing cases, each with its own topic.
 
     Args:
-        kinds: the wanted numbers of speakers, by scenario and language.
+        kinds: the requested numbers of speakers by scenario and language.
         each: the number of cases for every kind and number of speakers.
-        lengths: lowest and highest number of English words or Chinese characters.
+        lengths: minimum and maximum number of English words or Chinese characters.
         before: existing orders.
-        gone: the ids of those whose case was removed.
+        gone: the ids of orders whose case was removed.
         judging: the client of the language model that suggests topics.
 
     Returns:
@@ -272,7 +272,7 @@ def place_orders(
         scenario, _, language = kind.partition("/")
         for index, (number, topic) in enumerate(zip(missing[kind], topics, strict=True), len(used[kind]) + 1):
             name = f"{scenario}-{CODES[language]}-{index:04d}"
-            # The draw depends on the order's own name, so the same plan orders the same lengths.
+            # The draw depends on the order's name, so the same plan orders the same lengths.
             length = random.Random(name).randint(*lengths)  # noqa: S311
             facts = {"scenario": scenario, "language": language, "speakers": number, "length": length}
             orders.append(CaseOrder.model_validate({"id": name, "topic": topic, **facts}))

@@ -1,10 +1,10 @@
 """The cases of an LFS-Bench under construction: their scenarios, published schema, cleaning, and files.
 
-The 17 scenarios and how many may speak are the paper's and its published rows'; the words of the templates are ours.
-The paper prints one of its templates (figure 5); the others follow the same plan.
+The 17 scenarios and their numbers of speakers come from the paper and its published rows; the wording of the templates
+is ours. The paper prints one of its templates (figure 5); the others follow the same plan.
 
 A case has the form of the authors' published cases (`content`, `num_speakers`, `theme`, `source`, `scene`, `language`),
-with an id and the results of the steps, so that a finished case is a row of a source of the dataset `lfs_bench`.
+with an id and the results of the steps, so a finished case is a row in a source of the dataset `lfs_bench`.
 """
 
 import re
@@ -34,13 +34,13 @@ LANGUAGES = {"english": "English", "chinese": "Chinese"}
 
 @dataclass(frozen=True)
 class Scenario:
-    """The template by which a case of a scenario is written.
+    """The template for writing cases of a scenario.
 
     Attributes:
         name: name of the scenario as in the published rows.
-        author: the role of the language model.
+        author: the role that the language model takes.
         kind: the kind of text.
-        hard: difficulty that makes the text a test of long speech.
+        hard: the difficulty that makes the text a test of long-form speech.
         speakers: possible numbers of speakers.
     """
 
@@ -112,25 +112,25 @@ class Case(StagedRow):
 
     @property
     def lines(self) -> str:
-        """One line for each turn, `[speaker] words`, as people and judges see it."""
+        """One line for each turn, `[speaker] words`, as shown to people and judges."""
         return "\n".join(f"[{turn.speaker}] {turn.text}" for turn in self.content)
 
     @property
     def length(self) -> int:
-        """Number of words in English, of characters in Chinese, without punctuation."""
+        """Number of words (English) or characters (Chinese), without punctuation."""
         return count_words_or_characters(self.text, CODES[self.language])
 
     @property
     def part(self) -> str:
-        """The published file it belongs to: mono, two or multi."""
+        """The published file that it belongs to: mono, two or multi."""
         return {1: "mono", 2: "two"}.get(self.num_speakers, "multi")
 
 
 def make_case(name: str, turns: Sequence[CaseTurn], **facts: Any) -> Case:
-    """Make a case from turns: clean them, drop empty ones, count the speakers.
+    """Make a case from turns: clean them, drop empty ones, and count the speakers.
 
     Raises:
-        BadInput: it has no words, or a fact is missing.
+        BadInput: the case has no words, or a fact is missing.
     """
     cleaned = [CaseTurn(speaker=clean(turn.speaker) or "Speaker1", text=clean(turn.text)) for turn in turns]
     content = tuple(turn for turn in cleaned if turn.text)
@@ -143,14 +143,14 @@ def make_case(name: str, turns: Sequence[CaseTurn], **facts: Any) -> Case:
 
 
 def clean(text: str) -> str:
-    """Clean a text for speech: drop web addresses, emojis, control and garbled characters, and line ends."""
+    """Clean a text for speech: remove web addresses, emojis, control and garbled characters, and line breaks."""
     bare = _GARBLED.sub("", _ADDRESS.sub("", text))
     spoken = "".join(character for character in bare if unicodedata.category(character) not in ("So", "Co", "Cn"))
     return " ".join(spoken.split())
 
 
 def parse_turns(lines: str) -> list[CaseTurn]:
-    """Parse the turns of a text in the form of `Case.lines`, perhaps corrected by a person.
+    """Parse the turns of a text in the form of `Case.lines`, possibly corrected by a person.
 
     Raises:
         BadInput: a line does not begin with its speaker in brackets.
@@ -165,7 +165,7 @@ def parse_turns(lines: str) -> list[CaseTurn]:
 
 
 def read_cases(path: Path, prefix: str) -> list[Case]:
-    """Read cases from a file in the published schema; each id consists of `prefix` and its line.
+    """Read cases from a file in the published schema; each id consists of `prefix` and the line number.
 
     Raises:
         BadInput: a row is not a case; the message names the row and the fault.

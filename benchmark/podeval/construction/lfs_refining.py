@@ -1,13 +1,13 @@
 """Refine cases of an LFS-Bench: drop duplicates and dull cases, replace private names (LFS-Bench, appendix A.3).
 
-Four steps ask a judge: topics, keywords and a summary of every case, which are compared in place of the texts, whose
-wording would hide that two have the same subject; de-duplication by sentence embeddings; two ratings and an overall
-one, which must be above 2; privacy and safety.
+There are four steps. A judge describes every case by topics, keywords and a summary, which are compared instead of the
+texts, because different wording can hide the same subject. Sentence embeddings find duplicates. A judge gives two
+ratings and an overall rating, which must be above 2. A judge checks privacy and safety.
 
-Differs from the paper: topics, keywords and summaries are asked for in English, so that one encoder compares cases of
-both languages; the privacy step does not have the text written again but has words of it named and replaced, each of
-which must be in the text, so nothing else can change; and private names get made-up ones from the judge, which
-people then see in the review, where the paper's people made them up.
+Differences from the paper: topics, keywords and summaries are requested in English, so that one encoder can compare
+cases in both languages; in the privacy step, the judge does not rewrite the text but names words in it to replace, so
+nothing else can change; and the judge invents the names that replace private ones, which people then check in the
+review, whereas in the paper people invented them.
 """
 
 import re
@@ -80,7 +80,7 @@ class TextScreening(JudgeAnswer):
 
 
 class Replacement(BaseModel):
-    """Words of a text that were replaced, and the words that replace them."""
+    """Words of a text that were replaced, and their replacement."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -90,7 +90,7 @@ class Replacement(BaseModel):
 
 
 class RefinedCase(StagedRow):
-    """A case with its digest, its ratings, the private details that were replaced, and hints for a reviewer."""
+    """A case with its digest, its ratings, the replaced private details, and hints for a reviewer."""
 
     case: Case
     digest: Digest
@@ -159,7 +159,7 @@ def digest_cases(cases: Sequence[Case], judging: Asked) -> Sifted[RefinedCase]:
 
 
 def rate(rows: Sequence[RefinedCase], judging: Asked, least: int) -> Sifted[RefinedCase]:
-    """Leave out cases that are rated too low."""
+    """Remove cases that are rated too low."""
 
     def keep(row: RefinedCase, rating: SpeechFitness) -> RefinedCase | str:
         if rating.overall < least:
@@ -170,7 +170,7 @@ def rate(rows: Sequence[RefinedCase], judging: Asked, least: int) -> Sifted[Refi
 
 
 def screen(rows: Sequence[RefinedCase], judging: Asked) -> Sifted[RefinedCase]:
-    """Leave out cases that cannot be published; replace private details in the others."""
+    """Remove cases that cannot be published, and replace private details in the others."""
 
     def request(row: RefinedCase) -> JudgeRequest:
         return JudgeRequest(SCREEN, {"text": row.case.lines}, check=partial(_check_quotes, row.case))
@@ -187,7 +187,7 @@ def screen(rows: Sequence[RefinedCase], judging: Asked) -> Sifted[RefinedCase]:
 
 
 def list_replacements(screening: TextScreening) -> list[Replacement]:
-    """List the replacements of a screening: private details by their stand-ins, harmful words by better ones."""
+    """List a screening's replacements: stand-ins for private details, and better words for harmful ones."""
     softened = {
         one.quote: Replacement(was=one.quote, now=clean(one.replacement), why="minor harm")
         for one in screening.softened
@@ -201,7 +201,7 @@ def list_replacements(screening: TextScreening) -> list[Replacement]:
 
 
 def replace_words(case: Case, replaced: Sequence[Replacement]) -> Case:
-    """Replace every occurrence in the turns of a case and in the names of speakers, longer words first."""
+    """Replace every occurrence in a case's turns and speaker names, longer words first."""
     if not replaced:
         return case
     by_words = {one.was: one.now for one in replaced}
@@ -216,7 +216,7 @@ def replace_words(case: Case, replaced: Sequence[Replacement]) -> Case:
 
 
 def find_warnings(case: Case, screening: TextScreening) -> list[str]:
-    """Return the points for a reviewer to check: remaining patterns of personal data, and softened harm."""
+    """Return the points that a reviewer should check: remaining patterns of personal data, and softened words."""
     warnings = [
         f"looks like {'an' if name[0] in 'aeiou' else 'a'} {name}: {match[0]}"
         for name, pattern in PERSONAL.items()
@@ -228,7 +228,7 @@ def find_warnings(case: Case, screening: TextScreening) -> list[str]:
 
 
 def _match_whole(words: str) -> str:
-    """Return a pattern that matches whole words only, except in Chinese, which has no gaps between words."""
+    """Return a pattern that matches only whole words, except in Chinese, which has no spaces between words."""
     edge = f"[^\\W_{HAN}]"
     before = f"(?<!{edge})" if re.match(edge, words[0]) else ""
     after = f"(?!{edge})" if re.match(edge, words[-1]) else ""

@@ -1,7 +1,7 @@
-"""Construct an MTalk-Bench: dialogues are imported, tagged, recorded, checked, mixed with sounds, and finished.
+"""Construct an MTalk-Bench: dialogues are imported, tagged, recorded, checked, mixed with sounds and finished.
 
-The folder contains `dialogues.jsonl`; a table of tags for each kind (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`,
-the texts to be recorded into `recordings/`; `checks.csv` for people and `checks.jsonl`; your own `sounds.csv`; and
+The folder contains `dialogues.jsonl`; a table for each kind of tag (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`,
+the texts to record into `recordings/`; `checks.csv` for people and `checks.jsonl`; your own `sounds.csv`; and
 `finished/`, a source of the dataset.
 """
 
@@ -51,7 +51,7 @@ SCRIPT, CHECKS, SOUNDS, DUE = "script.jsonl", "checks.jsonl", "sounds.csv", "due
 
 
 def take(workshop: Workshop, files: Sequence[Path]) -> None:
-    """Import dialogues from JSON lists of `{number, turns}`, perhaps with `type`, prompts, `profile` and `variants`."""
+    """Import dialogues from JSON lists of `{number, turns}`, optionally with `type`, prompts, `profile`, `variants`."""
     dialogues: dict[str, Dialogue] = {}
     for path in files:
         try:
@@ -77,7 +77,7 @@ def tag(
     *,
     kind: Annotated[str, Field(description="kind of the tags: paralinguistic or ambient")] = "ambient",
 ) -> None:
-    """Have the semantic dialogues tagged twice; write the table in which a third annotator resolves differences."""
+    """Have the semantic dialogues tagged twice, and write the table in which a third annotator resolves differences."""
     require_known("kind of tags", KINDS, kind)
     dialogues = workshop.read(DIALOGUES, Dialogue, made_by="take")
     rows, waiting = tag_dialogues(dialogues, KINDS[kind], judging)
@@ -90,7 +90,7 @@ def tag(
 
 
 def write_script(workshop: Workshop, accept_all: bool) -> None:
-    """Read the resolved tags; list the lines to record and the tags that need a sound."""
+    """Read the resolved tags, and list the lines to record and the tags that need a sound."""
     dialogues = workshop.read(DIALOGUES, Dialogue, made_by="take")
     plain, to_record, names = {d.number: d for d in dialogues}, list(dialogues), {d.id for d in dialogues}
 
@@ -100,7 +100,7 @@ def write_script(workshop: Workshop, accept_all: bool) -> None:
             raise BadInput(fault)
         return row.dialogue.model_copy(update={"turns": tuple(turns)})
 
-    # Tagged variants are recorded only in the form that people kept; the third annotator may change tags only.
+    # Tagged variants are recorded only in the form that people kept; the third annotator may change only tags.
     for kind in KINDS.values():
         if rows := workshop.read(f"tagged-{kind}.jsonl", Tagged):
             table = workshop.folder / f"tags-{kind}.csv"
@@ -115,10 +115,10 @@ def write_script(workshop: Workshop, accept_all: bool) -> None:
 
 
 def check(workshop: Workshop) -> tuple[list[Dialogue], list[Take], State]:
-    """Read the verdicts on recordings and write the table of the recordings to check next, in up to three rounds.
+    """Read the verdicts on recordings, and write the table of recordings to check next, in up to three rounds.
 
     Returns:
-        The dialogues, their recordings, and the state of these.
+        The dialogues, their recordings, and the state of the recordings.
     """
     dialogues = workshop.read(SCRIPT, Dialogue, made_by="script")
     takes, missing = find_takes(dialogues, workshop.folder / "recordings")
@@ -134,7 +134,7 @@ def check(workshop: Workshop) -> tuple[list[Dialogue], list[Take], State]:
     for sentence in describe_rounds(checks):
         workshop.say(sentence)
     workshop.say(f"checked: {len(state.accepted)} of {sum(len(d.turns) for d in dialogues)} turns accepted")
-    # A dialogue is removed with a turn that was refused in every round.
+    # A dialogue is removed if one of its turns was refused in every round.
     gone = list[LeftOut]()
     for dialogue in dialogues:
         turns = (f"{dialogue.id}-{number}" for number in range(1, len(dialogue.turns) + 1))
@@ -147,9 +147,9 @@ def check(workshop: Workshop) -> tuple[list[Dialogue], list[Take], State]:
 
 
 def finish(workshop: Workshop, accept_all: bool) -> None:
-    """Mix sounds into the accepted recordings; write complete dialogues as a source of the dataset.
+    """Mix sounds into the accepted recordings, and write complete dialogues as a source of the dataset.
 
-    Recordings that nobody has checked are used only with `--accept-all`.
+    Recordings that no one has checked are used only with `--accept-all`.
     """
     dialogues, takes, state = check(workshop)
     fit = set(state.accepted)
@@ -188,7 +188,7 @@ STEPS: Mapping[str, Step] = {
 def _make_source_rows(
     workshop: Workshop, dialogues: Sequence[Dialogue], fit: set[str], takes: dict[str, Take]
 ) -> list[dict[str, Any]]:
-    """Make the rows of every complete dialogue whose tags all have a sound."""
+    """Make the rows of every complete dialogue in which all tags have a sound."""
     sounds, rows = read_sounds(workshop.folder / SOUNDS), list[dict[str, Any]]()
     for dialogue in dialogues:
         turns = [f"{dialogue.id}-{number}" for number in range(1, len(dialogue.turns) + 1)]
@@ -219,7 +219,7 @@ def _make_source_row(dialogue: Dialogue, number: int, text: str, samples: Any) -
 
 
 def _write_parquet(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Write the rows in the schema of the authors' file, with small row groups, as audio is large."""
+    """Write the rows in the schema of the authors' file, with small row groups because audio is large."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,9 +1,9 @@
-"""Make the semantic dialogues of an MTalk-Bench from scenarios and capabilities: write, label, infer, select.
+"""Make the semantic dialogues of an MTalk-Bench from scenarios and capabilities: write, label, infer and select.
 
-A language model that sees only the user's last turn says whether that is enough; then it names every capability of the
-taxonomy that the dialogue requires, and a smaller model the main one of them (appendix B.1, scripts 2 and 3). If the
-main capability is not the ordered one, people decide. The folder contains `orders.jsonl`, `raw.jsonl`,
-`labelled.jsonl`, `candidates.jsonl` with the table `candidates.csv` in which people decide, and then `dialogues.jsonl`
+A language model that sees only the user's last turn says whether that turn can be answered alone. It then names every
+capability of the taxonomy that the dialogue requires, and a smaller model names the main one (appendix B.1, scripts 2
+and 3). If the main capability is not the ordered one, people decide. The folder contains `orders.jsonl`, `raw.jsonl`,
+`labelled.jsonl`, `candidates.jsonl` with the table `candidates.csv` for people's decisions, and then `dialogues.jsonl`
 for the later steps.
 """
 
@@ -98,7 +98,7 @@ class Candidate(StagedRow):
 
     @property
     def semantic(self) -> list[str]:
-        """The labels that words alone can test."""
+        """The labels that can be tested with words alone."""
         return [name for name in self.labels if name in CAPABILITIES]
 
 
@@ -149,7 +149,7 @@ def write(
 ) -> None:
     """Have a language model write dialogues of a user and an assistant.
 
-    A later call with the same settings resumes, and replaces dialogues that were removed since.
+    A later call with the same settings resumes, and replaces dialogues that have since been removed.
     """
     require_known("scenario", SCENES, *scenarios)
     require_known("semantic capability", CAPABILITIES, *capabilities)
@@ -163,14 +163,14 @@ def write(
 
 
 def label(workshop: Workshop, judging: Asked) -> None:
-    """Leave out dialogues whose last turn needs no context; label the capabilities that the others require."""
+    """Remove dialogues whose last turn needs no context, and label the capabilities that the others require."""
     rows = workshop.read(RAW, Raw, made_by="write")
     dependent = workshop.settle("independence", keep_dependent(rows, judging))
     workshop.settle("labelled", label_dialogues(dependent, judging), LABELLED)
 
 
 def infer(workshop: Workshop, judging: Asked, encode: Encode) -> None:
-    """Infer the main capability from the labels, leave out near-duplicates and write the table for the review."""
+    """Infer the main capability from the labels, remove near-duplicates, and write the table for the review."""
     labelled = workshop.read(LABELLED, Candidate, made_by="label")
     inferred = workshop.settle("inferred", infer_foremost(labelled, judging))
     texts = [" ".join(turn.user for turn in row.raw.turns) for row in inferred]
@@ -181,12 +181,12 @@ def infer(workshop: Workshop, judging: Asked, encode: Encode) -> None:
 
 
 def select(workshop: Workshop, accept_all: bool) -> None:
-    """Read the review of the candidates; the later steps use the accepted dialogues.
+    """Read the review of the candidates; later steps use the accepted dialogues.
 
-    A candidate whose inferred capability is not the ordered one waits until a person has decided which it is.
+    A candidate whose inferred capability is not the ordered one waits until a person has decided between them.
     """
     candidates = workshop.read(CANDIDATES, Candidate, made_by="infer")
-    # A dialogue is numbered by its place among its scenario's orders, to which orders are only ever added.
+    # A dialogue's number is its position among its scenario's orders, which only grow.
     numbers, placed = dict[str, str](), Counter[str]()
     for order in workshop.read(ORDERS, DialogueOrder):
         placed[order.scenario] += 1
@@ -244,7 +244,7 @@ def label_dialogues(rows: Sequence[Raw], judging: Asked) -> Sifted[Candidate]:
 
 
 def infer_foremost(rows: Sequence[Candidate], judging: Asked) -> Sifted[Candidate]:
-    """Have the main capability of every dialogue inferred; a single semantic label needs no judge."""
+    """Have the main capability of every dialogue inferred; a single semantic label does not need a judge."""
     clear = [row.model_copy(update={"foremost": row.semantic[0]}) for row in rows if len(row.semantic) == 1]
     result = ask_each(
         judging,
@@ -268,7 +268,7 @@ def _check_foremost(row: Candidate, answer: Foremost) -> None:
 
 
 def _make_entry(row: Candidate) -> ReviewRow:
-    """Make the row that a reviewer sees: the words may be corrected, and the capability is decided."""
+    """Make the row for a reviewer, who may correct the words and decides on the capability."""
     agreed = row.foremost == row.raw.capability
     context = {
         "scenario": row.raw.scenario,

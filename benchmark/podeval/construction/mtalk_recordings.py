@@ -1,10 +1,10 @@
-"""Have people check the recordings of an MTalk-Bench in three rounds, and mix in the sounds that tags name.
+"""Have people check the recordings of an MTalk-Bench in three rounds, and mix in the sounds that the tags name.
 
-In each round somebody listens to every due recording and accepts or refuses it, with the fault: the words, the
-expression, the sound. A refused recording is made again for the next round; after three refusals of a turn, the turn
-and its dialogue are left out. A verdict applies only to the recording that was played (paper, section 4.2).
-`sounds.csv` names for each tag a file, whether it sounds throughout the turn (`background`), once at the place of the
-tag (`event`), or is not mixed (`none`: tags of words and of tone), and the ratio of speech to sound (appendix B.3).
+In each round, a person listens to every due recording and accepts it or refuses it because of the words, the expression
+or the sound. A refused recording is made again for the next round; after three refusals, the turn and its dialogue are
+removed. A verdict applies only to the recording that was played (paper, section 4.2). For each tag, `sounds.csv` names
+a file, whether it plays throughout the turn (`background`), plays once at the position of the tag (`event`) or is not
+mixed (`none`, for tags about words or tone), and the ratio of speech to sound (appendix B.3).
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ _COLUMNS = ("tag", "kind", "file", "snr_db")
 
 
 class Check(StagedRow):
-    """A recording that is presented for a verdict, and the verdict, which stays valid if the file changes."""
+    """A recording that is presented for a verdict, and the verdict."""
 
     turn: str
     round: int
@@ -50,7 +50,7 @@ class Check(StagedRow):
 
     @property
     def entry(self) -> ReviewRow:
-        """The row of the table."""
+        """The recording's row in the table."""
         return ReviewRow(self.turn, self.context, {"fault": ""})
 
 
@@ -76,7 +76,7 @@ class State:
 
 
 def find_takes(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], list[WaitingRow]]:
-    """Find the recordings, named by turn (`para-3-1-2.wav`, any audio format), and list the missing ones."""
+    """Find the recordings, which are named by turn (`para-3-1-2.wav`, any audio format), and list the missing ones."""
     files = {path.stem: path for path in sorted(folder.glob("*")) if path.is_file()} if folder.is_dir() else {}
     takes, missing = list[Take](), list[WaitingRow]()
     for dialogue in dialogues:
@@ -113,7 +113,7 @@ def compute_state(takes: Sequence[Take], checks: Sequence[Check]) -> State:
 
 
 def read_verdicts(table: Path, due: Sequence[Check]) -> list[Check]:
-    """Read the verdicts on the recordings that were laid out.
+    """Read the verdicts on the recordings that were presented.
 
     Raises:
         BadInput: the table cannot be used.
@@ -137,7 +137,7 @@ def read_verdicts(table: Path, due: Sequence[Check]) -> list[Check]:
 
 
 def describe_rounds(checks: Sequence[Check]) -> list[str]:
-    """Describe how many recordings each round checked and refused, with reasons, as the paper does for its own."""
+    """Describe how many recordings each round checked and refused, with the reasons, as the paper does."""
     lines = []
     for number in range(1, ROUNDS + 1):
         its = [check for check in checks if check.round == number]
@@ -150,7 +150,7 @@ def describe_rounds(checks: Sequence[Check]) -> list[str]:
 
 
 def find_faults(path: Path) -> str:
-    """Describe measurable faults of a recording, for the table; "" if there are none."""
+    """Describe a recording's measurable faults for the table; "" if there are none."""
     from podeval.audio import loudness
     from podeval.recording import Recording
 
@@ -165,7 +165,7 @@ def find_faults(path: Path) -> str:
 
 
 def make_check(take: Take, number: int) -> Check:
-    """Make the row of a recording that is due in a round."""
+    """Make the row for a recording that is due in a round."""
     words, tags = split_tags(take.text)
     context = {
         "round": str(number),
@@ -216,7 +216,7 @@ def read_sounds(path: Path) -> dict[str, TagSound]:
     """Read the sounds by tag; tags without a kind are left out.
 
     Raises:
-        BadInput: a line cannot be used; the message names it.
+        BadInput: a line is invalid; the message names it.
     """
     sounds = {}
     for number, line in enumerate(read_table(path, set(_COLUMNS)) if path.is_file() else [], 2):
@@ -241,10 +241,10 @@ def read_sounds(path: Path) -> dict[str, TagSound]:
 
 
 def add_sounds(text: str, recording: Path, sounds: Mapping[str, TagSound]) -> NDArray[np.float32]:
-    """Mix a turn for listening: mono at 24 kHz, with the sounds of its tags.
+    """Mix a turn for listening: mono at 24 kHz, with the sounds for its tags.
 
     Args:
-        text: the words with tags; a sound that is an event begins at the place of its tag.
+        text: the words with tags; an event's sound begins at the position of its tag.
         recording: the path of the recorded words.
         sounds: the sounds by tag.
 
@@ -264,13 +264,13 @@ def add_sounds(text: str, recording: Path, sounds: Mapping[str, TagSound]) -> ND
             # The sound lasts as long as the speech, and is repeated if it is shorter.
             samples, at = np.resize(samples, len(speech)), 0.0
         mixed = mixed + (put_in(speech, samples, RATE, sound.snr_db, at) - speech)
-    # Turn down a mix that would clip.
+    # Attenuate a mix that would clip.
     peak = float(np.abs(mixed).max())
     return np.asarray(mixed * np.float32(min(1.0, PEAK / peak) if peak else 1.0), dtype=np.float32)
 
 
 def locate_tags(text: str) -> list[tuple[str, float]]:
-    """Locate the tags of a turn: each with the share of the words that come before it, 0 to 1."""
+    """Locate the tags of a turn; return each with the share of words before it, 0 to 1."""
     whole = len(split_tags(text)[0])
     positions, rest, before = list[tuple[str, float]](), text, ""
     for tag in split_tags(text)[1]:
@@ -286,9 +286,9 @@ def _read_mono(path: Path) -> NDArray[np.float32]:
     return resample(decoded.samples.mean(axis=1, dtype=np.float32), decoded.rate, RATE)
 
 
-# Mixes sounds into speech at a stated signal-to-noise ratio.  The ratio is that of powers in decibels: the speech's
-# power while somebody speaks (frames of 20 ms within 40 dB of the loudest one) to the sound's power where it sounds.
-# Pauses between words therefore do not lower the speech's level.
+# Mixing sounds into speech at a given signal-to-noise ratio. The ratio is in decibels of power: the power of the speech
+# while someone speaks (20 ms frames within 40 dB of the loudest one), divided by the power of the sound while it is
+# audible. Pauses between words therefore do not lower the speech level.
 
 Samples = NDArray[np.float32]
 
@@ -317,7 +317,7 @@ def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float)
     """Add a sound to speech once, from `at` seconds on and cut at the end of the speech; return shape (frames,).
 
     Raises:
-        CannotScore: one of the two is silent.
+        CannotScore: the speech or the sound is silent.
     """
     start = round(at * rate)
     faded = _fade_ends(sound[: len(speech) - start], rate)

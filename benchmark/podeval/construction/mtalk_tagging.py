@@ -1,8 +1,8 @@
 """Tag dialogues of an MTalk-Bench: the manner of speech, and the sounds around it.
 
-A tag is in parentheses at its place, as in "(anxious tone) My parcel should have come." Two annotators work
+A tag is written in parentheses where it applies, as in "(anxious tone) My parcel should have come." Two annotators work
 independently (a judge asked twice, or people), and a third resolves the differences in the review (paper, section 4.1
-and appendix B.2). The words may not change: an answer with other words than the dialogue's is requested again.
+and appendix B.2). The words must not change: if an answer's words differ from the dialogue's, it is requested again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,10 +25,10 @@ KINDS: Mapping[str, Kind] = {"paralinguistic": "para", "ambient": "amb"}
 
 
 class Dialogue(StagedRow):
-    """The user's side of a dialogue; `number` joins the numbers of scenario and dialogue, as in `3-12`.
+    """The user's side of a dialogue; `number` combines the numbers of the scenario and the dialogue, as in `3-12`.
 
-    `profile` names the voice profile for the audio, "" for the reader's own voice. `variants` contains the prompts of
-    its tagged variants by type, because the prompts of the semantic dialogue ask about something different.
+    `profile` names the voice profile for the audio, or is "" for the reader's own voice. `variants` contains the
+    prompts of its tagged variants by type, because the prompts of the semantic dialogue ask about other things.
     """
 
     type: Kind
@@ -41,7 +41,7 @@ class Dialogue(StagedRow):
     variants: dict[Literal["para", "amb"], dict[str, str]] = Field(default_factory=dict)
 
     def variant(self, kind: Kind) -> "Dialogue":
-        """Return the copy of the dialogue into which tags of a kind are put."""
+        """Return the copy of the dialogue for tags of one kind."""
         prompts = self.variants.get(kind, {}) if kind != "sem" else {}
         name = f"{kind}-{self.number}"
         return self.model_copy(
@@ -99,8 +99,8 @@ def tag_dialogues(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> 
     """Have semantic dialogues tagged, each by two annotators.
 
     Args:
-        dialogues: the dialogues; only those of type sem are tagged.
-        kind: kind of the tags: para or amb.
+        dialogues: the dialogues; only those of type `sem` are tagged.
+        kind: kind of the tags, `para` or `amb`.
         judging: client of the judge that acts as both annotators, with two seeds.
     """
     plain = [dialogue for dialogue in dialogues if dialogue.type == "sem"]
@@ -120,14 +120,14 @@ def tag_dialogues(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> 
 
 
 def make_review_row(row: Tagged) -> ReviewRow:
-    """Make the row that the third annotator sees: the first version may be corrected, one turn a line."""
+    """Make the row for the third annotator, who may correct the first version, with one turn per line."""
     context = {"agreed": "yes" if len(set(row.versions)) == 1 else "no"}
     context |= {f"annotator {n}": "\n".join(version) for n, version in enumerate(row.versions, 1)}
     return ReviewRow(row.id, context, {"tagged": "\n".join(row.versions[0])})
 
 
 def find_tagging_fault(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
-    """Return the fault of tagged turns: other turns, other words, or no tag at all; None if there is none."""
+    """Return the fault of tagged turns (different turns, different words, or no tag at all), or None."""
     if len(plain) != len(tagged):
         return f"there are {len(plain)} turns, {len(tagged)} came"
     tags = 0

@@ -1,6 +1,6 @@
 """Write raw dialogues for an MTalk-Bench with a language model: situations, then a dialogue for each.
 
-For every scenario and capability, a number of candidates is ordered, each with its own situation and one aspect of the
+For every scenario and capability, several candidates are ordered, each with its own situation and one aspect of the
 capability. A dialogue consists of turns of a user and an assistant; its last answer must require the earlier turns
 (appendix B.1, script 1). Another run of the step replaces dialogues that later steps removed.
 """
@@ -40,7 +40,7 @@ SCENES = {
 
 @dataclass(frozen=True)
 class Capability:
-    """A capability that a dialogue tests, with its finer aspects (appendix A.2), in words of our own."""
+    """A capability that a dialogue tests, with its aspects (appendix A.2), in our own words."""
 
     what: str
     aspects: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class DialogueOrder(Order):
 
     @property
     def kind(self) -> str:
-        """Scenario and capability, within which no situation comes twice."""
+        """Scenario and capability, within which situations are unique."""
         return f"{self.scenario}/{self.capability}"
 
 
@@ -120,7 +120,7 @@ class Exchange(BaseModel):
 
 
 class Raw(DialogueOrder):
-    """A dialogue as it was written; `needs` lists the earlier turns, from 1, that its last answer depends on."""
+    """A dialogue as written; `needs` lists the earlier turns, numbered from 1, on which its last answer depends."""
 
     turns: tuple[Exchange, ...] = Field(min_length=1)
     needs: tuple[int, ...]
@@ -128,7 +128,7 @@ class Raw(DialogueOrder):
 
     @property
     def lines(self) -> str:
-        """The dialogue in the form for judges, with a line for each time that somebody speaks."""
+        """The dialogue in the form for judges, with one line per utterance."""
         return "\n".join(f"User: {turn.user}\nAssistant: {turn.assistant}" for turn in self.turns)
 
 
@@ -148,14 +148,14 @@ def place_orders(
     gone: Collection[str],
     judging: Asked,
 ) -> tuple[list[DialogueOrder], list[WaitingRow]]:
-    """Make new orders for missing dialogues, each with a situation that was not used before.
+    """Create orders for missing dialogues, each with an unused situation.
 
     Args:
         scenarios: names of scenarios.
         capabilities: names of capabilities.
         each: the number of dialogues for every scenario and capability.
         before: existing orders.
-        gone: the ids of those whose dialogue was removed.
+        gone: the ids of orders whose dialogue was removed.
         judging: the client of the language model that suggests situations.
     """
     alive = Counter(order.kind for order in before if order.id not in gone)
@@ -166,7 +166,7 @@ def place_orders(
     for kind, situations in suggested.kept:
         scenario, _, capability = kind.partition("/")
         aspects = CAPABILITIES[capability].aspects
-        # Aspects take turns.
+        # Use the aspects in rotation.
         for number, situation in enumerate(situations, len(used[kind])):
             name = f"{list(SCENES).index(scenario) + 1}-{capability}-{number + 1:03d}"
             aspect = aspects[number % len(aspects)]
@@ -181,14 +181,14 @@ def request_dialogue(order: DialogueOrder) -> JudgeRequest:
 
 
 def make_dialogue(order: DialogueOrder, written: WrittenDialogue) -> Raw:
-    """Make the dialogue that was written to an order."""
+    """Make the dialogue that was written for an order."""
     turns = [{name: " ".join(text.split()) for name, text in turn.model_dump().items()} for turn in written.turns]
     facts = {"turns": turns, "needs": sorted(set(written.needs)), "because": written.because.strip()}
     return Raw.model_validate(order.model_dump() | facts)
 
 
 def find_user_fault(turns: Sequence[str]) -> str | None:
-    """Return the fault of a user's turns: too few turns or words, or something that nobody can say; else None."""
+    """Return the fault of a user's turns (too few turns or words, or something that cannot be spoken), or None."""
     if not TURNS[0] <= len(turns) <= TURNS[1]:
         return f"the user speaks {len(turns)} times, not {TURNS[0]} to {TURNS[1]}"
     for number, text in enumerate(turns, 1):
@@ -202,7 +202,7 @@ def find_user_fault(turns: Sequence[str]) -> str | None:
 
 
 def make_situations_prompt(kind: str, count: int) -> Prompt:
-    """Make the prompt that asks for situations of a scenario in which a capability is needed."""
+    """Make the prompt that asks for situations in a scenario that require a capability."""
     scenario, _, capability = kind.partition("/")
     return Prompt(
         name=f"mtalk_situations_{scenario}",

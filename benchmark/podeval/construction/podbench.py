@@ -1,4 +1,4 @@
-"""Construct a PodBench: documents are imported and clustered; requests are written, filtered, reviewed, finished.
+"""Construct a PodBench: documents are imported and clustered; requests are written, filtered, reviewed and finished.
 
 The folder contains `documents.jsonl`, `clusters.jsonl`, `filtered.jsonl`, `review.csv` for people, and `finished/`, a
 source of the dataset with its statistics.
@@ -44,7 +44,7 @@ Count = Callable[[str], int]
 
 
 def take(workshop: Workshop, files: Sequence[Path]) -> None:
-    """Import documents: each text file, or each line of a JSON Lines file with `text`, is one."""
+    """Import documents: each text file, and each line of a JSON Lines file with `text`, is a document."""
     documents = read_documents(files)
     workshop.write(DOCUMENTS, documents)
     languages = Counter(document.language for document in documents)
@@ -77,7 +77,7 @@ def write(
     *,
     seed: Annotated[int, Field(description="random seed of the draw of dimensions")] = 0,
 ) -> None:
-    """Have a request written for every cluster, filter the requests and write the table for the review."""
+    """Have a request written for every cluster, filter the requests, and write the table for the review."""
     documents = _read_documents(workshop)
     clusters = workshop.read(CLUSTERS, Cluster, made_by="cluster")
     requests = workshop.settle("written", write_requests(clusters, documents, judging, seed))
@@ -91,7 +91,7 @@ def finish(
     *,
     tokenizer: Annotated[str, Field(description="tokenizer.json to count inputs with, such as Qwen3-8B's")] = "",
 ) -> None:
-    """Read the review and write the accepted requests as a source of the dataset, with statistics."""
+    """Read the review, and write the accepted requests as a source of the dataset, with statistics."""
     documents = _read_documents(workshop)
     rows = workshop.read(FILTERED, Requested, made_by="write")
     table = workshop.folder / TABLE
@@ -112,11 +112,11 @@ STEPS: Mapping[str, Step] = {"take": take, "cluster": cluster, "write": write, "
 
 
 def make_token_counter(path: Path) -> Count:
-    """Return a function that counts the tokens of a text, without the tokens that a tokenizer adds around it.
+    """Return a function that counts the tokens of a text, excluding the special tokens that a tokenizer adds around it.
 
     Raises:
         BadInput: the file is not a tokenizer.
-        ModelMissing: the library that reads it is not installed.
+        ModelMissing: the library for reading tokenizers is not installed.
     """
     try:
         from tokenizers import Tokenizer
@@ -124,13 +124,13 @@ def make_token_counter(path: Path) -> Count:
         raise ModelMissing("tokenizer=FILE needs tokenizers; run `pip install 'podeval[construction]'`") from None
     try:
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain exceptions for whatever it cannot read
+    except Exception as error:  # the library raises plain exceptions for everything that it cannot read
         raise BadInput(f"{path} is not a readable tokenizer.json ({error})") from None
     return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def make_source_row(row: Requested, documents: Mapping[str, Document], tokens: Count, counted: str) -> dict[str, Any]:
-    """Make a row in the schema of the source, its meta as JSON text."""
+    """Make a row in the schema of the source, with `meta` as JSON text."""
     cluster, names = row.cluster, podbench_meta.read_facts()["dimensions"]
     sources = [documents[name].text for name in cluster.documents]
     speakers = read_speaker_number(row.requirements)
@@ -158,12 +158,12 @@ def make_source_row(row: Requested, documents: Mapping[str, Document], tokens: C
 
 
 def count_words(text: str) -> int:
-    """Count words and punctuation by podeval's tokeniser for the main language of the text."""
+    """Count words and punctuation with podeval's tokeniser for the main language of the text."""
     return len(tokenise(text, detect_language(text)))
 
 
 def compute_statistics(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    """Count rows by the categories of the paper's table 3 and figure 2."""
+    """Count rows in the categories of the paper's table 3 and figure 2."""
     metas = [json.loads(row["meta"]) for row in rows]
     speakers = [meta.get("speaker_number") for meta in metas]
     tokens = [meta["input_tokens"] for meta in metas]
@@ -203,7 +203,7 @@ def _make_entry(row: Requested, documents: Mapping[str, Document]) -> ReviewRow:
 
 
 def _revise(row: Requested, edited: dict[str, str]) -> Requested:
-    """Apply corrections; requirements come back as lines of a dimension, a colon and a value."""
+    """Apply corrections; requirements are returned as lines with a dimension, a colon and a value."""
     lines = [line.partition(":") for line in edited["requirements"].splitlines() if line.strip()]
     try:
         requirements = [Requirement.model_validate({"dimension": d.strip(), "value": v.strip()}) for d, _, v in lines]
@@ -281,7 +281,7 @@ def make_generation_prompt(instruction: str, sources: Sequence[str], language: s
 
     Args:
         instruction: the user's request.
-        sources: the materials; may be empty.
+        sources: the source texts; may be empty.
         language: language of the prompt, `en` or `zh`.
         speakers: number of speakers; None leaves it to the request.
     """

@@ -1,13 +1,13 @@
 """Read the source documents of a PodBench, cluster them by topic, and write a request for each cluster.
 
-The paper has a language model write a query for each document and clusters documents by the embedding of that query
-(section 3.2). Its encoder is Qwen3-Embedding-4B, ours the profile's, so queries are requested in English. The paper
-does not give its clustering method; here clusters grow while the mean cosine between two is high enough (average
-linkage), within a language, up to a number of documents.
+In the paper, a language model writes a query for each document, and documents are clustered by the embedding of that
+query (section 3.2). The paper's encoder is Qwen3-Embedding-4B; ours is that of the profile, so queries are requested in
+English. The paper does not state its clustering method; here, clusters within a language are merged while the mean
+cosine between two is high enough (average linkage), up to a maximum number of documents.
 
-For every cluster, the number and the choice of dimensions in a request are drawn at random, so requests differ in
-difficulty; a language model writes a request with exactly these. A judge then reads documents and request and checks
-for harm, relevance to one another, and sense.
+For every cluster, the number and choice of dimensions in a request are drawn at random, so requests differ in
+difficulty; a language model writes a request with exactly these dimensions. A judge then reads the documents and the
+request, and checks for harm, mutual relevance, and sense.
 """
 
 import random
@@ -86,10 +86,10 @@ QUERY = Prompt(
 
 
 def read_documents(paths: Sequence[Path]) -> list[Document]:
-    """Read documents from text files, one each, and from JSON Lines with `text` and perhaps `id`, `licence`, `origin`.
+    """Read documents from text files, one each, and JSON Lines with `text` and optionally `id`, `licence`, `origin`.
 
     Raises:
-        BadInput: a file cannot be read, a document is empty, or two have one id.
+        BadInput: a file cannot be read, a document is empty, or two documents have the same id.
     """
     documents: dict[str, Document] = {}
     for path in paths:
@@ -97,7 +97,7 @@ def read_documents(paths: Sequence[Path]) -> list[Document]:
             raw = [one for _, one in read_object_lines(path)]
         else:
             raw = [{"id": path.stem, "text": read_text(path)}]
-        # Each document needs a text in a language of the benchmark, and an id of its own.
+        # Each document needs a text in a language of the benchmark, and a unique id.
         for number, one in enumerate(raw, 1):
             text = one.get("text")
             if not isinstance(text, str) or not text.strip():
@@ -133,13 +133,13 @@ def ask_queries(documents: Sequence[Document], judging: Asked) -> Sifted[Asking]
 def cluster_documents(
     queries: Sequence[Asking], encode: Encode, *, alike: float = ALIKE, most: int = MOST_DOCUMENTS
 ) -> list[Cluster]:
-    """Assign every document to one cluster; clusters are in the order of their first documents.
+    """Assign every document to one cluster; clusters are sorted by their first documents.
 
     Args:
         queries: the documents with their queries.
-        encode: encodes queries as vectors.
-        alike: mean cosine from which two clusters are merged.
-        most: highest number of documents in a cluster; a larger one is split into the most homogeneous parts.
+        encode: function that encodes queries as vectors.
+        alike: minimum mean cosine at which two clusters are merged.
+        most: maximum number of documents in a cluster; a larger one is split into the most homogeneous parts.
     """
     clusters = []
     for language in ("en", "zh"):
@@ -157,7 +157,7 @@ def cluster_documents(
 
 
 def _group_rows(units: NDArray[np.float32], alike: float, most: int) -> list[list[int]]:
-    """Group rows by average linkage on cosine distance, each group in the order of the rows."""
+    """Group rows by average linkage on cosine distance; each group keeps the order of the rows."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import pdist
 
@@ -174,7 +174,7 @@ def _group_rows(units: NDArray[np.float32], alike: float, most: int) -> list[lis
             continue
         halves = fcluster(linkage(pdist(units[group].astype(np.float64), "cosine"), "average"), 2, "maxclust")
         parts = [[group[n] for n in np.flatnonzero(halves == half)] for half in np.unique(halves)]
-        # If all are equally similar, no halves can be found, and the order decides.
+        # If all rows are equally similar, they cannot be divided by similarity, and the order decides.
         groups += parts if len(parts) > 1 else [group[:most], group[most:]]
     return sorted(cut)
 
@@ -253,7 +253,7 @@ FILTERING = Prompt(
 
 
 def draw_dimensions(cluster: str, seed: int = 0) -> tuple[str, ...]:
-    """Draw the one to eight dimensions that the request on a cluster names, seeded by its name."""
+    """Draw the one to eight dimensions that the request for a cluster names, seeded by the cluster's name."""
     chance = random.Random(f"{seed}:{cluster}")  # noqa: S311
     chosen = chance.sample(list(DIMENSIONS), chance.randint(1, len(DIMENSIONS)))
     return tuple(name for name in DIMENSIONS if name in chosen)
@@ -278,7 +278,7 @@ def write_requests(
 
 
 def filter_requests(rows: Sequence[Requested], documents: Mapping[str, Document], judging: Asked) -> Sifted[Requested]:
-    """Leave out requests that are harmful, unrelated to the materials, or make no sense."""
+    """Remove requests that are harmful, unrelated to the sources or nonsensical."""
 
     def request(row: Requested) -> JudgeRequest:
         inputs = {"materials": join_materials(row.cluster, documents), "instruction": row.instruction}
@@ -297,7 +297,7 @@ def filter_requests(rows: Sequence[Requested], documents: Mapping[str, Document]
 
 
 def make_instruction_prompt(dimensions: Sequence[str], language: str) -> Prompt:
-    """Make the prompt that asks for a request that names just these dimensions."""
+    """Make the prompt that asks for a request with exactly these dimensions."""
     described = "\n".join(f"- {name}: {DIMENSIONS[name]}" for name in dimensions)
     others = ", ".join(name for name in DIMENSIONS if name not in dimensions) or "(none)"
     spoken = {"en": "English", "zh": "Chinese"}[language]

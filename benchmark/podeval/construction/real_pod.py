@@ -1,7 +1,7 @@
-"""Construct your own Real-Pod: categories, topics, candidate episodes, items (PodEval, section 3).
+"""Construct your own Real-Pod: categories, topics, candidate episodes and items (PodEval, section 3).
 
-For each category a language model names five topics, and people keep three; a search in Apple's directory finds
-episodes on each, and people choose one. The folder contains `topics.jsonl`, `topics.csv`, `candidates.jsonl`,
+For each category, a language model names five topics, and people keep three; a search in Apple's directory finds
+episodes on each topic, and people choose one. The folder contains `topics.jsonl`, `topics.csv`, `candidates.jsonl`,
 `candidates.csv`, and `finished/`, a source of the dataset.
 """
 
@@ -38,7 +38,7 @@ class Topic(StagedRow):
 
 
 class EpisodeCandidate(StagedRow):
-    """An episode that may be on a topic, as found by the search; its id consists of the topic's id and its rank."""
+    """An episode that the search found for a topic; its id consists of the topic's id and its rank."""
 
     topic_id: str
     term: str
@@ -69,7 +69,7 @@ def suggest_topics(
     categories: Names = tuple(CATEGORIES),
     each: Annotated[int, Field(ge=1, description="number of topics per category")] = SUGGESTED,
 ) -> None:
-    """Ask a language model for topics in every category; write a table for people's choices."""
+    """Ask a language model for topics in every category, and write a table for people's choices."""
     require_known("category", CATEGORIES, *categories)
     suggested = suggest(judging, dict.fromkeys(categories, each), {}, make_topics_prompt)
     workshop.waiting += suggested.waiting
@@ -92,10 +92,10 @@ def search_candidates(
     country: Annotated[str, Field(description="country of Apple's store, as two letters")] = "us",
     most: Annotated[int, Field(ge=1, le=200, description="largest number of episodes per topic")] = 8,
 ) -> None:
-    """Search Apple's directory for episodes on the chosen topics; write a table of candidates.
+    """Search Apple's directory for episodes on the chosen topics, and write a table of candidates.
 
-    Searches run one at a time, with pauses, as Apple asks. A topic that was searched for before is not searched for
-    again, unless its words changed.
+    Searches run one at a time, with pauses, as Apple requests. A topic that was already searched is not searched again
+    unless its wording changed.
     """
     kept = _read_kept_topics(workshop, accept_all)
     record = workshop.folder / CANDIDATES
@@ -127,7 +127,7 @@ def search_candidates(
 def finish(workshop: Workshop, accept_all: bool) -> None:
     """Turn the topics and their chosen episodes into items, as a source of the dataset.
 
-    If no candidate of a topic was chosen, `--accept-all` takes the first.
+    If no candidate was chosen for a topic, `--accept-all` takes the first.
     """
     kept = _read_kept_topics(workshop, accept_all)
     candidates = _list_candidates(workshop.folder / CANDIDATES, kept)
@@ -136,7 +136,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
     table = workshop.folder / EPISODE_TABLE
     choice = read_decisions(table, [_make_candidate_entry(c) for c in candidates], "choice of episodes")
     refused = {left.id for left in choice.left_out}
-    # One episode a topic.
+    # Allow only one episode per topic.
     items = list[dict[str, object]]()
     for topic in kept:
         open_to = [one for one in candidates if one.topic_id == topic.id and one.id not in refused]
@@ -150,7 +150,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
         items.append({"id": f"{topic.category}_{len(items) + 1}", **facts, "episode": episode})
     if not items:
         raise BadInput(f"no episode is chosen yet; write yes under keep in {table}")
-    # Write the source, which its builder checks. A source has all files; there are none of scripts.
+    # Write the source, which its builder checks. A source must have all files; there are no scripts.
     with workshop.finish("real_pod", "topics") as folder:
         licence = (
             "Topics are yours; titles and links are facts of Apple Podcasts, and the episodes belong to their makers."
@@ -167,7 +167,7 @@ STEPS: Mapping[str, Step] = {"topics": suggest_topics, "search": search_candidat
 
 
 def _read_kept_topics(workshop: Workshop, accept_all: bool) -> list[Topic]:
-    """Read the topics that people kept, in their wording."""
+    """Read the topics that people kept, in the wording that they chose."""
 
     def revise(topic: Topic, edited: dict[str, str]) -> Topic:
         return topic.model_copy(update={"topic": " ".join(edited["topic"].split())})
@@ -204,7 +204,7 @@ def _search_episodes(term: str, read: Read, country: str, most: int) -> list[dic
 
 
 def _list_candidates(record: Path, kept: Sequence[Topic]) -> list[EpisodeCandidate]:
-    """List the episodes of the last search for each topic as now worded, each under its first topic."""
+    """List the episodes of the last search for each topic in its current wording, each under its first topic."""
     last = {(line["topic_id"], line["term"]): line["episodes"] for line in read_lines(record)}
     candidates: dict[str, EpisodeCandidate] = {}
     for topic in kept:

@@ -1,7 +1,7 @@
-"""Let people review rows in a table for any spreadsheet: each row is kept or not, and may be corrected.
+"""Let people review rows in a spreadsheet table: each row is kept or not, and can be corrected.
 
-A row passes only with `yes` under `keep`. Columns whose name ends with "(edit)" may be changed; `remark` is free. When
-the table is written again, a person's entries on a row are kept as long as the row is unchanged.
+A row passes only if `keep` contains `yes`. Columns with a name that ends in "(edit)" may be changed, and `remark` is
+free text. When the table is written again, a person's entries in a row are kept as long as the row is unchanged.
 """
 
 import csv
@@ -31,7 +31,7 @@ class ReviewRow:
 
     Args:
         id: the id of the row.
-        context: columns that help to decide.
+        context: columns that help the reviewer decide.
         editable: columns that may be corrected.
     """
 
@@ -41,7 +41,7 @@ class ReviewRow:
 
     @property
     def seen(self) -> str:
-        """A short hash of the row's content: a verdict is valid for this content only."""
+        """A short hash of the row's content; a verdict is valid only for this content."""
         content = json.dumps([self.id, dict(self.context), dict(self.editable)], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:10]
 
@@ -57,10 +57,10 @@ class ReviewDecisions:
 
 
 def lay_out(path: Path, entries: Sequence[ReviewRow]) -> str:
-    """Write the table, with earlier decisions about rows that did not change.
+    """Write the table, keeping earlier decisions about rows that did not change.
 
     Returns:
-        Number of rows that still wait for a decision, and their place, in words.
+        Number of rows that still wait for a decision, and a description of where they are.
 
     Raises:
         BadInput: the existing table cannot be read.
@@ -88,10 +88,10 @@ def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accep
         path: the path of the table.
         entries: the rows in the table.
         step: the name of the step that removes refused rows.
-        accept_all: keep rows without a decision.
+        accept_all: whether to keep rows without a decision.
 
     Raises:
-        BadInput: there is no table, it cannot be read, or a word under `keep` is neither yes nor no.
+        BadInput: the table does not exist or cannot be read, or a value of `keep` is neither yes nor no.
     """
     if not path.is_file():
         raise BadInput(f"{path} is missing; the step before writes it")
@@ -123,10 +123,10 @@ def apply_review(
     Args:
         path: the path of the table.
         rows: the original rows.
-        make_entry: makes the row of the table.
-        revise: applies the corrections, by column; raises `BadInput` if they cannot be used.
+        make_entry: function that makes the row of the table.
+        revise: function that applies the corrections by column; it raises `BadInput` if they cannot be used.
         step: the name of the step that removes refused rows.
-        accept_all: keep rows without a decision.
+        accept_all: whether to keep rows without a decision.
 
     Raises:
         BadInput: the table cannot be used.
@@ -163,18 +163,18 @@ def _decide(
 
 
 def write_table(path: Path, columns: Sequence[str], lines: Iterable[Mapping[str, str]]) -> None:
-    """Write lines as CSV in which no spreadsheet reads a cell as a formula."""
+    """Write lines as CSV in a form that prevents spreadsheets from reading cells as formulas."""
     file = io.StringIO()
     writer = csv.DictWriter(file, columns, restval="")
     writer.writeheader()
     for line in lines:
         writer.writerow({name: mark_formulas(value) for name, value in line.items()})
-    # The file begins with a mark, without which spreadsheets do not recognise UTF-8.
+    # The file begins with a byte order mark, without which spreadsheets do not recognise UTF-8.
     write_whole(path, file.getvalue().encode("utf-8-sig"))
 
 
 def read_table(path: Path, columns: set[str]) -> list[dict[str, str]]:
-    """Read the lines of a table, without the marks that keep spreadsheets from reading cells as formulas.
+    """Read the lines of a table, without the characters that prevent spreadsheets from reading cells as formulas.
 
     Raises:
         BadInput: the table cannot be read, or lacks one of the columns.

@@ -1,8 +1,8 @@
-"""The steps of every construction: their list, their inputs, and running one in its folder.
+"""List the steps of every construction with their inputs, and run a step in its folder.
 
 A step is a function of a workshop and of inputs by name: `files`, `judging` (a judge), `encode` (a sentence encoder),
-`read` (fetches documents), `accept_all`. Its keyword-only parameters are its settings; their annotations describe each
-of them and its values.
+`read` (fetches documents), `accept_all`. Its keyword-only parameters are its settings, and their annotations describe
+each setting and its values.
 """
 
 import inspect
@@ -37,7 +37,7 @@ def find_step(benchmark: str, step: str) -> Step:
     """Return a step by its name.
 
     Raises:
-        BadInput: there is no such benchmark or step; the message lists the existing ones.
+        BadInput: the benchmark or step does not exist; the message lists the existing ones.
     """
     require_known("benchmark to construct", STEPS, benchmark)
     require_known(f"step of {benchmark}", STEPS[benchmark], step)
@@ -48,7 +48,7 @@ def describe_steps(benchmark: str) -> str:
     """Describe the steps of a benchmark in order, with their inputs and settings.
 
     Raises:
-        BadInput: there is no such benchmark.
+        BadInput: the benchmark does not exist.
     """
     require_known("benchmark to construct", STEPS, benchmark)
     lines = []
@@ -67,10 +67,10 @@ _NEEDS = {"files": "FILEs", "judging": "--judge", "encode": "--profile", "accept
 
 
 def read_settings(step: Step, texts: Sequence[str]) -> dict[str, Any]:
-    """Read settings of a step from texts of the form `NAME=VALUE`, lists separated by commas.
+    """Read a step's settings from texts of the form `NAME=VALUE`; lists are separated by commas.
 
     Raises:
-        BadInput: a setting is unknown, or cannot have this value.
+        BadInput: a setting is unknown or cannot have this value.
     """
     choice, settings = _list_settings(step), dict[str, Any]()
     for text in texts:
@@ -99,26 +99,26 @@ def run_step(
     workers: int = 4,
     budget: Budget | None = None,
 ) -> None:
-    """Run a step in its folder, which no other process may use; its report is in the workshop.
+    """Run a step in its folder, which no other process may use at the same time; the workshop contains the report.
 
-    The judge's records are kept in the folder. Answered questions are not asked again; those without a usable answer
-    are, so the same command resumes after a fix of the judge.
+    The judge's records are kept in the folder. Answered questions are not asked again, but questions without a usable
+    answer are, so the same command resumes once the judge is fixed.
 
     Args:
         workshop: the folder.
         step: the step.
         settings: its settings.
         files: files for steps that import some.
-        accept_all: keep rows without a decision.
+        accept_all: whether to keep rows without a decision.
         profile: the profile whose models are used.
         judge: the judge or language model to ask.
-        workers: the highest number of concurrent questions.
-        budget: the limits on the use of the judge.
+        workers: the maximum number of concurrent questions.
+        budget: the limits on using the judge.
 
     Raises:
-        BadInput: a necessary input is missing, or an unused one is given.
+        BadInput: a required input is missing, or an unused one is given.
         BrokenRules: rows break the rules of the dataset.
-        ModelMissing: a necessary model is not installed; raised before any question to a judge.
+        ModelMissing: a required model is not installed; raised before a judge is asked anything.
     """
     takes = set(inspect.signature(step).parameters)
     registry.require_profile(profile)
@@ -149,7 +149,7 @@ def run_step(
 
 
 def make_encoder(profile: str) -> Encode:
-    """Make the function that turns English sentences into vectors, by the profile's sentence encoder.
+    """Make the function that turns English sentences into vectors with the profile's sentence encoder.
 
     Raises:
         ModelMissing: the encoder is not installed; the message names the command to run.

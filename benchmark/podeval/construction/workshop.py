@@ -1,9 +1,9 @@
-"""The folder of a construction: files of rows between steps, and the outcome of every row.
+"""The folder of a construction: the files of rows that steps exchange, and the outcome of every row.
 
 A step reads a file of rows and writes another, atomically. A judge's answers are kept in its records, so a stopped step
-asks nothing twice. No row is lost silently: a row that a step removes is recorded in `left_out.jsonl` with the step
-and the reason, and a row that waits (for a judge that did not answer, for a person) is named by the command, which then
-ends with exit code 1.
+does not ask anything twice. Rows are never lost silently: a row that a step removes is recorded in `left_out.jsonl`
+with the step and the reason, and the command names every row that waits (for a judge that did not answer, or for a
+person) and then ends with exit code 1.
 """
 
 import json
@@ -40,7 +40,7 @@ Names = Annotated[tuple[str, ...], Field(description="only these, separated by c
 
 
 class StagedRow(BaseModel):
-    """A row of a step's file."""
+    """A row in a step's file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -48,7 +48,7 @@ class StagedRow(BaseModel):
 
 
 class LeftOut(StagedRow):
-    """A row that a step took out, and the reason."""
+    """A row that a step removed, and the reason."""
 
     step: str
     reason: str
@@ -56,7 +56,7 @@ class LeftOut(StagedRow):
 
 @dataclass(frozen=True)
 class WaitingRow:
-    """A row that waits for something outside: a judge's answer, a person's decision."""
+    """A row that waits for a judge's answer or a person's decision."""
 
     id: str
     reason: str
@@ -76,7 +76,7 @@ class Sifted(Generic[S]):
 
 
 class Workshop:
-    """The folder of a construction, and the report of the step at work: sentences, and the rows that still wait.
+    """The folder of a construction, and the current step's report: its sentences, and the rows that still wait.
 
     Args:
         folder: the folder; it is created if it does not exist.
@@ -92,10 +92,10 @@ class Workshop:
         self.sentences.append(sentence)
 
     def read(self, name: str, kind: type[R], *, made_by: str = "") -> list[R]:
-        """Read the rows of a step's file; there are none if the file does not exist.
+        """Read the rows of a step's file; empty if the file does not exist.
 
         Raises:
-            BadInput: the file does not exist (if `made_by` names the step that makes it), or is damaged.
+            BadInput: the file is damaged, or does not exist although `made_by` names the step that makes it.
         """
         path = self.folder / name
         if made_by and not path.is_file():
@@ -116,12 +116,12 @@ class Workshop:
         write_rows(self.folder / name, (row.model_dump(mode="json") for row in rows))
 
     def settle(self, step: str, result: Sifted[R], name: str = "") -> list[R]:
-        """Report the result of a step, and record its removed rows in place of the earlier ones.
+        """Report the result of a step, and replace the record of the rows that it removed.
 
         Args:
             step: the name of the step.
-            result: its result.
-            name: the file for its kept rows; none by default.
+            result: the result of the step.
+            name: the file for the kept rows; none by default.
 
         Returns:
             The kept rows.
@@ -142,14 +142,14 @@ class Workshop:
 
     @contextmanager
     def finish(self, dataset: str, *configs: str) -> Iterator[Path]:
-        """Open a folder to write a source of a dataset into; it becomes `finished` if the builder's rules hold.
+        """Open a folder for writing a source of a dataset; it becomes `finished` if it satisfies the builder's rules.
 
         Args:
             dataset: the name of the dataset.
             configs: the configs that the builder makes from these files.
 
         Raises:
-            BrokenRules: rows break rules.
+            BrokenRules: rows break the rules.
             BadInput: the files are not a source of this dataset.
         """
         into, unfinished = self.folder / "finished", self.folder / ".finished.making"
@@ -176,7 +176,7 @@ def _check_source(dataset: str, folder: Path, configs: Sequence[str]) -> None:
 
 
 def write_rows(path: Path, rows: Iterable[Any]) -> None:
-    """Replace a file by these rows as JSON Lines, atomically."""
+    """Replace a file atomically with these rows as JSON Lines."""
     lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows]
     write_whole(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
 
@@ -193,9 +193,9 @@ def ask_each(
     Args:
         judging: the client of the judge.
         rows: the rows, in this order.
-        request: makes the request for a row.
-        keep: makes the result of a row from the row and its answer, or gives the reason for removing the row.
-        step: the name of the step, for rows that are left out.
+        request: function that makes the request for a row.
+        keep: function that makes the result from a row and its answer, or returns the reason for removing the row.
+        step: the name of the step, for the record of removed rows.
     """
     result: Sifted[S] = Sifted()
     for row, outcome in zip(rows, judging.ask([request(row) for row in rows]), strict=True):
@@ -212,11 +212,11 @@ ORDERS = "orders.jsonl"
 
 
 class Order(StagedRow):
-    """An order for one row that a language model writes."""
+    """An order for one row that a language model should write."""
 
     @property
     def seed(self) -> int:
-        """The seed of the row."""
+        """The seed for the row."""
         return zlib.crc32(self.id.encode()) % 100_000
 
 
@@ -235,16 +235,16 @@ def suggest(
     used: Mapping[str, Sequence[str]],
     make_prompt: Callable[[str, int], Prompt],
 ) -> Sifted[tuple[str, list[str]]]:
-    """Have lines suggested; a kind without usable suggestions waits.
+    """Have a language model suggest lines; a kind without usable suggestions waits.
 
     Args:
         judging: the client of the language model.
-        counts: wanted number of lines, by kind.
-        used: lines that may not occur again, by kind.
-        make_prompt: makes the prompt for a kind and a number of lines, with the place `{used}`.
+        counts: requested number of lines by kind.
+        used: lines that must not occur again, by kind.
+        make_prompt: function that makes the prompt for a kind and a number of lines, with the placeholder `{used}`.
 
     Returns:
-        The kinds with their lines.
+        The suggested lines by kind.
     """
 
     def request(row: StagedRow) -> JudgeRequest:
@@ -265,14 +265,14 @@ def write_ordered(
     place_orders: Callable[[list[OrderKind], set[str]], tuple[list[OrderKind], list[WaitingRow]]],
     write: Callable[[list[OrderKind]], Sifted[R]],
 ) -> None:
-    """Place orders for missing rows, and have the ordered rows written that do not exist yet.
+    """Place orders for missing rows, and have a language model write the ordered rows that do not exist yet.
 
     Args:
         workshop: the folder.
         name: the file of the written rows.
-        kinds: the type of an order, and of a written row.
-        place_orders: makes new orders from the existing ones and the ids of those whose row was removed.
-        write: writes rows; a row has the id of its order.
+        kinds: the type of an order and the type of a written row.
+        place_orders: function that makes new orders from the existing ones and the ids of orders whose row was removed.
+        write: function that writes rows; a row has the id of its order.
     """
     before, gone = workshop.read(ORDERS, kinds[0]), {left.id for left in workshop.read_left_out()}
     new, waiting = place_orders(before, gone)
@@ -315,8 +315,8 @@ def drop_near_duplicates(
     Args:
         rows: the rows.
         texts: an English text for each row.
-        encode: encodes texts as vectors.
-        threshold: the cosine from which rows count as alike.
+        encode: function that encodes texts as vectors.
+        threshold: the minimum cosine at which rows are considered duplicates.
     """
     result: Sifted[R] = Sifted()
     alike = find_near_duplicates(encode(texts), threshold) if rows else {}
@@ -339,7 +339,7 @@ def find_near_duplicates(
 
     Args:
         embeddings: the vectors, shape (rows, dimensions), of any norm.
-        threshold: the cosine from which rows count as alike.
+        threshold: the minimum cosine at which rows are considered duplicates.
 
     Raises:
         BadInput: an embedding has no direction.
@@ -350,7 +350,7 @@ def find_near_duplicates(
     for row, unit in enumerate(units):
         cosines = np.append(np.where(kept[:row], units[:row] @ unit, -2.0), -2.0)
         of = int(cosines.argmax())
-        # Rounding may leave equal texts slightly below 1.
+        # Because of rounding, the cosine of equal texts may be slightly below 1.
         if cosines[of] >= threshold - 1e-6:
             duplicates[row] = of, min(float(cosines[of]), 1.0)
         else:

@@ -1,4 +1,4 @@
-"""The datasets of the benchmarks: their records and builders; building, verifying and pushing them."""
+"""The datasets of the benchmarks: their records and builders, and how they are built, verified and pushed."""
 
 __all__ = [
     "build",

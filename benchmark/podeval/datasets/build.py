@@ -1,6 +1,6 @@
-"""Build a dataset: its Parquet files, its card, and a record of their sources, whole or not at all.
+"""Build a dataset (Parquet files, card, and a record of their sources) completely or not at all.
 
-A dataset that was built is verified against its record, and its rows against their rules.
+A built dataset is verified against its record, and its rows against their rules.
 """
 
 import json
@@ -37,18 +37,18 @@ def build(
 
     Args:
         name: name of the builder.
-        out: the folder to create; the folder of an earlier build is replaced, anything else is refused.
-        source: the source, in a form for `podeval.datasets.source_files.fetch`; by default the first of the record.
-        configs: names of the configs to build; by default all that can be made from the source.
+        out: the folder to create; an earlier build is replaced, but any other existing folder is refused.
+        source: the source, in a form that `podeval.datasets.source_files.fetch` accepts; by default the record's first.
+        configs: names of the configs to build; by default all configs that can be made from the source.
         cache: folder for downloads.
-        progress: function that gets the progress, line by line.
+        progress: function that receives the progress, line by line.
 
     Returns:
         The content of `LOCK`.
 
     Raises:
-        BadInput: the name is unknown, the source cannot be had, rows break rules (`BrokenRules`), or another folder is
-            in the way.
+        BadInput: the name is unknown, the source is not available, rows break rules (`BrokenRules`), or `out` is a
+            folder that is not a build.
     """
     kind = catalogue.get(name)
     record = kind.RECORD
@@ -57,10 +57,10 @@ def build(
     origin = source or record.sources[0].name
     earlier_revision = str(read_lock(out)["source"]["revision"]) if (out / LOCK).is_file() else ""
     into = cache / name / origin.replace("/", "_")
-    # Bring the source here.
+    # Fetch the source.
     fetched = fetch(record, origin, catalogue.locate_folder(name), into, progress, earlier_revision)
     chosen = _choose_configs(record, fetched.source, configs)
-    # Write everything except the goal, and move it into place at the end.
+    # Write everything to a temporary place, and move it to its destination at the end.
     partial = out.with_name(f".{out.name}.building")
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -128,7 +128,7 @@ def _write_configs(
 
 
 def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
-    """Write one split, one row group for each table, to files of about 400 MB that are named as the Hub names them."""
+    """Write one split to files of about 400 MB with the Hub's naming scheme, with one row group for each table."""
     folder.mkdir(parents=True, exist_ok=True)
     schema = builder.info.features.arrow_schema
     paths: list[Path] = []
@@ -138,7 +138,7 @@ def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
         paths.append(folder / f"{split}-{len(paths):05d}.part")
         return pq.ParquetWriter(paths[-1], schema, **HUB_PARQUET)
 
-    # Write tables until a file is large enough, then begin the next; a split without rows still has a file.
+    # Write tables until a file is large enough, then start the next; a split without rows still gets a file.
     writer = begin_file()
     try:
         for table in builder.tables(split):
@@ -161,7 +161,7 @@ def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
 
 
 def read_lock(folder: Path) -> dict[str, Any]:
-    """Read the record that a build left in its folder.
+    """Read the record that a build wrote to its folder.
 
     Raises:
         BadInput: the folder was not made by `podeval data build`.
@@ -173,10 +173,10 @@ def read_lock(folder: Path) -> dict[str, Any]:
 
 
 def verify(folder: Path) -> Iterator[str]:
-    """Yield the faults of a built folder, line by line; nothing if there are none.
+    """Yield the faults of a built folder, line by line.
 
     Raises:
-        BadInput: it was not made by `podeval data build`, or by a builder unknown to this version.
+        BadInput: the folder was not made by `podeval data build`, or its builder is unknown to this version.
     """
     lock = read_lock(folder)
     kind = catalogue.get(str(lock.get("dataset")))
@@ -201,16 +201,16 @@ def _describe_damage(path: Path, digest: str) -> str | None:
 
 
 def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[str]:
-    """Load every split in the way of its users, and check its columns, its number of rows, and its rules."""
+    """Load every split as users do, and check its columns, its number of rows, and its rules."""
     for config, splits in lock["configs"].items():
         table = kind.TABLES[config]
         for split, facts in splits.items():
-            # Compare the columns in the form in which `datasets` reads them.
+            # Compare the columns as `datasets` reads them.
             loaded = datasets.load_dataset(str(folder), config, split=split, streaming=True)
             if loaded.features is not None and dict(loaded.features) != dict(table.features):
                 yield f"{config}/{split}: the columns differ from those of the builder"
                 continue
-            # Check the rules and the number of rows, read back in the form in which the builder wrote them.
+            # Check the rules and the number of rows, which are read back as the builder wrote them.
             count = 0
 
             def rows(files: dict[str, str] = facts["files"], config: str = config) -> Iterator[Row]:
@@ -226,7 +226,7 @@ def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iter
 
 
 def read_stored_rows(kind: type[Builder], config: str, files: list[Path]) -> Iterator[Row]:
-    """Read rows of Parquet files as made by a builder: labels by name, audio as bytes, one row group at a time."""
+    """Read rows of Parquet files as a builder made them: labels by name, audio as bytes, one row group at a time."""
     labels = {n: f for n, f in kind.TABLES[config].features.items() if isinstance(f, datasets.ClassLabel)}
     for file in files:
         with pq.ParquetFile(file) as parquet:

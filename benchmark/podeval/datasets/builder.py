@@ -1,8 +1,8 @@
 """The base class of all dataset builders: an `ArrowBasedBuilder` that makes rows, checks them and yields tables.
 
-A builder is one file, `dataset_builders/<name>/builder.py`, with one subclass: its record, and the table of each
-config. Audio is stored as bytes, so that no decoder is needed to write it; anyone who loads it with a decoder installed
-gets `Audio` columns as usual.
+A builder is one file, `dataset_builders/<name>/builder.py`, with one subclass that contains its record and the table of
+each config. Audio is stored as bytes, so writing it does not require a decoder; anyone who loads it with a decoder
+installed gets `Audio` columns as usual.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,10 +28,10 @@ class DatasetTable:
     """The content of a config.
 
     Attributes:
-        features: the columns; `id` is one of them.
-        rules: makes the rules for every row, anew for each reading of the rows.
-        rows: makes the rows of a split from the files of a source in a folder, in order; raises `BadInput` if the files
-            are not those of the source.
+        features: the columns, including `id`.
+        rules: function that makes the rules for the rows; it is called again for each reading of the rows.
+        rows: function that makes the rows of a split, in order, from a folder with a source's files; it raises
+            `BadInput` if the files are not those of the source.
     """
 
     features: datasets.Features
@@ -40,11 +40,11 @@ class DatasetTable:
 
 
 class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
-    """Base class of dataset builders; a subclass has its record and the tables of its configs.
+    """Base class of dataset builders; a subclass has a record and the tables of its configs.
 
     Args:
         config_name: name of one of the record's configs.
-        source: the name of a source of the record, or a folder with its files.
+        source: the name of one of the record's sources, or a folder with its files.
         folder: folder of the source's files.
     """
 
@@ -58,7 +58,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     @classmethod
     def notes(cls, source: str, folder: Path) -> Sequence[str]:
-        """Return sentences about the files of a source for the card, such as how many rows lack a fact."""
+        """Return sentences for the card about the files of a source, such as how many rows lack a fact."""
         return ()
 
     def _create_builder_config(self, config_name: str | None = None, **kwargs: Any) -> tuple[Any, str]:
@@ -85,7 +85,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         yield from enumerate(self.tables(split))
 
     def problems(self, split: str) -> Iterator[RowProblem]:
-        """Yield the problems of the rows of a split; rows are made one by one, and none is kept in memory."""
+        """Yield the problems of a split's rows; rows are made one by one and are not kept in memory."""
         config, table = self.config.name, self.TABLES[self.config.name]
         expected = set(table.features)
 
@@ -100,7 +100,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         """Yield a split as tables of one row group each.
 
         Raises:
-            BrokenRules: a row breaks a rule; no table has been yielded then.
+            BrokenRules: a row breaks a rule; in this case no table was yielded.
         """
         if problems := list(self.problems(split)):
             raise BrokenRules(problems)
@@ -113,7 +113,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
 
 def convert_to_table(rows: Sequence[Row], features: datasets.Features) -> pa.Table:
-    """Convert rows to a table in the storage form of the features: audio as `{bytes, path}`, labels as numbers."""
+    """Convert rows to a table in the features' storage form: audio as `{bytes, path}`, labels as numbers."""
     schema = features.arrow_schema
     columns = {
         name: pa.array([_to_arrow(row[name], feature) for row in rows], type=schema.field(name).type)
@@ -123,7 +123,7 @@ def convert_to_table(rows: Sequence[Row], features: datasets.Features) -> pa.Tab
 
 
 def _to_arrow(value: Any, feature: Any) -> Any:
-    """Convert a value to Arrow's form."""
+    """Convert a value to its Arrow form."""
     if value is None:
         return None
     if isinstance(feature, datasets.ClassLabel):

@@ -1,4 +1,4 @@
-"""The dataset card, made from the record: YAML for the Hub and `datasets`, and text for people."""
+"""The dataset card, generated from the record: YAML for the Hub and `datasets`, and text for people."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def render_card(kind: type[Builder], lock: Mapping[str, Any]) -> str:
 
 
 def render_front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata at the top of the card, which is between dashes."""
+    """Return the metadata at the top of the card, between lines of dashes."""
     record = kind.RECORD
     metadata: dict[str, Any] = {
         "pretty_name": record.full_title,
@@ -57,7 +57,7 @@ def render_front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[st
 
 
 def _describe_responsible_use(record: DatasetRecord) -> dict[str, Any]:
-    """Describe responsible use in the terms of Croissant's vocabulary; every fact comes from the record."""
+    """Describe responsible use in Croissant's vocabulary; every fact comes from the record."""
     use = record.responsible_use
     facts = {
         "rai:dataCollection": record.provenance,
@@ -122,7 +122,7 @@ def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
 
 
 def _describe_build(record: DatasetRecord, lock: Mapping[str, Any]) -> str:
-    """Describe the sources of a build; empty before the first one."""
+    """Describe the sources of a build; empty before the first build."""
     source = lock.get("source")
     if not source:
         return ""
@@ -152,7 +152,7 @@ def _describe_use(kind: type[Builder]) -> str:
 
 
 def _describe_audio(kind: type[Builder], location: str) -> str:
-    """Say how rows with audio are read without torchcodec; "" if no config has audio."""
+    """Explain how to read rows with audio without torchcodec; "" if no config has audio."""
     record = kind.RECORD
     columns = {
         config: [name for name, feature in kind.TABLES[config.name].features.items() if isinstance(feature, Audio)]
@@ -208,7 +208,7 @@ def _describe_sources(record: DatasetRecord) -> str:
 
 
 def _show_sample_row(kind: type[Builder], config: str) -> str:
-    """Return the first row of a table as JSON, with long texts and lists shortened; "" if none ships with podeval."""
+    """Return the first row of a table as JSON, with long texts and lists shortened; "" if no rows ship with podeval."""
     source = _find_source(kind.RECORD, config)
     if source is None:
         return ""

@@ -15,7 +15,7 @@ def locate_folder(name: str) -> Path:
     """Return the folder of a builder, with its code, its card and its sample.
 
     Raises:
-        BadInput: there is no dataset of this name.
+        BadInput: no dataset has this name.
     """
     require_known("dataset", NAMES, name)
     return locate_hub_source("dataset_builders") / name
@@ -23,13 +23,13 @@ def locate_folder(name: str) -> Path:
 
 @cache
 def get(name: str) -> type[Builder]:
-    """Return the builder of this name.
+    """Return the builder with this name.
 
     Raises:
-        BadInput: there is no dataset of this name.
+        BadInput: no dataset has this name.
     """
     path = locate_folder(name) / "builder.py"
-    # `datasets` names a builder's cache by the last part of its module.
+    # `datasets` names a builder's cache after the last part of its module.
     module = import_file(path, f"podeval_dataset_builders.{name}")
     return next(
         kind

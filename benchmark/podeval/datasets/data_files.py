@@ -1,4 +1,4 @@
-"""Files with the data of rows: JSON with a list of objects, JSON with one object per line, and Parquet."""
+"""Read files that contain rows: JSON with a list of objects, JSON with one object per line, and Parquet."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ def read_object_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     Raises:
         BadInput: the file cannot be read, or a line contains other data.
     """
-    # By line feeds only: texts may contain other characters that Python takes for the end of a line.
+    # Split only at line feeds, because texts may contain other characters that Python treats as line ends.
     for number, line in enumerate(_read_text(path).split("\n"), 1):
         if not line.strip():
             continue
@@ -59,7 +59,7 @@ def read_parquet(folder: Path, pattern: str, columns: Sequence[str], selection: 
 
     Args:
         folder: folder of the source.
-        pattern: a pattern of file names, as for `Path.glob`.
+        pattern: a pattern of file names for `Path.glob`.
         columns: columns that every file must have.
         selection: columns to read; all of `columns` by default.
 

@@ -1,7 +1,7 @@
 """The record of a dataset, and the rules of its rows.
 
-The record contains all facts for the card, the build and the push, stated once, as data. Every row must keep
-the rules; a broken rule is reported with its row.
+The record contains all facts for the card, the build and the push, stated once as data. Every row must follow the
+rules; a broken rule is reported with its row.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,10 +32,11 @@ CURATOR = (
 class Source(FactSheet):
     """A pinned source of rows.
 
-    `location` is a dataset repo (`owner/name`), a URL, or a path beside the builder (`package.module:folder` for one in
-    a package); a source of kind `folder` belongs to the user, who gives its path. `revision` is the pinned commit, or
-    "" if none could be found, so the user must name one for the build; `files` are the files to read, with their
-    SHA-256 ("" if unknown). A file's name may be a pattern of the Hub's client, and `a|b` means either.
+    `location` is a dataset repo (`owner/name`), a URL, or a path next to the builder (`package.module:folder` for a
+    folder in a package); a source of kind `folder` belongs to the user, who gives its path. `revision` is the pinned
+    commit, or "" if none could be determined, in which case the user must name one for the build; `files` are the files
+    to read, with their SHA-256 ("" if unknown). A file's name may be a pattern of the Hub's client, and `a|b` matches
+    either name.
     """
 
     name: Name
@@ -50,7 +51,7 @@ class Source(FactSheet):
 
 class Config(FactSheet):
     """One table of the dataset: its splits, the meaning of a row, its possible sources (all, if empty), and the number
-    of rows of the real one, if known.
+    of rows from the real source, if known.
     """
 
     name: Name
@@ -61,7 +62,7 @@ class Config(FactSheet):
 
 
 class ResponsibleUse(FactSheet):
-    """Facts that Croissant's vocabulary for responsible use requires in addition to provenance and known errors.
+    """The facts that Croissant's vocabulary for responsible use requires in addition to provenance and known errors.
 
     Source: Croissant RAI 1.0. `synthetic` is true if rows were written or spoken by machines.
     """
@@ -75,7 +76,7 @@ class ResponsibleUse(FactSheet):
 
 
 class DatasetRecord(FactSheet):
-    """The whole record of a dataset repo `podeval/<name>`; `alias` is another name that people search for."""
+    """The complete record of a dataset repo `podeval/<name>`; `alias` is another name that people search for."""
 
     name: Name
     title: str
@@ -101,14 +102,14 @@ class DatasetRecord(FactSheet):
 
     @property
     def full_title(self) -> str:
-        """Return its title with its other name."""
+        """Return the title with the other name."""
         return f"{self.title} ({self.alias})" if self.alias else self.title
 
     def config(self, name: str) -> Config:
-        """Return the config of that name.
+        """Return the config with that name.
 
         Raises:
-            BadInput: there is no such dataset.
+            BadInput: the dataset has no such config.
         """
         configs = {config.name: config for config in self.configs}
         require_known(f"config of {self.name}", configs, name)
@@ -119,7 +120,7 @@ class DatasetRecord(FactSheet):
         return tuple(config.name for config in self.configs if not config.sources or source in config.sources)
 
     def source(self, name: str) -> Source | None:
-        """Return the source of that name, if there is one."""
+        """Return the source with that name, if there is one."""
         return next((source for source in self.sources if source.name == name), None)
 
 
@@ -150,7 +151,7 @@ class RowRule:
 
 
 class BrokenRules(BadInput):
-    """The rows break rules; nothing was built from them."""
+    """Rows break the rules; nothing was built from them."""
 
     def __init__(self, problems: Sequence[RowProblem]) -> None:
         self.problems = tuple(problems)
@@ -160,7 +161,7 @@ class BrokenRules(BadInput):
 
 
 def find_row_problems(config: str, split: str, rows: Iterable[Row], rules: Sequence[RowRule]) -> Iterator[RowProblem]:
-    """Yield every problem of these rows, in order; each row must have an id that no other row has."""
+    """Yield every problem of these rows, in order; each row must have a unique id."""
     seen: dict[str, int] = {}
     for number, row in enumerate(rows):
         name = str(row.get("id") or "no id")
@@ -179,7 +180,7 @@ def find_row_problems(config: str, split: str, rows: Iterable[Row], rules: Seque
 
 
 def require_present(*columns: str) -> RowRule:
-    """Make the rule that these columns are not empty."""
+    """Return the rule that these columns are not empty."""
 
     def broken_by(row: Row) -> str | None:
         empty = [column for column in columns if row.get(column) in (None, "", [], {})]
@@ -189,7 +190,7 @@ def require_present(*columns: str) -> RowRule:
 
 
 def require_text(*columns: str, name: str = "text") -> RowRule:
-    """Make the rule that these columns are texts that are not blank."""
+    """Return the rule that these columns contain texts that are not blank."""
 
     def broken_by(row: Row) -> str | None:
         wrong = [column for column in columns if not isinstance(row[column], str) or not row[column].strip()]
@@ -199,7 +200,7 @@ def require_text(*columns: str, name: str = "text") -> RowRule:
 
 
 def require_one_of(column: str, values: Sequence[str]) -> RowRule:
-    """Make the rule that the column's value is one of these."""
+    """Return the rule that the column's value is one of these."""
 
     def broken_by(row: Row) -> str | None:
         value = row.get(column)
@@ -209,7 +210,7 @@ def require_one_of(column: str, values: Sequence[str]) -> RowRule:
 
 
 def require_at_least(column: str, least: float) -> RowRule:
-    """Make the rule that the column's value is a number, and not below this."""
+    """Return the rule that the column's value is a number and not below this minimum."""
 
     def broken_by(row: Row) -> str | None:
         value = row.get(column)
@@ -220,7 +221,7 @@ def require_at_least(column: str, least: float) -> RowRule:
 
 
 def require_readable_audio(column: str) -> RowRule:
-    """Make the rule that the audio in the column can be decoded."""
+    """Return the rule that the audio in the column can be decoded."""
 
     def broken_by(row: Row) -> str | None:
         from podeval.recording import Recording

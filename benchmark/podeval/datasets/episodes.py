@@ -1,6 +1,6 @@
-"""Rows from a folder of recordings: the words, their speakers and times, and the clips around changes of speaker.
+"""Rows from a folder of recordings: the words, their speakers and times, and the clips around speaker changes.
 
-Texts and times only. The owners of the recordings are unknown, so no sample of them is distributed.
+The rows contain only texts and times. The owners of the recordings are unknown, so samples are not distributed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,8 +22,8 @@ _AUDIO_NAMES = frozenset(
 def list_episode_features() -> datasets.Features:
     """Return the columns.
 
-    `id` is the file's name without its ending; `turns` are segments of at most 30 s, `clips` are those that `podeval
-    data segments` finds; `reason` explains missing turns or clips.
+    `id` is the file name without its extension; `turns` are segments of at most 30 s; `clips` are the clips that
+    `podeval data segments` finds; `reason` explains missing turns or clips.
     """
     text, seconds = datasets.Value("string"), datasets.Value("float64")
     return datasets.Features(
@@ -75,16 +75,16 @@ EPISODE_RULES = (
 
 
 def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
-    """Make a row for each recording of a folder, in the order of the file names.
+    """Make a row for each recording in a folder, in the order of the file names.
 
-    The files that `podeval data fetch` recorded there must be present, with the recorded content.
+    The files that `podeval data fetch` recorded in the folder must be present, with the recorded content.
 
     Args:
         folder: folder of audio files; other files are ignored.
-        items: items that the recordings may belong to, by id; they state the spoken language.
+        items: items to which the recordings may belong, by id; they state the spoken language.
 
     Raises:
-        BadInput: there is no recording.
+        BadInput: the folder does not contain a recording.
         ModelMissing: the models that analyse recordings are not installed.
     """
     fetched = {one.file: one for one in read_attempts(folder).values() if one.status == "found" and one.file}
@@ -98,7 +98,7 @@ def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
 
 
 def is_recording(path: Path) -> bool:
-    """Return whether a file is audio by its content, or has the name of an audio file."""
+    """Return whether a file has the content or the name of an audio file."""
     from podeval.audio.container import identify, open_regular
 
     if path.name.startswith(".") or path.name == RECORD or not path.is_file():
@@ -112,7 +112,7 @@ def is_recording(path: Path) -> bool:
 
 
 def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
-    """Make the row of a recording; one that cannot be used gives the reason, and the rules refuse it."""
+    """Make the row of a recording; the row of an unusable recording states the reason, and the rules refuse it."""
     from podeval.models import registry
     from podeval.recording import Recording
     from podeval.recording.speaker_turns import transcribe_and_diarise
@@ -134,7 +134,7 @@ def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
         "clips": [],
         "reason": None,
     }
-    # Transcribe; the row of an unusable recording states the reason.
+    # Transcribe the recording, or state why it is unusable.
     try:
         recording = Recording.open(path, apart=True)
         if expected and recording.content != expected:

@@ -1,7 +1,7 @@
 """Find the audio of an episode by its link in Apple Podcasts: by Apple's lookup, then by the show's own feed.
 
-Sources: Apple, iTunes Search API (`/lookup`); RSS 2.0 (`item`, `guid`, `enclosure`). defusedxml reads a feed, and
-feedparser one that is not well-formed.
+Sources: Apple, iTunes Search API (`/lookup`); RSS 2.0 (`item`, `guid`, `enclosure`). Well-formed feeds are read with
+    defusedxml, and others with feedparser.
 """
 
 import io
@@ -44,12 +44,12 @@ _FACTS = ("enclosure", "title", "guid", "pubDate")
 
 
 class BadFeed(BadInput):
-    """The answer to a lookup, or a feed, cannot be read."""
+    """The response to a lookup, or a feed, cannot be read."""
 
 
 @dataclass(frozen=True)
 class EpisodeLink:
-    """A link to an episode in Apple Podcasts: the ids of show and episode, and the country of the store."""
+    """A link to an episode in Apple Podcasts: the ids of the show and episode, and the country of the store."""
 
     country: str
     show: int
@@ -83,21 +83,21 @@ class Enclosure:
 
 
 def find_itunes() -> str:
-    """Return the address of Apple's lookups and searches."""
+    """Return the address for Apple's lookups and searches."""
     return (os.environ.get("PODEVAL_ITUNES") or ITUNES).rstrip("/")
 
 
 def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | BadInput]:
-    """Yield the possible addresses of an episode, best first, and the reasons why a directory gives none.
+    """Yield the possible addresses of an episode, best first, and the reasons why a directory does not give one.
 
-    The sources are asked in this order, and only as far as the caller continues: Apple for the show's newest episodes
-    and its feed, Apple for the episode, and the feed (by the episode's guid, else by its title if only one episode has
-    that title).
+    The sources are queried in this order, and only as long as the caller continues: Apple for the show's newest
+    episodes and its feed, Apple for the episode, and the feed (by the episode's guid, or by its title if only one
+    episode has that title).
 
     Args:
         link: the link of the episode in Apple Podcasts.
         title: the title of the episode.
-        read: fetches a document.
+        read: function that fetches a document.
 
     Raises:
         BadInput: the link is not a link to an episode.
@@ -113,7 +113,7 @@ def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | B
             yield trouble
             if isinstance(trouble, Gone | BadFeed):
                 continue
-            # Apple cannot be reached, or asks to slow down, so it is asked no more for now.
+            # Apple cannot be reached or asks to slow down, so do not query it again for now.
             break
         answered = True
         feed = feed or next((str(one["feedUrl"]) for one in results if one.get("feedUrl")), "")
@@ -138,12 +138,12 @@ def ask_apple(what: str, query: Mapping[str, object], subject: str, read: Read) 
 
     Args:
         what: the kind of question: `lookup` or `search`.
-        query: its parameters.
-        subject: the thing that is looked for, for the message.
-        read: fetches a document.
+        query: the parameters of the query.
+        subject: the thing to look for, for the message.
+        read: function that fetches a document.
 
     Raises:
-        BadInput: the answer cannot be fetched; `BadFeed` if it is not JSON with results.
+        BadInput: the response cannot be fetched; `BadFeed` if it is not JSON with results.
     """
     answer = read(f"{find_itunes()}/{what}?{urlencode(query)}", _LOOKUP_BYTES)
     try:
@@ -158,7 +158,7 @@ def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure:
 
     Raises:
         BadFeed: the feed cannot be read.
-        Gone: it does not list the episode, or lists it without audio.
+        Gone: the feed does not list the episode, or lists it without audio.
     """
     items = parse_feed(content)
     by_title = [item for item in items if title and keep_letters(item.title) == keep_letters(title)]
@@ -173,11 +173,11 @@ def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure:
 
 
 def parse_feed(content: bytes) -> list[Enclosure]:
-    """Parse the items of an RSS feed; one that is not well-formed is read by feedparser.
+    """Parse the items of an RSS feed; feeds that are not well-formed are read with feedparser.
 
     Raises:
-        BadFeed: it is not RSS, is larger or nested deeper than any feed, states an unsupported encoding, or uses the
-            constructs of XML bombs.
+        BadFeed: the document is not RSS, is larger or more deeply nested than any real feed, states an unsupported
+            encoding, or uses constructs of XML bombs.
     """
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import DefusedXMLParser
@@ -191,12 +191,12 @@ def parse_feed(content: bytes) -> list[Enclosure]:
         parser = DefusedXMLParser(target=reader)
         for start in range(0, len(content), _PIECE):
             parser.feed(content[start : start + _PIECE])
-            # The parser keeps an incomplete tag until it ends.
+            # The parser buffers an incomplete tag until it ends.
             if start - parser.parser.CurrentByteIndex > _LONGEST_TAG:
                 raise BadFeed(f"the feed has a tag of more than {_LONGEST_TAG} bytes")
         parser.close()
     except ParseError as error:
-        # Items without audio may be the remains of a page that is not a feed.
+        # Items without audio may be fragments of a page that is not a feed.
         items = _repair(content)
         if not any(item.url for item in items):
             raise BadFeed(f"the feed is not well-formed XML ({error})") from None
@@ -211,7 +211,7 @@ def parse_feed(content: bytes) -> list[Enclosure]:
 
 
 class _ItemReader:
-    """A target for an XML parser that keeps only the items of RSS from a feed."""
+    """A target for an XML parser that keeps only the RSS items of a feed."""
 
     def __init__(self) -> None:
         self.root = ""
@@ -225,7 +225,7 @@ class _ItemReader:
         self._text: list[str] | None = None
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Handle the beginning of an element."""
+        """Handle the start of an element."""
         self.root = self.root or tag
         self._names.update((tag, *attributes))
         if len(self._open) >= _DEEPEST:
@@ -240,7 +240,7 @@ class _ItemReader:
         self._open.append(tag)
 
     def data(self, text: str) -> None:
-        """Handle a piece of text: for a fact, the part before its first element."""
+        """Handle a piece of text; for a fact, only the part before its first child element."""
         if self._text is not None and self._open[-1] != "enclosure":
             self._text.append(text)
 
@@ -255,13 +255,13 @@ class _ItemReader:
 
 
 def _repair(content: bytes) -> list[Enclosure]:
-    """Read the items of a feed that is not well-formed; none if it is large or declares entities."""
+    """Read the items of a feed that is not well-formed; empty if it is large or declares entities."""
     import feedparser
 
     signs = content.count(b"<") + content.count(b"=")
     if len(content) > _REPAIRED_BYTES or signs > _REPAIRED_SIGNS or b"<!ENTITY" in content:
         return []
-    # A stream is passed, because text that looks like an address or a file's name would be opened.
+    # Pass a stream, because text that looks like an address or a file name would be opened.
     feed = feedparser.parse(io.BytesIO(content), sanitize_html=False, resolve_relative_uris=False)
     items = []
     for entry in feed.entries:

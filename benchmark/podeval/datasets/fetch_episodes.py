@@ -1,7 +1,7 @@
-"""Fetch published episodes for your own evaluation, and record the found and the lost ones.
+"""Fetch published episodes for your own evaluation, and record which were found and which were not.
 
-A folder of episodes contains complete, checked audio files, and `episodes.jsonl` with a line for every attempt; the
-last line of an id counts. Episodes belong to their producers; nothing here redistributes them.
+A folder of episodes contains complete, checked audio files, and `episodes.jsonl` with a line for every attempt; for
+each id, the last line is valid. Episodes belong to their producers and are not redistributed.
 """
 
 import contextlib
@@ -46,21 +46,21 @@ _STATUS: dict[type[BadInput], Status] = {
 
 @dataclass(frozen=True)
 class Attempt:
-    """The outcome of one attempt to fetch an episode; a line of the record.
+    """The outcome of one attempt to fetch an episode, which is one line of the record.
 
     Attributes:
-        id: id of the episode here.
+        id: podeval's id of the episode.
         link: link in Apple Podcasts.
         checked: time of the attempt, UTC.
-        status: found, or the fault.
-        reason: the reason if it was not found; else None.
-        via: the directory that gave the address of the audio: lookup or feed.
-        title: the title in that directory, as are `guid` and `published`.
-        enclosure: the audio's address without user, query and fragment, which may contain secrets.
+        status: `found`, or the fault.
+        reason: the reason if the episode was not found; otherwise None.
+        via: the directory that gave the address of the audio, `lookup` or `feed`.
+        title: the title in that directory, which is also the source of `guid` and `published`.
+        enclosure: address of the audio without user, query and fragment, which may contain secrets.
         file: name of the file in the folder.
         bytes: size of the file.
         sha256: hash of the file.
-        seconds: length of the audio, by the file's header or packets.
+        seconds: length of the audio according to the file's header or packets.
         container: name of the container, as in `podeval.audio.container`.
     """
 
@@ -82,14 +82,14 @@ class Attempt:
 
 
 def select_episodes(name: str, topics: Sequence[str] = ()) -> dict[str, Episode]:
-    """Select the episodes that a benchmark names, by topic, for all topics or for some.
+    """Select the episodes that a benchmark names for all or some topics, by topic.
 
     Args:
         name: name of the benchmark.
-        topics: ids of topics, or the numbers at the end of these.
+        topics: ids of topics, or the numbers at the end of the ids.
 
     Raises:
-        BadInput: the benchmark has no published episodes, or lacks one of the topics.
+        BadInput: the benchmark does not have published episodes, or lacks one of the topics.
     """
     if name != real_pod.BENCHMARK.name:
         raise BadInput(f"{name} has no published episodes; `podeval data fetch real_pod` fetches those of real_pod")
@@ -102,7 +102,7 @@ def select_episodes(name: str, topics: Sequence[str] = ()) -> dict[str, Episode]
 
 
 def make_web(**options: Any) -> Web:
-    """Make a web reader; private addresses are allowed only if lookups are answered on this machine."""
+    """Make a web client; private addresses are allowed only if lookups go to this machine."""
     return Web(allow_private=is_loopback(find_itunes()), **options)
 
 
@@ -114,20 +114,20 @@ def fetch_episodes(
     most_bytes: int = MOST_BYTES,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Attempt]:
-    """Fetch episodes, one after the other; existing files are not changed.
+    """Fetch episodes one after the other; existing files are not changed.
 
     Args:
         episodes: the episodes, by topic.
         into: the folder; it is created if it does not exist.
-        web: the reader of servers.
-        most_bytes: refuse larger episodes.
-        tell: function that gets the progress, line by line.
+        web: the web client.
+        most_bytes: maximum size of an episode; larger ones are refused.
+        tell: function that receives the progress, line by line.
 
     Returns:
-        The attempt at each episode, in order.
+        The attempt for each episode, in order.
 
     Raises:
-        BadInput: the folder cannot be written to, or is in use.
+        BadInput: the folder is not writable or is in use.
     """
     attempts = []
     with lock_folder(into):
@@ -145,7 +145,7 @@ def fetch_episodes(
 
 
 def read_attempts(folder: Path) -> dict[str, Attempt]:
-    """Read the last attempt at each episode of a folder; return none if the folder has no record.
+    """Read the last attempt at each episode of a folder; empty if the folder has no record.
 
     Raises:
         BadInput: the record is damaged; the message names the line.
@@ -171,7 +171,7 @@ def is_there(folder: Path, attempt: Attempt) -> bool:
 
 
 def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
-    """Render the attempts as lines, one for each episode; the last line counts the found and the lost."""
+    """Render the attempts as lines, one for each episode; the last line counts the episodes that were found or lost."""
     width = max((len(one.id) for one in attempts), default=0)
     for one in attempts:
         audio = f"{one.seconds / 60:.1f} min, {(one.bytes or 0) / 1e6:.1f} MB" if one.seconds else ""
@@ -182,7 +182,7 @@ def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
 
 
 def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) -> Attempt:
-    """Try every possible address of the episode, until one has it."""
+    """Try the possible addresses of the episode until one works."""
     scratch = into / _SCRATCH / topic
     with explain_write_errors(scratch):
         scratch.mkdir(parents=True, exist_ok=True)
@@ -205,7 +205,7 @@ def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) 
             else:
                 _clear(scratch)
                 return replace(at_address, status="found", **facts)
-    # The failure of a download is more informative than that of a lookup.
+    # The failure of a download is more informative than the failure of a lookup.
     last, trouble = next((one for one in failures if one[0].enclosure), failures[-1])
     status: Status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
     if status != "unreachable" or not any(scratch.iterdir()):
@@ -214,7 +214,7 @@ def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) 
 
 
 def _clear(scratch: Path) -> None:
-    """Remove an unfinished download; unfinished downloads of other episodes may stay next to it."""
+    """Remove an unfinished download, but keep those of other episodes."""
     shutil.rmtree(scratch, ignore_errors=True)
     with contextlib.suppress(OSError):
         scratch.parent.rmdir()
@@ -224,21 +224,21 @@ def _download(name: str, url: str, scratch: Path, into: Path, web: Web, most_byt
     """Download one file of audio, check it, move it into place, and return its facts.
 
     Raises:
-        BadInput: it cannot be had; `BadAudio` if it is not a whole audio file.
+        BadInput: the file cannot be downloaded; `BadAudio` if it is not a complete audio file.
     """
-    # The address determines the name: a download of one file never resumes from a part of another.
+    # The address determines the name, so a download never resumes from a part of another file.
     address = strip_secrets(url)
     part = scratch / hashlib.sha256(address.encode()).hexdigest()[:16]
     part.unlink(missing_ok=True)
     web.save(url, part, most_bytes, partial(_report, name))
-    # Keep whole audio files only.
+    # Keep only complete audio files.
     try:
         container, seconds = read_header_apart(part)
     except BadAudio as refusal:
         part.unlink()
         what = str(refusal).removeprefix(f"{str(part)!r} ")
         raise BadAudio(f"what {address} sends is not a complete audio file: it {what}") from None
-    # Record the facts, and put the file in place.
+    # Record the facts, and move the file to its destination.
     path = into / f"{name}.{_ENDINGS.get(container, container)}"
     facts = {"file": path.name, "bytes": part.stat().st_size, "sha256": hash_file(part), "container": container}
     with explain_write_errors(path):

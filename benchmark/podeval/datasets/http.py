@@ -1,11 +1,12 @@
-"""Read from servers of strangers: one request at a time, with pauses, and never from a private network.
+"""Read from untrusted servers: one request at a time, with pauses, and never from a private network.
 
-The audio addresses in a feed can be anything, and every server may redirect. Each connection therefore goes only to an
-address that was resolved and found public, including redirects; the name cannot change its meaning in between.
+The audio addresses in a feed can be anything, and every server may redirect. Each connection, including redirects,
+therefore goes only to an address that was resolved and checked to be public; the name cannot resolve to another address
+in between.
 
-httpx makes the requests. safehttpx, and a list of additional networks, determine whether an address is public;
-safehttpx is also the origin of the idea to put the checked address into the request and keep the name for the
-certificate. Its own transport is not used: docs/decisions/house.md gives the reasons.
+httpx makes the requests. safehttpx, and a list of additional networks, determine whether an address is public; the idea
+of putting the checked address into the request and keeping the name for the certificate also comes from safehttpx. Its
+own transport is not used: docs/decisions/house.md gives the reasons.
 """
 
 import contextlib
@@ -30,16 +31,16 @@ LOOKUP_HOST, LOOKUP_PAUSE = "itunes.apple.com", 3.0
 
 
 class AddressRefused(BadInput):
-    """The address must never be requested: it is private, or not on the web."""
+    """The address must not be requested because it is private or not on the web."""
 
 
 class Web:
     """A client that reads from servers with pauses, and never from a private network.
 
     Args:
-        pause: seconds between an answer of a host and the next request to it.
-        allow_private: also go to private and loopback addresses; for tests and your own servers.
-        options: limits of time and attempts; see `download`.
+        pause: seconds between a response from a host and the next request to it.
+        allow_private: whether private and loopback addresses are also allowed, for tests and your own servers.
+        options: limits on time and attempts; see `download`.
     """
 
     def __init__(self, *, pause: float = 1.0, allow_private: bool = False, **options: Any) -> None:
@@ -48,14 +49,14 @@ class Web:
         self._allow_private = allow_private
         self._last_contact: dict[str, float] = {}
         self._client = make_client(_Transport(allow_private))
-        # These are called for every request and answer, including redirects.
+        # These are called for every request and response, including redirects.
         self._client.event_hooks = {"request": [self._wait], "response": [self._note]}
 
     def read(self, url: str, most_bytes: int, scratch: Path) -> bytes:
         """Return the content of a small document; `scratch` is the file for the download.
 
         Raises:
-            BadInput: it cannot be had; see `download` for the kinds.
+            BadInput: the download failed; see `download` for the kinds of failure.
         """
         scratch.unlink(missing_ok=True)
         try:
@@ -67,12 +68,11 @@ class Web:
         """Download a file, resuming from the existing part.
 
         Raises:
-            BadInput: it cannot be had; see `download` for the kinds.
+            BadInput: the download failed; see `download` for the kinds of failure.
         """
         self._client.cookies.clear()
         if not self._allow_private:
-            # The transport checks every address; this refuses the private ones that httpx does not recognise as
-            # addresses.
+            # The transport checks every address; this refuses private ones that httpx does not recognise as addresses.
             with contextlib.suppress(ValueError):
                 _refuse_private_literal(url, urlsplit(url).hostname or "")
         try:
@@ -89,10 +89,10 @@ class Web:
         self._last_contact[host] = time.monotonic()
 
     def _note(self, answer: httpx.Response) -> None:
-        """Record the time of an answer, for the host's pause.
+        """Record the time of a response, for the pause between requests to its host.
 
         Raises:
-            AddressRefused: it redirects off the web.
+            AddressRefused: the response redirects to something that is not a web address.
         """
         self._last_contact[_host_of(answer.request)] = time.monotonic()
         scheme = urlsplit(answer.headers.get("Location") or "").scheme if answer.has_redirect_location else ""
@@ -123,7 +123,7 @@ def strip_secrets(url: str) -> str:
 class _Transport(httpx.BaseTransport):
     """A transport that sends each request to a checked address, or through the proxy that the environment names.
 
-    A proxy resolves names itself, so with a proxy only numeric addresses can be checked.
+    A proxy resolves names itself, so only numeric addresses can be checked if there is a proxy.
     """
 
     def __init__(self, allow_private: bool) -> None:
@@ -143,7 +143,7 @@ class _Transport(httpx.BaseTransport):
         port = request.url.port or {"http": 80, "https": 443}[request.url.scheme]
         trouble: httpx.TransportError = httpx.ConnectError(f"{host} has no address", request=request)
         for address in _look_up(host, port, request):
-            # The `Host` header already has the name, and the certificate is checked against the name too.
+            # The `Host` header already contains the name, and the certificate is also checked against the name.
             pinned = httpx.Request(
                 request.method,
                 request.url.copy_with(host=address),
@@ -159,13 +159,13 @@ class _Transport(httpx.BaseTransport):
 
 
 def _make_transport(proxy: str | None = None) -> httpx.HTTPTransport:
-    # A kept connection belongs to an address, and names share addresses, so none is kept.
+    # Connections are not kept alive, because they belong to an address and several names may share it.
     limits = httpx.Limits(max_keepalive_connections=0)
     return end_reads(httpx.HTTPTransport(verify=ssl.create_default_context(), proxy=proxy, limits=limits))
 
 
 def _find_proxy(scheme: str, host: str) -> str | None:
-    """Return the proxy that the environment names for addresses of a scheme; None if it excepts the host."""
+    """Return the proxy that the environment names for a scheme; None if the host is exempt."""
     proxy = urllib.request.getproxies().get(scheme)
     if not proxy or urllib.request.proxy_bypass(host):
         return None
@@ -176,8 +176,7 @@ def _look_up(host: str, port: int, request: httpx.Request) -> list[str]:
     """Look up the addresses of a host.
 
     Raises:
-        AddressRefused: one of them is private.
-        httpx.ConnectError: the name cannot be resolved.
+        AddressRefused: one of the addresses is private. httpx.ConnectError: the name cannot be resolved.
     """
     try:
         addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
@@ -194,7 +193,7 @@ def _host_of(request: httpx.Request) -> str:
 
 def _refuse_private_literal(url: str, host: str) -> None:
     """Refuse private numeric addresses, the only ones that can be checked if a proxy resolves names."""
-    # Characters that stand for digits and dots: a resolver reads ① as 1, and 0x7f.1 as 127.0.0.1.
+    # Resolvers accept other characters for digits and dots: they read ① as 1, and 0x7f.1 as 127.0.0.1.
     host = unicodedata.normalize("NFKC", host)
     try:
         private = not is_public_address(_to_dotted(host))
@@ -216,14 +215,15 @@ def is_public_address(address: str) -> bool:
     """Return whether a numeric address belongs to the public internet.
 
     Raises:
-        ValueError: it is not a numeric address.
+        ValueError: the text is not a numeric address.
     """
     literal = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(literal, ipaddress.IPv6Address):
         if literal.ipv4_mapped:
             return is_public_address(str(literal.ipv4_mapped))
-        # All assigned addresses are in this range. Ways from there to an address of IPv4 (6to4, Teredo) are in the
-        # list, and translators (64:ff9b::/96) outside, as they may lead into a private network.
+        # All assigned addresses are in this range. Because they may lead into a private network, the addresses in it
+        # that tunnel to IPv4 (6to4, Teredo) are in the list below, and translators (64:ff9b::/96) are outside the
+        # range.
         if literal not in _GLOBAL_UNICAST:
             return False
     if any(literal in network for network in _NOT_PUBLIC if network.version == literal.version):
@@ -236,12 +236,12 @@ _NOT_PUBLIC = tuple(
     map(
         ipaddress.ip_network,
         (
-            # Addresses that safehttpx, and the list of some versions of Python from 3.11 on, treat as public, from
-            # IANA's registries of special addresses (RFC 6890 and later) shared, assigned to protocols, anycast relays,
-            # documentation.
+            # Special addresses in IANA's registries (RFC 6890 and later) that safehttpx and some versions of Python
+            # from 3.11 on treat as public: shared, assigned to protocols, anycast relays, documentation.
             *("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20"),
-            # Metadata addresses of clouds outside these ranges: Azure. (Oracle's 192.0.0.192, Alibaba's
-            # 100.100.100.200, Amazon's fd00:ec2::254 and Google's fd20:ce::254 are inside, or no global unicast.)
+            # Metadata addresses of clouds outside these ranges: Azure's. (Oracle's 192.0.0.192, Alibaba's
+            # 100.100.100.200, Amazon's fd00:ec2::254 and Google's fd20:ce::254 are inside them or are not global
+            # unicast.)
             "168.63.129.16/32",
         ),
     )

@@ -1,4 +1,4 @@
-"""The items of a benchmark, read from a file of the package or from the rows of a dataset that was built."""
+"""The items of a benchmark, read from a file in the package or from the rows of a built dataset."""
 
 import hashlib
 import json
@@ -30,19 +30,19 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
     Args:
         benchmark: the benchmark.
         split: name of the split.
-        folder: a dataset made by `podeval data build`; by default the one of that name in the working folder. The
-            sample, which ships with podeval, is built if necessary.
+        folder: a dataset made by `podeval data build`; by default the one of that name in the working directory. The
+            sample that ships with podeval is built if necessary.
 
     Raises:
-        BadInput: there is no such split; the dataset is not there, is another one, or lacks the pinned content.
+        BadInput: the split does not exist, or the dataset is missing, is another one, or lacks the pinned content.
         PodevalError: the package's own data is damaged.
     """
     part = benchmark.split(split)
     if part.file is not None:
         return Items(benchmark.items(split), str(part.content))
     build_folder = _find_build(benchmark, part, folder)
-    # The builders of datasets take half a second to import; items from the package's own files, or items that are
-    # absent, do not need them.
+    # The dataset builders take half a second to import, and are not needed for items from the package's own files or
+    # for missing items.
     from podeval.datasets import build, catalogue
 
     kind = catalogue.get(benchmark.name)
@@ -50,7 +50,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
     if lock["dataset"] != benchmark.name or lock["sample"] != part.sample:
         what = f"the {SAMPLE} of {lock['dataset']}" if lock["sample"] else str(lock["dataset"])
         raise BadInput(f"{build_folder} holds {what}, not the split {split} of {benchmark.name}; choose another folder")
-    # The rows, with the user's turns where the dataset has them in a config of their own.
+    # Read the rows, with the user's turns if the dataset has a separate config for them.
     rows = list(_read_rows(kind, build_folder, lock, str(part.config)))
     turns: dict[str, list[Row]] = {}
     if "turns" in lock["configs"] and part.config == "dialogues":
@@ -58,7 +58,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
             turns.setdefault(turn["dialogue"], []).append(turn)
         for row in rows:
             row["user"] = [turn for turn in turns.get(row["id"], []) if turn["id"] in row["turn_ids"]]
-    # The digest is the same for equal content; bytes are replaced by their SHA-256.
+    # The digest is the same for equal content; bytes are replaced with their SHA-256.
     content = json.dumps(
         rows, ensure_ascii=False, sort_keys=True, default=lambda data: hashlib.sha256(data).hexdigest()
     )
@@ -74,7 +74,7 @@ def load_items(benchmark: Benchmark, split: str, folder: str | Path | None = Non
 
 def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Path:
     """Return the folder of the build; build the sample if necessary."""
-    # Use the build that the caller names, or the one in the working folder.
+    # Use the build that the caller names, or the one in the working directory.
     if folder is not None:
         return Path(folder)
     if not split.sample:
@@ -99,7 +99,7 @@ def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -
 
 
 def _hash_sample(folder: Path) -> str:
-    """Return a hash of the sample's files and their builder, twelve hex digits."""
+    """Return a hash of the sample's files and their builder, as twelve hexadecimal digits."""
     digest = hashlib.sha256((folder / "builder.py").read_bytes())
     for path in sorted((folder / SAMPLE).rglob("*")):
         if path.is_file() and path.suffix != ".pyc":
@@ -108,7 +108,7 @@ def _hash_sample(folder: Path) -> str:
 
 
 def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) -> Iterator[Row]:
-    """Read the rows of a config as Python values: labels by their names, audio as bytes."""
+    """Read the rows of a config as Python values, with labels by name and audio as bytes."""
     from podeval.datasets.build import read_stored_rows
 
     if config not in lock["configs"]:
@@ -121,7 +121,7 @@ def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) ->
 
 
 def _write_audio_files(row: Row, folder: Path) -> Row:
-    """Replace the audio of a row's turns by paths; files are written once, next to the dataset, named by content."""
+    """Replace the audio of a row's turns with paths; files are written once next to the dataset, named by content."""
     turns = [{**turn, "audio": _write_audio_file(turn["audio"], folder)} for turn in row.get("user", ())]
     return {**row, "user": turns} if turns else row
 

@@ -1,11 +1,11 @@
-"""Read MTalk-Bench's files: the dialogues and turns of its source, and a submission's answers of models.
+"""Read MTalk-Bench's files: the dialogues and turns of its source, and the models' answers in a submission.
 
 A submission file has the form of the authors' `data/sample.json`:
 
     {"Semantic information": [[{"question": path, "dialogue": {model: path}, "question_transcription": text,
                                 "dialogue_transcription": {model: text}}, … turns], … dialogues], …}
 
-There, `record_<number>` in the path of its question identifies the dialogue, and its place in the dialogue identifies a
+`record_<number>` in the path of a question identifies the dialogue, and its position in the dialogue identifies the
 turn.
 """
 
@@ -27,7 +27,7 @@ _TAG = re.compile(r"(?:(?<!\s)\s+)?[(（]([^()（）]*)[)）]")
 
 
 class Taxonomy:
-    """The scenarios and capabilities, and the map of arena prompts to capabilities; read from a versioned file."""
+    """The scenarios and capabilities, and the map from arena prompts to capabilities, read from a versioned file."""
 
     def __init__(self, path: Path) -> None:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -40,18 +40,18 @@ class Taxonomy:
         self._prompts: dict[str, str] = {prompt["key"]: prompt["capability"] for prompt in prompts}
 
     def capability_of(self, prompt: Any) -> str | None:
-        """Return the capability that an arena prompt asks about; None if the map does not have the prompt."""
+        """Return the capability that an arena prompt asks about; None if the map does not contain the prompt."""
         return self._prompts.get(hash_prompt(prompt)) if isinstance(prompt, str) else None
 
 
 def hash_prompt(prompt: str) -> str:
-    """Return the key of a prompt in the map: 16 hexadecimal digits of its SHA-256, whatever its white space."""
+    """Return the key of a prompt in the map: 16 hexadecimal digits of its SHA-256, ignoring white space."""
     return hashlib.sha256(" ".join(prompt.split()).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class SourceTurn:
-    """A user's turn: its dialogue and number, and its row in the source; unparsable parts are not changed."""
+    """A user's turn: its dialogue and number, and its row in the source; unparsable parts are left unchanged."""
 
     dialogue: str
     type: Any
@@ -71,7 +71,7 @@ def sort_turns(raw: Iterable[Mapping[str, Any]], taxonomy: Taxonomy) -> list[Sou
 
     Args:
         raw: rows of the source with `type`, `number`, `turn` and `arena_prompt`.
-        taxonomy: gives the capability of a dialogue, by the prompt of its first turn.
+        taxonomy: source of the capability of a dialogue, by the prompt of its first turn.
     """
     read = sorted((_read(row, number, taxonomy) for number, row in enumerate(raw)), key=_sort_key)
     ordered: list[SourceTurn] = []
@@ -126,10 +126,10 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class MtalkAnswer:
-    """The answer of one model in one turn; paths are those in the file, and missing transcripts are "".
+    """The answer of one model in one turn; paths are as in the file, and missing transcripts are "".
 
     Attributes:
-        dialogue: id as in the dataset `mtalk_bench`, such as `semantic-1-1`.
+        dialogue: id in the dataset `mtalk_bench`, such as `semantic-1-1`.
         type: semantic, paralinguistic or ambient.
         model: name of the model in the file.
         turn: number of the turn, from 1.
@@ -151,7 +151,7 @@ class MtalkAnswer:
 
 @dataclass(frozen=True)
 class MtalkAnswers:
-    """All answers of a file in its order, and sentences on missing or odd parts."""
+    """All answers of a file in order, and sentences about missing or odd parts."""
 
     answers: tuple[MtalkAnswer, ...]
     missing: tuple[str, ...]
@@ -204,7 +204,7 @@ def read_answers(path: Path) -> MtalkAnswers:
 
 
 def _find_dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> str | None:
-    """Return the dialogue's id from the first question whose path contains it."""
+    """Return the dialogue's id from the first question path that contains it."""
     if not isinstance(turns, list) or not turns:
         missing.append(f"{where}: must be a list of turns, is {_describe_kind(turns)}")
         return None
@@ -227,7 +227,7 @@ def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str
         question = _read_text(turn, "question", where, missing)
         missing += _find_disagreements(question, dialogue, kind, number)
         question_words = _read_text(turn, "question_transcription", where, missing)
-        # Read the models' answers; those without audio are left out.
+        # Read the models' answers, leaving out those without audio.
         paths = _read_object(turn, "dialogue", where, missing)
         words = _read_object(turn, "dialogue_transcription", where, missing)
         if lonely := sorted(words.keys() - paths.keys()):
@@ -244,7 +244,7 @@ def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str
 
 
 def _find_disagreements(question: str, dialogue: str, kind: str, number: int) -> Iterator[str]:
-    """Yield the questions whose path names another dialogue, turn or dimension than their position in the file."""
+    """Yield the questions whose path names a different dialogue, turn or dimension than their position in the file."""
     if (record := re.search(r"record_(\d+-\d+)", question)) and f"{kind}-{record[1]}" != dialogue:
         yield f"{dialogue}-{number}: the path of its question says {kind}-{record[1]}; its place in the file counts"
     if match := re.search(r"turn(\d+)(?:_([a-z]+))?", question.rsplit("/", 1)[-1]):

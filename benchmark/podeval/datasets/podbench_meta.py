@@ -1,7 +1,7 @@
-"""Read PodBench's `meta`: an object or JSON text, whose key names are published in part only.
+"""Read PodBench's `meta`, an object or JSON text whose key names are only partly published.
 
-Only keys in the table `facts.json` are read; an unknown key, or one with an unexpected value, is left empty and listed
-in the row's notes. Nothing is guessed.
+Only keys in the table `facts.json` are read; facts with an unknown key or an unexpected value are left empty and listed
+in the row's notes, never guessed.
 """
 
 import json
@@ -21,13 +21,13 @@ _COUNT = re.compile(r"(\d{1,2})\s*(?:人|位|名|个人|speakers?|hosts?|people|
 
 @cache
 def read_facts() -> Facts:
-    """Read the versioned table `dataset_builders/podbench/facts.json`: buckets, dimensions, and names of keys."""
+    """Read the versioned table `dataset_builders/podbench/facts.json`: buckets, dimensions and key names."""
     path = locate_hub_source("dataset_builders") / "podbench" / "facts.json"
     return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
 def find_bucket(kind: str, number: int | None) -> str | None:
-    """Return the name of the bucket that a number falls into; None for no number, or one outside the paper's buckets.
+    """Return the name of the bucket into which a number falls; None without a number, or outside the paper's buckets.
 
     Args:
         kind: `input_buckets` (tokens, K = 1024) or `speaker_buckets`.
@@ -39,7 +39,7 @@ def find_bucket(kind: str, number: int | None) -> str | None:
 
 
 def parse_object(meta: Any) -> dict[str, Any] | None:
-    """Parse `meta`, without the nulls that Parquet adds for keys of other rows; None if it is not an object."""
+    """Parse `meta`, removing the nulls that Parquet adds for keys of other rows; None if it is not an object."""
     if isinstance(meta, str):
         try:
             meta = json.loads(meta)
@@ -54,7 +54,7 @@ def read_meta(meta: Mapping[str, Any], instruction: str) -> dict[str, Any]:
     """Read the facts about a row from `meta` (as returned by `parse_object`).
 
     Returns:
-        The columns from it, None or empty if it has none; `notes` list everything that was not understood.
+        The columns, which are None or empty if `meta` lacks them; `notes` lists everything that was not understood.
     """
     used, notes = set[str](), list[str]()
 
@@ -86,11 +86,11 @@ def _fold(name: str) -> str:
 
 
 def _find_fact(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[str]) -> Any:
-    """Return the value under one of a fact's names; None if there is none, or if two of them disagree."""
+    """Return the value under one of a fact's names; None if there is none or if two values disagree."""
     names = read_facts()["keys"][fact]
     spellings = {tuple(map(_fold, name.split("."))) for name in (*names["seen"], *names["others"])}
     matches = {path: value for path, value in _list_paths(meta) if tuple(map(_fold, path)) in spellings}
-    # If a container has a name itself, the name inside it is used.
+    # If a container itself has one of the names, use the name inside it.
     inner = {path: value for path, value in matches.items() if not any(p[:-1] == path for p in matches)}
     used |= {path[0] for path in inner}
     values = list(inner.values())
@@ -110,7 +110,7 @@ def _list_paths(meta: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]
 
 
 def _read_sources(value: Any, notes: list[str]) -> list[Any]:
-    """Read the passages; a value that is not text is not changed, and the rules refuse it."""
+    """Read the passages; a value that is not text is left unchanged, and the rules refuse it."""
     if value is None:
         notes.append("sources: meta has no content")
         return []
@@ -141,7 +141,7 @@ def _read_dimensions(value: Any, notes: list[str]) -> list[dict[str, str | None]
 
 
 def find_dimension(text: str) -> str | None:
-    """Return the dimension of a name, which may be the paper's, the README's, a Chinese one or our own; else None."""
+    """Return the dimension with a name (the paper's, the README's, a Chinese one or our own), or None."""
     for name, names in read_facts()["dimensions"].items():
         spellings = [name, names["paper"], names["readme"], *names["zh"]]
         if _fold(text) in {_fold(spelling) for spelling in spellings if spelling}:
@@ -169,7 +169,7 @@ def _read_tokens(value: Any, notes: list[str]) -> int | None:
 
 
 def _read_speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], notes: list[str]) -> int | None:
-    """Read the requested number of speakers, from `meta` or else from the dimension of that name."""
+    """Read the requested number of speakers from `meta`, or from the dimension of that name."""
     stated = next((d["value"] for d in dimensions if d["dimension"] == "speaker_number"), None)
     counts = [count for count in (_read_count(value), _read_count(stated)) if count is not None]
     unread = [text for text in (value, stated) if text is not None and _read_count(text) is None]
@@ -186,7 +186,7 @@ def _read_speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], n
 
 
 def _read_count(value: Any) -> int | None:
-    """Read a number of speakers from a number, a list of speakers, or words that contain nothing else."""
+    """Read a number of speakers from a number, a list of speakers, or words that state only the number."""
     if isinstance(value, list):
         return len(value) or None
     if isinstance(value, int) and not isinstance(value, bool):
@@ -201,7 +201,7 @@ def _read_count(value: Any) -> int | None:
 
 
 def _read_language(value: Any, sources: Sequence[Any], instruction: str, notes: list[str]) -> str:
-    """Read the language as `zh` or `en`; any other value is returned unchanged, and the rules refuse it."""
+    """Read the language as `zh` or `en`; other values are returned unchanged, and the rules refuse them."""
     words = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
     codes = {_find_language_code(word) for word in words if word is not None}
     if len(codes) == 1:

@@ -1,7 +1,7 @@
-"""Push a built dataset to the Hub: the Parquet files and the card, then the tasks if it is a benchmark's.
+"""Push a built dataset to the Hub: the Parquet files and the card, then the tasks if it belongs to a benchmark.
 
-The tasks (`eval.yaml`) are a separate commit: the Hub validates them on arrival, and refuses those whose framework
-is not in its list (`packages/tasks/src/eval.ts` of huggingface.js). The data has been pushed by then.
+The tasks (`eval.yaml`) are pushed in a separate, later commit, because the Hub validates them on arrival and refuses
+those whose framework is not in its list (`packages/tasks/src/eval.ts` of huggingface.js).
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,23 +31,24 @@ _NOT_TAKEN = (400, 422)
 
 
 def push(folder: Path, repo: str, *, private: bool = False, progress: Progress = lambda line: None) -> str:
-    """Push a verified build and return the URL of the commit.
+    """Push a verified build, and return the URL of the commit.
 
-    A refusal of the tasks by the Hub is reported to `progress` and not raised, because the data has been pushed by
-    then.
+    If the Hub refuses the tasks, this is reported to `progress` and not raised, because the data has already been
+    pushed.
 
     Args:
         folder: a folder made by `podeval data build`.
         repo: `owner/name`.
-        private: whether a new repo becomes private.
-        progress: function that gets the progress, line by line.
+        private: whether a new repo is private.
+        progress: function that receives the progress, line by line.
 
     Raises:
-        BadInput: the build is damaged, its licence forbids it, or the Hub refuses; the message gives the remedy.
+        BadInput: the build is damaged, its licence forbids pushing it, or the Hub refuses it; the message gives the
+            remedy.
     """
     from huggingface_hub import HfApi
 
-    # Refuse a build that may not be published or that has changed.
+    # Refuse a build that must not be published or that has changed.
     lock = read_lock(folder)
     record = catalogue.get(str(lock["dataset"])).RECORD
     source = record.source(str(lock["source"]["name"])) or record.sources[0]
@@ -80,7 +81,7 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
 
 
 def _push_tasks(api: "HfApi", repo: str, file: Path, title: str, progress: Progress) -> None:
-    """Push `eval.yaml`; report a refusal by the Hub without an error, because the data is already pushed."""
+    """Push `eval.yaml`; a refusal by the Hub is reported but not raised, because the data has already been pushed."""
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
@@ -104,12 +105,12 @@ def _push_tasks(api: "HfApi", repo: str, file: Path, title: str, progress: Progr
 
 def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # The client puts the address first and the server's own message last.
+    # The client's message begins with the address and ends with the server's own message.
     return lines[-1][:300] if lines else type(error).__name__
 
 
 def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
-    """Write `eval.yaml` next to the card, a task for each dimension; return its path, None without a benchmark."""
+    """Write `eval.yaml` next to the card, with a task per dimension; return its path, or None without a benchmark."""
     if name not in benchmarks.list_benchmarks():
         return None
     configs: dict[str, list[str]] = {}
@@ -126,7 +127,7 @@ def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
 
 
 def write_eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the `eval.yaml` that makes a dataset repo a benchmark of the Hub; None if it contains no part of one.
+    """Return the `eval.yaml` that makes a dataset repo a benchmark on the Hub; None if it does not contain part of one.
 
     Args:
         benchmark: the benchmark whose dimensions become tasks.

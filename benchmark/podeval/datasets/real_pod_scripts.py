@@ -1,11 +1,11 @@
 """Real-Pod's scripts as tables: scripts with their rules, splits beyond the topics, and the sources of claims.
 
-Users may supply their own scripts of the topics, so rules check them one by one. The other splits are the package's own
-files, which are pinned.
+Users may supply their own scripts on the topics, so rules check each script. The other splits are pinned files of the
+package.
 
-Some sources of claims are in the files of scripts. Sources of scripts whose files are pinned by a protocol without them
-are in a separate file, which belongs to no protocol and goes to no system, so it can grow without changing a figure.
-The statements of the card about the author of the scripts, and their known errors, are also here.
+Some sources of claims are in the script files. If a protocol pins a script file without sources, they are in a separate
+file, which is not part of any protocol and is not sent to systems, so it can grow without changing a figure. The card's
+statements about the author of the scripts and their known errors are also here.
 """
 
 import re
@@ -70,7 +70,7 @@ def _wrong_length(row: Row) -> str | None:
 
 
 def _unreadable(row: Row) -> str | None:
-    """Report digits and signs: they can be read aloud in several ways, which would cause unfair word errors."""
+    """Report digits and signs, which can be read aloud in several ways and would cause unfair word errors."""
     for number, turn in enumerate(row["turns"], 1):
         if match := _UNREADABLE.search(turn["text"]):
             return f"turn {number} has {match[0]!r}; write it out"
@@ -172,7 +172,7 @@ def list_claim_features() -> datasets.Features:
 
 
 def make_claims_rows(folder: Path, splits: Sequence[Split]) -> Iterator[Row]:
-    """Yield a row for each script of those splits whose files are in the folder, in their order."""
+    """Yield a row for each script of the splits whose files are in the folder, in order."""
     more = read_more_sources(folder)
     for split in splits:
         if not (folder / str(split.file)).is_file():
@@ -187,15 +187,15 @@ def make_claims_rows(folder: Path, splits: Sequence[Split]) -> Iterator[Row]:
 
 
 def read_more_sources(folder: Path) -> Mapping[Any, Mapping[str, Any]]:
-    """Return the statements of the file of sources about each script; a folder of your own does not need one."""
+    """Return what the file of sources states about each script; your own folder does not need such a file."""
     path = folder / SOURCES.file
     return {one.get("id"): one for one in read_objects(path)} if path.is_file() else {}
 
 
 def find_unsourced_claim(row: Row) -> str | None:
-    """Report a turn with a year, or a name of two words that is not a speaker's, without a claim that has a source.
+    """Report a turn that contains a year, or a two-word name that is not a speaker's, without a sourced claim.
 
-    This applies only to splits that promise a source for each script.
+    This applies only to splits that promise sources for every script.
     """
     speakers = {turn["speaker"] for turn in row["turns"]}
     for number, turn in enumerate(row["turns"], 1):
@@ -212,19 +212,19 @@ def find_unsourced_claim(row: Row) -> str | None:
 
 
 def read_parts(values: Any, *names: str) -> list[dict[str, Any]]:
-    """Return a list's objects with these values."""
+    """Return the objects in a list that have these values."""
     objects = (one for one in (values if isinstance(values, list) else []) if isinstance(one, Mapping))
     return [{name: one.get(name) for name in names} for one in objects]
 
 
 def read_topic_id(item: Mapping[str, Any]) -> int | None:
-    """Return the number of the topic at the end of an id, in the paper's count."""
+    """Return the paper's number of a topic, which is at the end of its id."""
     number = str(item.get("id")).rpartition("_")[2]
     return int(number) if number.isdecimal() else None
 
 
 def _make_row(split: str, script: Mapping[str, Any], item: Mapping[str, Any], more: Mapping[str, Any]) -> Row:
-    """Make the row of a script's claims: its turns, each with the claims and sources that name it by number."""
+    """Make the row of a script's claims: its turns, each with the claims and sources that refer to it by number."""
     added = list(more.get("sources", ()))
     claims = [*(script.get("sources") or ()), *(script.get("claims") or ()), *added]
     sources = read_parts(claims, "turn", "claim", "source")

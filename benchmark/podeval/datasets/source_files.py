@@ -1,4 +1,4 @@
-"""Fetch a source's files to this machine: from the package, a folder, a URL, or a dataset repo on the Hub."""
+"""Fetch a source's files from the package, a folder, a URL, or a dataset repo on the Hub."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Fetched:
-    """The local files of a source: `files` are their SHA-256 by name, `pinned` whether they match the record."""
+    """The local files of a source: `files` maps names to SHA-256; `pinned` is whether they match the record."""
 
     source: str
     folder: Path
@@ -32,16 +32,16 @@ def fetch(
 ) -> Fetched:
     """Fetch the files of a source and check them against the record's hashes.
 
-    If no commit of a dataset repo is pinned, the newest one is found, reported, and recorded in the build.
+    If no commit of a dataset repo is pinned, the newest one is used, reported, and recorded in the build.
 
     Args:
         record: the dataset's record.
-        origin: a source's name; or the place of the first source's files: a folder, `https://…` to a folder of them,
-            or `hub:owner/name@revision`. A folder may also contain the files of another source.
+        origin: a source's name, or the location of the first source's files: a folder, the `https://…` address of a
+            folder, or `hub:owner/name@revision`. A folder may also contain the files of another source.
         builder_folder: folder of the builder and its sample.
         into: folder for downloads; existing files are not fetched again.
-        progress: function that gets the progress, line by line.
-        earlier_revision: `owner/name@commit` of an earlier build; used again if none is pinned.
+        progress: function that receives the progress, line by line.
+        earlier_revision: `owner/name@commit` of an earlier build, which is used again if no commit is pinned.
 
     Raises:
         BadInput: the files are not available, or differ from the pinned ones; the message gives the remedy.
@@ -59,7 +59,7 @@ def fetch(
             raise BadInput(f"give the revision too: {origin}@<commit>, so that the same rows can be fetched again")
         located = main.model_copy(update={"kind": "hub", "location": repo, "revision": revision})
         folder = _download_repo(located, into, progress)
-        # A snapshot's folder is named after its commit, which a branch or tag is not.
+        # A snapshot's folder is named after its commit, not after a branch or tag.
         return _check_files(record, main, folder, f"{repo}@{folder.name}", strict=False)
     if origin.startswith(("https://", "http://127.0.0.1")):
         located = main.model_copy(update={"kind": "url", "location": origin.rstrip("/")})
@@ -89,7 +89,7 @@ def _fetch_named(
 
 
 def _find_commit(source: Source, earlier_revision: str, progress: Progress) -> str:
-    """Return the commit of a source without a pinned one: the commit of an earlier build, or else the newest."""
+    """Return the commit for a source without a pinned one: that of an earlier build, otherwise the newest."""
     repo, _, commit = earlier_revision.partition("@")
     if repo == source.location and commit:
         progress(f"{source.name}: no commit is pinned; using {commit}, as in the existing build")
@@ -141,7 +141,7 @@ def _download_repo(source: Source, into: Path, progress: Progress) -> Path:
 
 @contextmanager
 def _explain_refusals(where: str, revision: str = "main") -> Iterator[None]:
-    """Turn the Hub's errors into sentences on why a dataset repo cannot be had."""
+    """Convert the Hub's errors into sentences that explain why a dataset repo is not available."""
     from huggingface_hub.errors import (
         GatedRepoError,
         HfHubHTTPError,
@@ -165,7 +165,7 @@ def _explain_refusals(where: str, revision: str = "main") -> Iterator[None]:
 
 
 def _check_files(record: DatasetRecord, source: Source, folder: Path, revision: str, *, strict: bool) -> Fetched:
-    """Compare the files with the pinned ones; a source given by its name must match exactly."""
+    """Compare the files with the pinned ones; a source that is given by name must match exactly."""
     digests: dict[str, str] = {}
     missing = []
     for file in source.files:

@@ -1,9 +1,9 @@
-"""Adds files to a dataset repo by commits that compare before they swap: files are never changed, lost or duplicated.
+"""Adds files to a dataset repo with compare-and-swap commits, so that files are never changed, lost or duplicated.
 
 Only content that was taken down is deleted, together with its history.
 
 Each commit names its predecessor (`parent_commit`), so one of two simultaneous writers is refused and checks again. A
-writer that does not receive the answer checks whether the files exist before sending them again.
+writer that does not receive a response checks whether the files exist before sending them again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -43,12 +43,12 @@ _SQUASHED = "Everything except the content that was taken down"
 
 
 class Conflict(BadInput):
-    """A file with this name and other content exists already; append-only files do not change."""
+    """A file with this name and different content already exists; append-only files do not change."""
 
 
 @contextmanager
 def _explain_refusals(where: str, doing: str) -> Iterator[None]:
-    """Translate the Hub's refusal to read or write a repo or a bucket into podeval's."""
+    """Translate the Hub's refusals to read or write a repo or bucket into podeval's errors."""
     try:
         yield
     except LocalTokenNotFoundError:
@@ -60,12 +60,12 @@ def _explain_refusals(where: str, doing: str) -> Iterator[None]:
 
 
 class AppendOnly:
-    """A dataset repo to which files are only added; created if it does not exist.
+    """A dataset repo to which files are only added; it is created if it does not exist.
 
     Args:
         repo: `owner/name`.
-        api: the Hub's client, with a token that may write.
-        private: whether a repo that is created is private.
+        api: the Hub's client, with a token that has write access.
+        private: whether a newly created repo is private.
     """
 
     def __init__(self, repo: str, *, api: HfApi | None = None, private: bool = False) -> None:
@@ -73,11 +73,11 @@ class AppendOnly:
         self._api = api or HfApi()
 
     def files(self) -> tuple[str, set[str]]:
-        """Return the newest commit and the paths of its files; empty if there is no repo.
+        """Return the newest commit and the paths of its files; empty if the repo does not exist.
 
         Raises:
-            HubUnavailable: the Hub does not answer.
-            BadInput: the token may not read the repo.
+            HubUnavailable: the Hub does not respond.
+            BadInput: the token does not have read access to the repo.
         """
         with _explain_refusals(self.repo, "read"):
             try:
@@ -92,8 +92,8 @@ class AppendOnly:
         """Read a file from a commit.
 
         Raises:
-            HubUnavailable: the Hub does not answer.
-            BadInput: the file does not exist, or the token may not read it.
+            HubUnavailable: the Hub does not respond.
+            BadInput: the file does not exist, or the token does not have read access.
         """
         with _explain_refusals(self.repo, "read"):
             return fetch_content(self.repo, commit, path, api=self._api, kind="dataset")
@@ -102,13 +102,14 @@ class AppendOnly:
         """Add files in one commit and return the commit; None if all of them already existed.
 
         Raises:
-            Conflict: a file exists with other content; nothing was added.
-            HubUnavailable: the Hub does not answer; calling again adds nothing twice.
-            BadInput: the token may not write there.
+            Conflict: a file exists with different content; nothing was added.
+            HubUnavailable: the Hub does not respond; calling again does not add anything twice.
+            BadInput: the token does not have write access.
         """
 
         def add_once() -> str | None:
-            # This is checked at every try: another writer may have committed, or the answer to the last try was lost.
+            # Check this in every attempt, because another writer may have committed or the last response may have been
+            # lost.
             head, new = self._missing(files)
             if not new:
                 return None
@@ -127,8 +128,8 @@ class AppendOnly:
         The Hub cannot remove a file from its history, so all commits are squashed into one (`super_squash_history`).
 
         Raises:
-            HubUnavailable: the Hub does not answer; calling again completes the deletion.
-            BadInput: the token may not write there.
+            HubUnavailable: the Hub does not respond; calling again completes the deletion.
+            BadInput: the token does not have write access.
         """
         starts = tuple(f"{folder.rstrip('/')}/" for folder in folders)
         before: set[str] = set()
@@ -154,7 +155,7 @@ class AppendOnly:
         return len(before)
 
     def _missing(self, files: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
-        """Return the newest commit of the repo, and the given files that it lacks."""
+        """Return the newest commit of the repo, and those of the given files that it lacks."""
         head, paths = self.files()
         if not head:
             private = self._private or None
@@ -170,24 +171,24 @@ class AppendOnly:
         return head, {path: data for path, data in files.items() if path not in paths}
 
 
-# Push a folder to a repo of the Hub in one commit, with its errors as sentences.
+# Push a folder to a Hub repo in one commit, and report errors as sentences.
 
 
 def push_folder(
     folder: Path, repo: str, kind: Literal["dataset", "space"], message: str, *, private: bool = False, **options: Any
 ) -> str:
-    """Create the repo if there is none, upload the folder, and return the URL of the commit.
+    """Create the repo if it does not exist, upload the folder, and return the URL of the commit.
 
     Args:
         folder: the folder.
         repo: `owner/name`.
         kind: the kind of repo; a Space becomes a static one.
         message: the message of the commit.
-        private: whether a repo that must be created becomes private.
+        private: whether a newly created repo is private.
         options: further options of `HfApi.upload_folder`, such as patterns.
 
     Raises:
-        BadInput: the Hub refuses; the message gives the remedy.
+        BadInput: the Hub refuses the push; the message gives the remedy.
     """
     api, sdk = HfApi(), "static" if kind == "space" else None
     with _explain_refusals(repo, "write"):
@@ -200,12 +201,12 @@ def push_folder(
 
 
 class BucketFolder:
-    """One folder of a bucket; other writers to it are not trusted.
+    """One folder of a bucket, whose other writers are not trusted.
 
     Args:
         bucket: `owner/name`.
         path: path of the folder in the bucket.
-        api: the Hub's client, with a token that may read the bucket.
+        api: the Hub's client, with a token that has read access to the bucket.
     """
 
     def __init__(self, bucket: str, path: str, *, api: HfApi | None = None) -> None:
@@ -213,11 +214,11 @@ class BucketFolder:
         self._api = api or HfApi()
 
     def files(self) -> dict[str, int]:
-        """Return the size in bytes of every file by its path in the folder; empty if there is no such folder.
+        """Return the size in bytes of every file by its path in the folder; empty if the folder does not exist.
 
         Raises:
-            BadInput: there is no such bucket, or it may not be read.
-            HubUnavailable: the Hub does not answer.
+            BadInput: the bucket does not exist, or the token does not have read access.
+            HubUnavailable: the Hub does not respond.
         """
         prefix = f"{self.path}/"
 
@@ -234,11 +235,11 @@ class BucketFolder:
         return {}
 
     def fetch(self, name: str, size: int, target: Path) -> None:
-        """Download a file that was listed with this size; refuse a file that has changed in size since.
+        """Download a file that was listed with this size; refuse it if its size has changed since.
 
         Raises:
             BadInput: the listed file is missing or differs.
-            HubUnavailable: the Hub does not answer.
+            HubUnavailable: the Hub does not respond.
         """
         address = f"hf://buckets/{self.bucket}/{self.path}/{name}"
 
@@ -258,11 +259,11 @@ class BucketFolder:
             raise BadInput(f"{name} in the bucket {self.bucket} changed while it was read")
 
     def delete(self) -> int:
-        """Delete every file of the folder; return the number of files. A bucket keeps no history.
+        """Delete every file of the folder; return the number of files. Buckets do not keep a history.
 
         Raises:
-            BadInput: the token may not delete.
-            HubUnavailable: the Hub does not answer; calling again completes the deletion.
+            BadInput: the token is not allowed to delete files.
+            HubUnavailable: the Hub does not respond; calling again completes the deletion.
         """
         with _explain_refusals(f"the bucket {self.bucket}", "delete"), suppress(BucketNotFoundError):
             call_with_retries(lambda: self._api.bucket_info(self.bucket))
@@ -273,11 +274,11 @@ class BucketFolder:
         return 0
 
     def make_bucket(self) -> None:
-        """Create the bucket as a private one if it does not exist.
+        """Create the bucket if it does not exist, and make it private.
 
         Raises:
-            BadInput: the token may not create it.
-            HubUnavailable: the Hub does not answer.
+            BadInput: the token is not allowed to create it.
+            HubUnavailable: the Hub does not respond.
         """
         with _explain_refusals(f"the bucket {self.bucket}", "write"):
             call_with_retries(lambda: self._api.create_bucket(self.bucket, private=True, exist_ok=True))

@@ -1,6 +1,6 @@
 """The Hub's own leaderboards: results as a pull request to the model's repo.
 
-Formats: huggingface.co/docs/hub/eval-results. One task for each dimension, because a task has one value.
+Formats: huggingface.co/docs/hub/eval-results. Each dimension is a separate task, because a task has one value.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class HubFigure:
         task: name of the task in the `eval.yaml` of the dataset (`name_task`).
         revision: revision of the dataset, if it is a commit.
         date: date of the measurement, ISO 8601.
-        note: one line on how it was measured.
+        note: one line about how it was measured.
     """
 
     benchmark: str
@@ -79,11 +79,11 @@ def write_eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:
 
 
 def list_rows(dataset: str, *, api: HfApi | None = None) -> list[DatasetLeaderboardEntry]:
-    """Return the rows of the Hub's own leaderboard of a dataset that come from podeval's files, by rank.
+    """Return the rows of a dataset's leaderboard on the Hub that come from podeval's files, by rank.
 
     Raises:
-        BadInput: the Hub has no such dataset, or no leaderboard of it.
-        HubUnavailable: the Hub does not answer.
+        BadInput: the Hub does not have this dataset, or no leaderboard for it.
+        HubUnavailable: the Hub does not respond.
     """
     client = api or HfApi()
     try:
@@ -96,14 +96,14 @@ def list_rows(dataset: str, *, api: HfApi | None = None) -> list[DatasetLeaderbo
 
 
 def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: HfApi | None = None) -> str | None:
-    """Open a pull request with a model's results; return its address, or None if the repo has them already.
+    """Open a pull request with a model's results; return its address, or None if the repo already has them.
 
-    No second pull request with the same results is opened, even if its owners closed or merged the first. This is only
-    for submitters who requested it.
+    A second pull request with the same results is never opened, even if the owners closed or merged the first. Use this
+    only for submitters who requested it.
 
     Raises:
-        BadInput: there are no results, or the Hub refuses.
-        HubUnavailable: the Hub does not answer; calling again opens no second one.
+        BadInput: there are no results, or the Hub refuses the request.
+        HubUnavailable: the Hub does not respond; calling again does not open a second one.
     """
     content = write_eval_results_yaml(_require_figures(repo, figures), board).encode()
     title = f"podeval results ({_short_hash(content)})"
@@ -123,8 +123,8 @@ def propose_model_index(
         api: the Hub's client.
 
     Raises:
-        BadInput: there are no results, the repo has no card, or the Hub refuses.
-        HubUnavailable: the Hub does not answer; calling again opens no second one.
+        BadInput: there are no results, the repo has no card, or the Hub refuses the request.
+        HubUnavailable: the Hub does not respond; calling again does not open a second one.
     """
     added = build_model_index(name, _require_figures(repo, figures), board)
     title = f"podeval results in the card ({_short_hash(yaml.safe_dump(added).encode())})"
@@ -137,7 +137,7 @@ def propose_model_index(
             card = ModelCard(text, ignore_metadata_errors=True)
             before: dict[str, Any] = card.data.to_dict()  # type: ignore[no-untyped-call]
         except Exception as error:
-            # The metadata is untrusted and may make its parser raise anything.
+            # The metadata is untrusted and may make its parser raise any error.
             raise BadInput(f"the card of {repo} cannot be read ({type(error).__name__}); fix its header") from None
         merged = merge_index(before.get("model-index"), added)
         if merged == before.get("model-index"):
@@ -149,7 +149,7 @@ def propose_model_index(
 
 
 def build_model_index(name: str, figures: Iterable[HubFigure], board: str) -> list[dict[str, Any]]:
-    """Return the results in the older form of a model card's `model-index`, on request."""
+    """Return the results in the older format of a model card's `model-index`."""
     results = [
         EvalResult(
             task_type="text-to-speech",
@@ -167,7 +167,7 @@ def build_model_index(name: str, figures: Iterable[HubFigure], board: str) -> li
 
 
 def merge_index(index: Any, added: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Merge our results into a model-index: those of others are kept, our earlier ones replaced."""
+    """Merge our results into a model-index: keep those of others, and replace our earlier ones."""
     entries = [dict(entry) for entry in index if isinstance(entry, dict)] if isinstance(index, list) else []
     (ours,) = added
     mine = next((entry for entry in entries if entry.get("name") == ours["name"]), None)
@@ -196,19 +196,19 @@ def _open_once(
     Args:
         repo: the repo of the model.
         title: the title of the pull request.
-        file: the file that it changes.
+        file: the file that the pull request changes.
         write: function that returns the file's content, or None if nothing changes.
         board: address of the board with the results.
         api: the Hub's client.
 
     Raises:
-        BadInput: the Hub refuses.
-        HubUnavailable: the Hub does not answer.
+        BadInput: the Hub refuses the request.
+        HubUnavailable: the Hub does not respond.
     """
     client = api or HfApi()
 
     def find_or_open() -> str | None:
-        # This is checked at every try, because the answer to the last one may have been lost.
+        # Check this in every attempt, because the last response may have been lost.
         requests = client.get_repo_discussions(repo, discussion_type="pull_request")
         address = next((each.url for each in requests if each.title == title), None)
         if address is not None or (content := write(client)) is None:

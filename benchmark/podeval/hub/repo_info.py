@@ -1,4 +1,4 @@
-"""Facts about a Hub repo at one commit without downloading it: files, card, small configs, headers of weights."""
+"""Facts about a Hub repo at one commit without downloading it: files, card, small configs and headers of weights."""
 
 import math
 import tempfile
@@ -29,11 +29,11 @@ from podeval.text.yaml_text import read_yaml
 
 
 def find_user_id(name: str) -> str | None:
-    """Return the id of an account by its name, from the Hub's public API; None if there is no such account.
+    """Return the id of an account by its name, from the Hub's public API; None if the account does not exist.
 
     Raises:
-        HubUnavailable: the Hub does not answer.
-        BadInput: podeval does not understand the answer.
+        HubUnavailable: the Hub does not respond.
+        BadInput: podeval does not understand the response.
     """
     endpoint = HfApi().endpoint
 
@@ -54,10 +54,10 @@ def find_user_id(name: str) -> str | None:
     return id
 
 
-# The header of a safetensors file, whose owner is a stranger: bounded in bytes, values, and numbers.  Parsed JSON takes
-# up to fifty times its size, so its values are counted before it is parsed. The needs of real models: 97 % of the
-# thousand most popular ones stay below 100 kB (huggingface_hub, 2023). For a mixture of experts in four bits with 80
-# billion parameters, one of ten shards describes 22,000 tensors in 2.8 MB; with 30 billion, a single file describes
+# The header of an untrusted safetensors file has limits on its bytes, values and numbers. Parsed JSON takes up to fifty
+# times its size in memory, so its values are counted before it is parsed. Real models need this much: the headers of 97
+# % of the thousand most popular ones stay below 100 kB (huggingface_hub, 2023). For a four-bit mixture of experts with
+# 80 billion parameters, one of ten shards describes 22,000 tensors in 2.8 MB; with 30 billion, a single file describes
 # 74,000 in 9.1 MB.
 
 HEADER_MOST = 12 * 2**20
@@ -70,7 +70,7 @@ _NUMBER_MOST = 2**60
 
 @dataclass(frozen=True)
 class SafetensorsFile:
-    """The content stated in a header; `claimed` is the offset in bytes of the end of its tensors."""
+    """The content that a header states; `claimed` is the byte offset at which its tensors end."""
 
     parameters: int
     claimed: int
@@ -80,7 +80,8 @@ def parse_header(content: bytes) -> SafetensorsFile:
     """Parse the header of a safetensors file, without the eight bytes before it.
 
     Raises:
-        ValueError: it is not a header, has more values than any model's, or states impossible facts.
+        ValueError: the bytes are not a header, have more values than the header of any model, or state impossible
+            facts.
     """
     entries = parse_json(content, _VALUES_MOST)
     try:
@@ -89,7 +90,7 @@ def parse_header(content: bytes) -> SafetensorsFile:
         numbers = [*ends, *(length for shape in shapes for length in shape)]
     except (AttributeError, KeyError, IndexError, TypeError) as error:
         raise ValueError(f"it does not describe tensors ({type(error).__name__}: {error})") from None
-    # The check comes before any multiplication, because the product of many long numbers takes minutes.
+    # Check before any multiplication, because the product of many long numbers takes minutes.
     possible = all(type(number) is int and 0 <= number < _NUMBER_MOST for number in numbers)
     if not possible or any(len(shape) > _DIMENSIONS_MOST for shape in shapes):
         raise ValueError("it states lengths that no tensor has")
@@ -135,7 +136,7 @@ class RepoFacts:
 
     Attributes:
         files: size in bytes by path.
-        on_main: whether the commit is in the history of the main branch, and not only in a pull request.
+        on_main: whether the commit is in the history of the main branch, not only in a pull request.
         card: the metadata at the top of README.md.
         card_text: the text below it.
         configs: parsed JSON of small files whose name contains `config`, by path; None if it is not JSON.
@@ -158,7 +159,7 @@ def resolve(repo: str, *, api: HfApi | None = None) -> str:
     """Return the commit that the main branch of a model repo points to.
 
     Raises:
-        NotThere: there is no such repo.
+        NotThere: the repo does not exist.
         NotReadable: the repo is gated.
     """
     return str(_info(api or HfApi(), repo, "main", "model").sha)
@@ -168,18 +169,18 @@ def collect_facts(repo: str, revision: str, *, api: HfApi | None = None, kind: K
     """Collect the Hub's facts about a repo at a commit.
 
     Raises:
-        NotThere: there is no such repo or commit.
+        NotThere: the repo or commit does not exist.
         NotReadable: the repo is gated.
-        HubUnavailable: the Hub does not answer.
+        HubUnavailable: the Hub does not respond.
     """
     client = api or HfApi()
     with translate_errors(repo, revision, kind):
-        # The files, and whether the commit is on the main branch.
+        # List the files, and check whether the commit is on the main branch.
         info = _info(client, repo, revision, kind)
         files = call_with_retries(lambda: _list_files(client, repo, revision, kind))
         on_main = _info(client, repo, "main", kind).sha == revision or _is_on_main(client, repo, revision, kind)
         card, text = _card(client, repo, revision, kind, files)
-        # Repos with very many files are not read.
+        # Do not read repos with very many files.
         read = sum(map(is_config, files)) <= CONFIGS_MOST and len(files) <= _FILES_MOST
         return RepoFacts(
             repo=repo,
@@ -222,7 +223,7 @@ def _info(client: HfApi, repo: str, revision: str, kind: Kind) -> Any:
 
 
 def _list_files(client: HfApi, repo: str, revision: str, kind: Kind) -> dict[str, int]:
-    """Return the sizes of the files by path; for a repo with very many, one file more than the limit."""
+    """Return the sizes of the files by path; for a repo with too many files, return one more than the limit."""
     entries = client.list_repo_tree(repo, recursive=True, revision=revision, repo_type=kind)
     files = (entry for entry in entries if isinstance(entry, RepoFile))
     return {file.path: file.size for file in islice(files, _FILES_MOST + 1)}
@@ -241,7 +242,7 @@ def _is_on_main(client: HfApi, repo: str, revision: str, kind: Kind) -> bool:
 
 
 def _get(client: HfApi, url: str, **headers: str) -> Any:
-    """Return the response to a separate request, because no method of the client makes it within bounds."""
+    """Return the response to a request of our own, because the client has no method that makes it with limits."""
     about = build_hf_headers(token=client.token) | headers
     response = get_session().get(url, headers=about, timeout=HF_HUB_DOWNLOAD_TIMEOUT)
     hf_raise_for_status(response)
@@ -250,7 +251,7 @@ def _get(client: HfApi, url: str, **headers: str) -> Any:
 
 @contextmanager
 def translate_errors(repo: str, revision: str, kind: Kind) -> Iterator[None]:
-    """Translate the Hub's errors into podeval's."""
+    """Translate the Hub's errors into podeval's errors."""
     try:
         yield
     except GatedRepoError:
@@ -268,7 +269,7 @@ def _card(client: HfApi, repo: str, revision: str, kind: Kind, files: Mapping[st
 
 
 def read_card(readme: str) -> tuple[dict[str, Any], str]:
-    """Split a README.md into its metadata and the text below; the metadata is empty if it cannot be read.
+    """Split a README.md into its metadata and the text below it; the metadata is empty if it cannot be read.
 
     As on the Hub, empty lines may precede the metadata.
     """

@@ -1,4 +1,4 @@
-"""Retries calls to the Hub through rate limits and outages, without doing anything twice.
+"""Retries calls to the Hub during rate limits and outages, without doing anything twice.
 
 tenacity repeats the calls; this module decides which errors are temporary and how long to wait.
 """
@@ -25,19 +25,19 @@ _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
 
 
 class HubUnavailable(PodevalError):
-    """The Hub did not answer or asked to wait; the call changed nothing, or another call will find its changes."""
+    """The Hub did not respond or asked to wait; the call changed nothing, or another call will find its changes."""
 
 
 def call_with_retries(call: Callable[[], Answer], *, tries: int = TRIES, also: Collection[int] = ()) -> Answer:
-    """Make a call, and repeat it while the Hub is down or asks to wait; only for calls that are safe to repeat.
+    """Make a call, and repeat it while the Hub is down or asks to wait. Use it only for calls that are safe to repeat.
 
     Args:
         call: the call to the Hub.
-        tries: maximum number of tries.
-        also: further HTTP statuses after which this call may succeed, in addition to those of a Hub in trouble.
+        tries: maximum number of attempts.
+        also: further HTTP statuses after which this call may succeed, in addition to those of a failing Hub.
 
     Raises:
-        HubUnavailable: the Hub was in trouble for too long.
+        HubUnavailable: the Hub failed for too long.
     """
     tried_enough = stop_after_attempt(tries)
     retrying = Retrying(
@@ -50,7 +50,7 @@ def call_with_retries(call: Callable[[], Answer], *, tries: int = TRIES, also: C
 
 
 def _pause_after(state: RetryCallState) -> float:
-    """Return the seconds until the next attempt: the Hub's request, or a wait that grows with each attempt."""
+    """Return the seconds until the next attempt: as requested by the Hub, or a wait that grows with each attempt."""
     spread = random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers out
     return max(_GROWING_PAUSE(state) * spread, read_retry_after(_error_of(state)) or 0.0)
 
@@ -67,18 +67,18 @@ def _error_of(state: RetryCallState) -> BaseException:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Return whether the same call may well succeed later."""
+    """Return whether the same call is likely to succeed later."""
     if error.__cause__ is not None and type(error).__name__ == "LocalEntryNotFoundError":
         error = error.__cause__
     status = _status(error)
     if status is not None:
         return status in _PASSING
-    # The HTTP library of the client has changed before; its names have not.
+    # The client's HTTP library has changed before, but the names of its errors have not.
     return any(kind.__name__ in _NO_ANSWER for kind in type(error).__mro__)
 
 
 def read_retry_after(error: BaseException) -> float | None:
-    """Return the seconds of the answer's `Retry-After` header."""
+    """Return the seconds in the response's `Retry-After` header."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     try:
         return float(headers.get("Retry-After", ""))

@@ -1,4 +1,4 @@
-"""A metric of podeval as a custom metric of lighteval, for a task whose answers are scripts or other texts.
+"""A podeval metric as a custom lighteval metric, for tasks whose answers are scripts or other texts.
 
 For example:
 
@@ -22,7 +22,7 @@ from podeval.metrics import Score, catalogue
 
 
 class WeightedValue(float):
-    """A value of an item with its weight in the mean."""
+    """An item's value with its weight in the mean."""
 
     weight = 1.0
 
@@ -38,7 +38,7 @@ class PodevalComputation(SampleLevelComputation):  # type: ignore[misc]
 
     Args:
         metric: the metric's name.
-        inputs: further inputs of `podeval.measure` by their names, each a function of the question.
+        inputs: further inputs of `podeval.measure` by name, each a function of the question.
         choices: options of `podeval.measure` for every answer.
     """
 
@@ -46,7 +46,7 @@ class PodevalComputation(SampleLevelComputation):  # type: ignore[misc]
         self.declared, self.inputs, self.choices = catalogue.get(metric), inputs, choices
 
     def compute(self, doc: Doc, model_response: ModelResponse, **_: Any) -> dict[str, float]:
-        """Return each key's value, NaN for one that does not exist, and whether the answer has no score."""
+        """Return each key's value, NaN for a missing value, and whether the answer is unscored."""
         name, beside = self.declared.name, {key: read(doc) for key, read in self.inputs.items()}
         result = podeval.measure(name, model_response.final_text[0], **beside, **self.choices).results[name]
         values: dict[str, float] = {f"{name}.unscored": float(not isinstance(result, Score))}
@@ -58,7 +58,7 @@ class PodevalComputation(SampleLevelComputation):  # type: ignore[misc]
 
 
 def make_metric(metric: str, **options: Any) -> SampleLevelMetricGrouping:
-    """Return a metric of podeval in lighteval's form, with a value for each of its keys and `unscored`.
+    """Return a podeval metric as a lighteval metric, with a value for each of its keys and for `unscored`.
 
     Args:
         metric: the name of a metric of texts, scripts or passages.

@@ -1,4 +1,4 @@
-"""A metric of podeval as a torchmetrics metric, with a state that is summed over the processes of a training.
+"""A podeval metric as a torchmetrics metric, with a state that is summed over the processes of a training run.
 
 For example:
 
@@ -17,7 +17,7 @@ from podeval.metrics import Result, Score, Unscored, catalogue
 
 
 class PodevalMetric(Metric):  # type: ignore[misc]
-    """One metric over all processes; items without a score are counted and are in no mean.
+    """One metric over all processes; items without a score are counted but excluded from the means.
 
     Args:
         metric: the metric's name.
@@ -31,15 +31,15 @@ class PodevalMetric(Metric):  # type: ignore[misc]
     def __init__(self, metric: str, *, metric_options: dict[str, Any] | None = None, **choices: Any) -> None:
         super().__init__(**metric_options or {})
         self.declared, self.choices = catalogue.get(metric), choices
-        # torchmetrics does not allow a metric to set it.
+        # torchmetrics does not allow a metric to set this.
         self.__dict__["higher_is_better"] = {"higher": True, "lower": False}.get(self.declared.headline.better)
         self.reasons: list[str] = []
-        # For each key, the sums of weighted values and of weights; then the unscored items by cause.
+        # For each key, the sums of weighted values and of weights, followed by the unscored items by cause.
         totals = torch.zeros(2 * len(self.declared.keys) + 2, dtype=torch.float64)
         self.add_state("totals", totals, dist_reduce_fx="sum")
 
     def update(self, sources: Sequence[Any], **columns: Sequence[Any]) -> None:
-        """Measure items, each in a form for `podeval.measure`; samples may be a tensor.
+        """Measure items, each in a form that `podeval.measure` accepts; samples may be a tensor.
 
         Args:
             sources: the items: recordings, scripts, texts or other inputs of the metric.
@@ -48,7 +48,7 @@ class PodevalMetric(Metric):  # type: ignore[misc]
         name, hears = self.declared.name, "recording" in self.declared.inputs
         for source, *beside in zip(map(convert_tensors, sources), *columns.values(), strict=True):
             inputs = dict(zip(columns, map(convert_tensors, beside), strict=True))
-            # A list with one element, so that an unreadable value is reported as an error in a table.
+            # Use a list with one element, so that an unreadable value is reported as an error in a table.
             measured = podeval.measure(name, [source] if hears else source, **inputs, **self.choices)
             results = [one.results[name] for one in (measured.scores if hears else (measured,))]
             results += [Unscored(reason, "system") for reason in (measured.errors.values() if hears else ())]
@@ -56,7 +56,7 @@ class PodevalMetric(Metric):  # type: ignore[misc]
                 self.totals += torch.tensor(self._sum_up(result), dtype=torch.float64, device=self.totals.device)
 
     def compute(self) -> dict[str, torch.Tensor]:
-        """Return each key's mean by `metric.key`, NaN if no item has it, and the number of items without a score."""
+        """Return each key's mean by `metric.key`, NaN if no item has the key, and the number of unscored items."""
         sums, weights = self.totals[:-2].reshape(2, -1)
         names = [f"{self.declared.name}.{key.name}" for key in self.declared.keys]
         means = dict(zip(names, sums / weights, strict=True))
@@ -73,7 +73,7 @@ class PodevalMetric(Metric):  # type: ignore[misc]
 
 
 def convert_tensors(source: Any) -> Any:
-    """Return a source with its samples as an array, on the processor."""
+    """Return a source with its samples as an array in main memory."""
     if isinstance(source, torch.Tensor):
         return source.detach().cpu().numpy()
     return tuple(map(convert_tensors, source)) if isinstance(source, tuple) else source

@@ -1,4 +1,4 @@
-"""Scores in Trackio: the values of a recording, or the means of many, as numbers of a run.
+"""Log scores to Trackio: the values of a recording, or the means of many, as metrics of a run.
 
 For example:
 
@@ -16,7 +16,7 @@ from podeval.measuring.scores import Scores, ScoreTable
 
 
 def flatten_scores(scores: Scores | ScoreTable, prefix: str = "podeval") -> dict[str, float]:
-    """Return the values of a recording, or the means of many, by `prefix/metric.key`, in the form that trackers take.
+    """Return the values of a recording, or the means of many, by `prefix/metric.key`, in the form that trackers accept.
 
     Args:
         scores: the result of `podeval.score`.
@@ -35,7 +35,7 @@ def log_scores(scores: Scores | ScoreTable, step: int | None = None, prefix: str
 
     Args:
         scores: the result of `podeval.score`.
-        step: the step of the training; None lets Trackio count.
+        step: the training step; None lets Trackio count.
         prefix: prefix of each name.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Scores of generated samples at each checkpoint of a training with Transformers.
+"""Score generated samples at each checkpoint of a training run with Transformers.
 
 For example:
 
@@ -25,17 +25,17 @@ Log = Callable[[dict[str, float], int], None]
 class ScoreCallback(TrainerCallback):  # type: ignore[misc]
     """Generates samples with the current model, scores them, and writes the means into the training's log.
 
-    A model that fails to speak, or samples that cannot be read, cost a line in the log (`podeval/failed`) and never the
-    training.
+    If the model fails to speak or the samples cannot be read, a line is logged (`podeval/failed`) and the training
+    continues.
 
     Args:
-        generate: function that takes the model and returns recordings, in any form for `podeval.score`.
+        generate: function that takes the model and returns recordings in any form that `podeval.score` accepts.
         texts: the words that the recordings should contain, one text each; None if no metric compares words.
         metrics: names of metrics; all by default.
         profile: the profile of the models that score.
-        when: the occasion: each checkpoint (`save`) or each evaluation (`evaluate`).
+        when: the time of scoring: each checkpoint (`save`) or each evaluation (`evaluate`).
         log: function that takes the values and the step, such as `lambda values, step: trackio.log(values, step=step)`;
-            the values are in the trainer's `log_history` in any case.
+            the trainer's `log_history` always contains the values.
         prefix: prefix of each name.
     """
 

@@ -1,6 +1,6 @@
-"""Judges: language and audio models that score, the prompts sent to them, their answers, and the records.
+"""Judges: language and audio models that score, the prompts sent to them, their answers, and the records of these.
 
-A measurement that asks a judge is written with the names that are imported here.
+Measurements that ask a judge use the names that are imported here.
 """
 
 from podeval.judges.client import JudgeClient, JudgeRequest, UsableAnswer

@@ -1,9 +1,9 @@
-"""The cost of judging, and the limit that stops it.
+"""The cost of judging, and the cap that stops it.
 
-A call starts only if its maximum cost still fits under the cap, together with the calls that are in progress. That
-maximum is estimated from the length of the request, by the backend's counts so far, and the longest answer so far
-(before the first, the longest allowed one); afterwards the backend's count replaces it. The cap can therefore be
-exceeded only by a call that is unlike those before it.
+A call starts only if its maximum cost, together with that of the calls in progress, still fits under the cap. The
+maximum is estimated from the length of the request, the backend's counts so far, and the longest answer so far (before
+the first answer, the longest allowed one); after the call, the backend's count replaces the estimate. The cap can
+therefore be exceeded only by a call that is unlike the earlier ones.
 """
 
 import math
@@ -29,7 +29,7 @@ USED_UP = "the budget is used up"
 
 @dataclass
 class Account:
-    """Usage so far: calls, tokens, money, and savings from the records."""
+    """Usage so far: calls, tokens, money, and what the records saved."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -45,7 +45,7 @@ class Account:
 
     @property
     def tokens(self) -> int:
-        """The tokens of requests and answers together."""
+        """The total tokens of requests and answers."""
         return self.prompt_tokens + self.answer_tokens
 
     def add(self, other: "Account") -> None:
@@ -84,9 +84,9 @@ class Budget:
 
     Args:
         cost: maximum cost in the currency of the judges' prices; None for no cap.
-        tokens: number of tokens of requests and answers together; None for no cap.
-        calls: number of calls, those without an answer among them; None for no cap.
-        watch: function that is called with the account after each call, in the thread of that call.
+        tokens: maximum total tokens of requests and answers; None for no cap.
+        calls: maximum number of calls, including those without an answer; None for no cap.
+        watch: function that is called with the account after each call, in that call's thread.
 
     Raises:
         BadInput: a cap is not above 0.
@@ -127,7 +127,7 @@ class Budget:
                 answer = min(self._longest_answer or longest_answer, longest_answer)
                 question = round(prompt_tokens * self._dearer)
                 audio = round(audio_tokens * self._dearer)
-                # Every token of an answer may turn out to be thinking.
+                # Every token of an answer may turn out to be a thinking token.
                 cost = max(compute_price(price, question, answer, audio, thoughts) for thoughts in (0, answer))
                 reservation = Reservation(question, answer, cost, audio)
                 if self._fits(reservation):
@@ -138,7 +138,7 @@ class Budget:
                 self._changed.wait()
 
     def settle(self, reservation: Reservation, answer: ChatAnswer | None, price: Price | None) -> Account:
-        """Release a reservation, book the usage and return it; `answer` is None if the call got no answer."""
+        """Release a reservation, record the usage and return it; `answer` is None if the call got no answer."""
         with self._changed:
             self._open.remove(reservation)
             used = Account(busy=1)
@@ -146,7 +146,7 @@ class Budget:
                 question, answered = count_used_tokens(answer, reservation.prompt_tokens)
                 cost = answer.cost
                 if cost is None:
-                    # If a backend does not report which tokens are audio, our estimate of their number is used.
+                    # If a backend does not report the number of audio tokens, use our estimate.
                     audio = answer.audio_tokens or min(question, reservation.audio_tokens)
                     cost = compute_price(price, question, answered, audio, answer.thinking_tokens)
                 used = Account(1, question, answered, cost, 0, 0, answer.audio_tokens, answer.thinking_tokens)
@@ -171,7 +171,7 @@ def require_price(judge: Judge, budget: Budget | None) -> None:
     """Refuse a cap on the cost of a judge without a price.
 
     Raises:
-        BadInput: there is a cap on cost and the judge has no price.
+        BadInput: the cost is capped but the judge has no price.
     """
     if budget and budget.cost is not None and judge.price is None and not judge.replays:
         raise BadInput(
@@ -186,11 +186,11 @@ def compute_price(
     """Return the cost of tokens; 0 without a price.
 
     Args:
-        price: price of a million of each kind.
+        price: price per million tokens of each kind.
         prompt_tokens: tokens of the request.
         answer_tokens: tokens of the answer.
         audio_tokens: tokens of the request that are audio.
-        thinking_tokens: tokens of the answer that are thoughts.
+        thinking_tokens: tokens of the answer that are thinking.
     """
     if price is None:
         return 0.0
@@ -201,14 +201,14 @@ def compute_price(
 
 
 def count_used_tokens(answer: ChatAnswer, reckoned_prompt: int) -> tuple[int, int]:
-    """Return the tokens of the request and of the answer: the backend's count, or otherwise our estimate."""
+    """Return the tokens of the request and of the answer: the backend's count, or our estimate without one."""
     question_tokens = reckoned_prompt if answer.prompt_tokens is None else answer.prompt_tokens
     length = round(len((answer.text or "").encode("utf-8", "replace")) / BYTES_A_TOKEN)
     return question_tokens, length if answer.answer_tokens is None else answer.answer_tokens
 
 
 def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str | AudioClip]) -> tuple[int, int]:
-    """Estimate the tokens of a request, rather too high than too low, and the audio tokens among them."""
+    """Estimate the tokens of a request, erring on the high side, and how many of them are audio."""
     size = 0
     for message in messages:
         content = message["content"]
@@ -218,21 +218,21 @@ def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str 
     return round(size / BYTES_A_TOKEN) + audio, audio
 
 
-# Limits the number of concurrent calls to what the backend can handle, which is found by trying.
+# The number of concurrent calls is limited to what the backend can handle, which is found by trial.
 #
-# Additive increase, multiplicative decrease, as in network congestion control: every round of answers allows one more
-# call; a sign of overload (too many requests, a server error, a timeout) halves the limit, at most once for the calls
-# that were in progress together. A wait that the backend asks for applies to all calls.
+# The limit increases additively and decreases multiplicatively, as in network congestion control: every round of
+# answers allows one more call; a sign of overload (too many requests, a server error, a timeout) halves the limit, at
+# most once for the calls that were in progress together. If the backend asks for a wait, all calls wait.
 
 
 @dataclass(frozen=True)
 class Patience:
-    """The time for which failed calls are repeated.
+    """The limits on repeating failed calls.
 
     Args:
         tries: maximum number of calls for one answer.
         first_wait: seconds before the second call; doubled each time, with half of it random.
-        longest_wait: maximum wait in seconds, also for a wait that the backend asks for; a longer one ends the retries.
+        longest_wait: maximum wait in seconds; if the backend asks for a longer one, the retries end.
     """
 
     tries: int = 6
@@ -246,7 +246,7 @@ class Patience:
 
 
 class AdaptiveConcurrency:
-    """A limit on concurrent calls, between 1 and `most`; it starts at `most`."""
+    """A limit on concurrent calls between 1 and `most`; it starts at `most`."""
 
     def __init__(self, most: int) -> None:
         self.most = most

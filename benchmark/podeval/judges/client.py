@@ -1,8 +1,8 @@
-"""A client for a judge: takes recorded answers if there are any, and otherwise makes several calls at a time.
+"""A client for a judge, which uses recorded answers if there are any and otherwise makes several calls at a time.
 
-If an answer cannot be parsed, the judge is told about the fault and asked again, as often as its number of tries
-allows; after that the request is unanswered, with the reason. Every answer is recorded before it is used, so a stopped
-run resumes where it stopped.
+If an answer cannot be parsed, the judge is told about the fault and asked again, up to its number of tries; after that,
+the request is unanswered, with the reason. Every answer is recorded before it is used, so a stopped run resumes where
+it stopped.
 """
 
 import contextlib
@@ -51,8 +51,8 @@ class JudgeRequest:
     Args:
         prompt: the prompt.
         inputs: a text or a clip for every placeholder of the prompt.
-        seed: distinguishes repeats, and is added to the judge's own.
-        check: raises `ValueError` with a sentence if an answer is well-formed but wrong.
+        seed: number that distinguishes repetitions; it is added to the judge's own seed.
+        check: function that raises `ValueError` with a sentence if an answer is well-formed but wrong.
     """
 
     prompt: Prompt
@@ -63,7 +63,7 @@ class JudgeRequest:
 
 @dataclass(frozen=True)
 class UsableAnswer:
-    """A usable answer: its value, its record, and how many attempts it took."""
+    """A usable answer: its value, its record, and the number of attempts that it took."""
 
     value: pydantic.BaseModel
     record_id: str
@@ -83,12 +83,12 @@ Outcome = UsableAnswer | Unanswered
 
 
 class _Halt(threading.Event):
-    """Set when no further requests are sent, with the reason."""
+    """A flag that stops further requests, with the reason."""
 
     reason = ""
 
     def because(self, reason: str) -> None:
-        """Stop all further requests for this reason."""
+        """Stop all further requests, and record this reason."""
         if not self.is_set():
             self.reason = reason
             self.set()
@@ -101,13 +101,13 @@ class JudgeClient:
         judge: the judge.
         folder: folder of the records, which also serve as the cache; None keeps them in this process only.
         workers: maximum number of concurrent calls.
-        budget: limit and account; may be shared.
-        refresh: ask again even if an answer is recorded; `failed`: only for requests without a usable answer.
-        patience: time for which failed calls are repeated.
+        budget: cap and account, which several clients may share.
+        refresh: whether to ask again despite a recorded answer; `failed` does so only without a usable answer.
+        patience: limits on repeating failed calls.
         wordings: other wordings of prompts, by name.
 
     Raises:
-        BadInput: there is a cap on cost and the judge has no price; or the records are damaged.
+        BadInput: the cost is capped but the judge has no price, or the records are damaged.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class JudgeClient:
         requests = [replace(r, prompt=reword(r.prompt, self._wordings.get(r.prompt.family, ""))) for r in requests]
         keys = [self.key(request) for request in requests]
         unique = dict(zip(keys, requests, strict=True))
-        # Answers that are recorded already.
+        # Use answers that are already recorded.
         outcomes: dict[str, Outcome] = {}
         missing: list[tuple[str, list[JudgeExchange]]] = []
         for key, request in unique.items():
@@ -165,7 +165,7 @@ class JudgeClient:
             else:
                 outcomes[key] = recorded
                 self.account.from_records += isinstance(recorded, UsableAnswer)
-        # Answers that the judge has to give.
+        # Ask the judge for the remaining answers.
         what = f"asking {self.judge.model}"
         progress.report(what, len(outcomes), len(unique))
         for key, outcome in self._answers(unique, missing):
@@ -178,7 +178,7 @@ class JudgeClient:
         return build_key(request.prompt.id, hash_inputs(request.inputs), self.judge.id, request.seed)
 
     def _before(self, key: str, request: JudgeRequest) -> list[JudgeExchange]:
-        """Return the recorded exchanges that count for a request."""
+        """Return the recorded exchanges that apply to a request."""
         if not self._refresh or key in self._asked_anew:
             return self.records.exchanges(key)
         if self._refresh != "failed":
@@ -201,7 +201,7 @@ class JudgeClient:
     def _answers(
         self, requests: Mapping[str, JudgeRequest], missing: Sequence[tuple[str, list[JudgeExchange]]]
     ) -> Iterator[tuple[str, Outcome]]:
-        """Yield outcomes as they arrive from threads that end with the process."""
+        """Yield outcomes as they arrive from worker threads, which end with the process."""
         if not missing:
             return
         halt = _Halt()
@@ -210,7 +210,7 @@ class JudgeClient:
         except ModelMissing as absent:
             yield from ((key, Unanswered(str(absent))) for key, _ in missing)
             return
-        # A queue of requests and one of outcomes connect this thread with the workers.
+        # A queue of requests and a queue of outcomes connect this thread with the workers.
         self.records.add_judge(self.judge.described())
         waiting: queue.SimpleQueue[tuple[str, list[JudgeExchange]]] = queue.SimpleQueue()
         done: queue.SimpleQueue[tuple[str, Outcome | BaseException]] = queue.SimpleQueue()
@@ -228,7 +228,7 @@ class JudgeClient:
                 except BaseException as error:
                     done.put((key, error))
 
-        # The threads are daemons: none keeps the process alive.
+        # The threads are daemons, so they do not keep the process alive.
         for _ in range(min(self.pace.most, len(missing))):
             threading.Thread(target=work, daemon=True, name="podeval-judging").start()
         try:
@@ -256,8 +256,8 @@ class JudgeClient:
     def _ask_until_usable(
         self, backend: ChatModel, request: JudgeRequest, key: str, before: list[JudgeExchange], halt: _Halt
     ) -> Outcome:
-        """Ask until an answer is usable or the tries are used up."""
-        # Requests that this judge cannot be asked.
+        """Ask until an answer is usable or there are no tries left."""
+        # Refuse requests that this judge cannot answer.
         if not self.judge.hears and any(isinstance(value, AudioClip) for value in request.inputs.values()):
             return Unanswered(
                 f"{self.judge.model} is not declared to hear audio; name a judge that hears, or write hears: true "
@@ -267,7 +267,7 @@ class JudgeClient:
             question = request.prompt.messages(request.inputs, self.judge.audio)
         except PodevalError as refusal:
             return Unanswered(str(refusal))
-        # Continue the recorded series; each try tells the judge about the earlier mistake.
+        # Continue the recorded series; each try tells the judge about its previous mistake.
         series = before[0].series if before else self.records.series(key) + 1
         exchanges = list(before)
         while len(exchanges) < self.judge.tries:
@@ -304,10 +304,10 @@ class JudgeClient:
     def _call_backend(
         self, backend: ChatModel, messages: Sequence[Mapping[str, Any]], request: JudgeRequest, key: str, halt: _Halt
     ) -> ChatAnswer:
-        """Return one answer, repeating a failed call as often as patience allows.
+        """Return one answer, repeating failed calls as often as `patience` allows.
 
         Raises:
-            _NoAnswer: there was no answer; the message gives the reason.
+            _NoAnswer: the judge did not answer; the message gives the reason.
         """
         judge = self.judge
         sampling = judge.sampling.with_seed(request.seed)
@@ -388,7 +388,7 @@ def _describe_unreadable(problem: str | None, last: JudgeExchange) -> Unanswered
 
 
 def _repeat_answers(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -> Iterator[dict[str, Any]]:
-    """Yield the earlier answers and their faults, without repeated answers, which the judge would copy again."""
+    """Yield the earlier answers and their faults, omitting repeated answers, which the judge would copy again."""
     texts = [exchange.answer.text or exchange.answer.refusal or "(no answer)" for exchange in exchanges]
     for exchange, text in zip(exchanges, texts, strict=True):
         repeated = _TWICE if texts.count(text) > 1 else break_control_words(text[:_SHOWN_AGAIN])

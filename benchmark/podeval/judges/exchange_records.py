@@ -1,12 +1,12 @@
-"""Records of every exchange with a judge: append-only JSON lines from which scoring can be repeated.
+"""Records of all exchanges with judges: append-only JSON lines from which scoring can be repeated.
 
 A folder contains `records.jsonl`. Each line has a `kind`: `judge` (the judge that was asked, once per judge),
-`exchange` (the request, with audio as its SHA-256, and the answer, unchanged), `failure` (a call without an answer),
-`removed` (content that was taken down). No line contains an API key: keys leave the process only in the request's
+`exchange` (the request, with audio as its SHA-256, and the answer, unchanged), `failure` (a call without an answer) or
+`removed` (content that was taken down). Lines never contain an API key: keys leave the process only in the request's
 header.
 
-An exchange is looked up by its key: prompt, inputs, judge and seed. Records store the judge's words, not
-their interpretation; parsing is repeated each time, with the current parser.
+An exchange is looked up by its key: prompt, inputs, judge and seed. Records store the judge's words, not their
+interpretation; they are parsed again each time, with the current parser.
 """
 
 import fcntl
@@ -31,7 +31,7 @@ _REMOVED = b'{"kind": "removed", "version": 1}'
 
 
 def build_key(prompt: str, inputs: str, judge: str, seed: int) -> str:
-    """Return the key of an exchange: ids of prompt and judge, digest of the inputs, seed."""
+    """Return the key of an exchange: the ids of prompt and judge, the digest of the inputs, and the seed."""
     return hashlib.sha256(json.dumps([VERSION, prompt, inputs, judge, seed]).encode()).hexdigest()
 
 
@@ -41,10 +41,10 @@ class JudgeExchange:
 
     Args:
         key: key in the records.
-        series: increases when an answer is requested again on purpose.
+        series: number that increases when an answer is deliberately requested again.
         attempt: 1 for the first; later requests state the fault of the previous answer.
         prompt, judge, seed, inputs: parts of the key; `inputs` maps a name to the hash of a text or clip.
-        messages: the messages sent, audio as its SHA-256.
+        messages: the messages that were sent, with audio as its SHA-256.
         answer: the answer of the judge.
         asked: time of the request, UTC, ISO 8601.
         seconds: duration of the call.
@@ -83,7 +83,7 @@ class JudgeExchange:
 
 
 class Records:
-    """The records of a folder or, without one, of this process only; usable by several threads and processes.
+    """The records of a folder, or only of this process if there is none; several threads and processes may use them.
 
     Raises:
         BadInput: a line is damaged; the message names it.
@@ -110,11 +110,11 @@ class Records:
         return list(self._judges.values())
 
     def form(self, judge: str) -> str | None:
-        """Return the last form in which this judge was asked for a schema, or None."""
+        """Return the form in which this judge was last asked for a schema, or None."""
         return self._forms.get(judge)
 
     def unsent(self, judge: str) -> tuple[str, ...]:
-        """Return the parameters of the sampling that were not sent to this judge last time because it refuses them."""
+        """Return the sampling parameters that were not sent to this judge last time because it refuses them."""
         return self._unsent.get(judge, ())
 
     def series(self, key: str) -> int:
@@ -127,11 +127,11 @@ class Records:
             newest = self.series(key)
             places = [offset for series, _, offset in sorted(self._places.get(key, ())) if series == newest]
         lines = [json.loads(self._line_at(offset)) for offset in places]
-        # Another process may have removed one since this one read the file.
+        # Another process may have removed an exchange since this one read the file.
         return [JudgeExchange.from_json(line) for line in lines if line["kind"] == "exchange"]
 
     def all_exchanges(self) -> Iterator[JudgeExchange]:
-        """Yield all exchanges in the order of recording, including those that a newer series replaced."""
+        """Yield all exchanges in recorded order, including those that a newer series replaced."""
         for _, line in self._read():
             if line["kind"] == "exchange":
                 yield JudgeExchange.from_json(line)
@@ -143,13 +143,13 @@ class Records:
                 yield line
 
     def add_judge(self, described: Mapping[str, Any]) -> None:
-        """Record the description of a judge unless the same one is recorded already."""
+        """Record the description of a judge unless it is already recorded."""
         recorded = self._judges.get(described["id"])
         if json.dumps(recorded, sort_keys=True) != json.dumps(described, sort_keys=True, default=str):
             self._append({"kind": "judge", "version": VERSION, **described})
 
     def add(self, exchange: JudgeExchange) -> None:
-        """Record an exchange; it is synced to the disk before this returns."""
+        """Record an exchange; it is synced to disk before this returns."""
         self._append(exchange.to_json())
 
     def add_failure(self, key: str, prompt: str, judge: str, reason: str, started: str, seconds: float) -> None:
@@ -158,9 +158,9 @@ class Records:
         self._append({"kind": "failure", "version": VERSION, **data})
 
     def remove(self, unwanted: Callable[[Mapping[str, Any]], bool]) -> int:
-        """Overwrite exchanges and failures that must not be kept any more; return the number of lines.
+        """Overwrite exchanges and failures that must no longer be kept; return the number of lines.
 
-        Lines keep their length, so that other readers of the file still find every other line at its offset.
+        Lines keep their length, so other readers of the file still find all other lines at their offsets.
         """
         if self.path is None or not self.path.exists():
             return 0
@@ -238,11 +238,11 @@ def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
 
 
 def _append_line(path: Path, line: bytes) -> int:
-    """Append a line, sync it and return its offset; other processes wait for their turn.
+    """Append a line, sync it, and return its offset; other processes wait for their turn.
 
     Raises:
         DiskFull: no space is left.
-        BadInput: the place cannot be written to.
+        BadInput: the location is not writable.
     """
     with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)

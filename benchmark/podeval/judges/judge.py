@@ -1,14 +1,14 @@
-"""A judge: its model, place, revision, and the sampling of its answers.
+"""A judge: its model, where the model runs, its revision, and the sampling of its answers.
 
-Written on a command line as
+On a command line, a judge is written as
 - `MODEL@https://host/v1`: an endpoint of one of `podeval.models.chat_providers`, or any OpenAI-compatible one,
 - `gguf:/path/model.gguf`: a local model in this process, through xllamacpp,
 - `transformers:REPO@COMMIT`: a local model through transformers, on the GPU if there is one,
-- `records:FOLDER`: no model; answers come from records only,
+- `records:FOLDER`: no model; answers come only from records,
 - the path of a YAML file with all fields.
 
-The API key of an endpoint comes only from the environment: `PODEVAL_JUDGE_KEY`, or for Hugging Face's router `HF_TOKEN`
-if that is not set. It is never part of a judge, a record or a message.
+The API key of an endpoint comes only from the environment: `PODEVAL_JUDGE_KEY`, or `HF_TOKEN` for Hugging Face's router
+if the former is not set. It is never part of a judge, a record or a message.
 """
 
 import functools
@@ -46,13 +46,13 @@ _WAYS = (
 
 @dataclass(frozen=True)
 class Price:
-    """The price of a million tokens, in any one currency.
+    """The price per million tokens, in any single currency.
 
     Args:
         prompt: price of requests.
         answer: price of answers.
-        audio: price of the audio in requests, if it differs.
-        thinking: price of the thoughts before an answer, if it differs.
+        audio: price of audio in requests, if it differs.
+        thinking: price of thinking tokens before an answer, if it differs.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -65,25 +65,25 @@ class Price:
 
 @dataclass(frozen=True)
 class Judge:
-    """A model that judges; a YAML file of a judge has these fields but the last and `dtype`.
+    """A model that judges; the YAML file of a judge has these fields except the last and `dtype`.
 
     Args:
         backend: `endpoint`, `gguf`, `transformers` or `records`.
-        model: its name at the endpoint, file, repo, or for `records` the recorded judge's model.
+        model: name at the endpoint, file or repo, or the recorded judge's model for `records`.
         revision: commit or content hash; None if an endpoint does not state one.
-        endpoint: base URL, or for `records` the folder.
-        provider: name of the provider whose format the endpoint uses; None to recognise it by its address.
+        endpoint: base URL, or the folder for `records`.
+        provider: name of the provider whose format the endpoint uses; None to recognise it by the address.
         sampling: settings for sampling answers.
-        trial: whether it is a trial model, whose scores are unfit for publication whatever its audit says.
-        hears: whether it accepts audio; assumed for an endpoint that is named without a file.
+        trial: whether this is a trial model, whose scores must not be published regardless of its audit.
+        hears: whether it accepts audio; assumed to be true for an endpoint that is given without a file.
         audio: limits on the audio that it accepts.
-        extra: more fields of the request body, such as `reasoning_effort`.
-        timeout: maximum seconds of a call.
-        tries: maximum number of answers requested, each with the faults of the one before, until a request is
-            unanswered.
+        extra: additional fields of the request body, such as `reasoning_effort`.
+        timeout: maximum duration of a call in seconds.
+        tries: maximum number of answers that are requested, each with the faults of the previous one, before a request
+            counts as unanswered.
         context: maximum tokens that a local model reads; None for the model's own limit.
-        dtype: precision of a local model through transformers, if it is not float32: bfloat16 on a GPU.
-        price: price of its tokens, if they are paid for.
+        dtype: precision of a local model through transformers if it is not float32: bfloat16 on a GPU.
+        price: price of its tokens, if there is one.
         recorded: the id of the judge that gave the recorded answers, for `records`.
     """
 
@@ -108,13 +108,13 @@ class Judge:
 
     @functools.cached_property
     def id(self) -> str:
-        """Model, revision and a hash of everything that changes an answer; for a replay, the recorded judge's id."""
+        """Model, revision and a hash of everything that affects an answer; for a replay, the recorded judge's id."""
         if self.recorded:
             return self.recorded
         endpoint = None if self.backend == "gguf" else self.endpoint
         changing: list[Any] = [self.backend, self.model, self.revision, endpoint, asdict(self.sampling)]
         changing += [dict(self.extra), self.context, self.audio.format if self.hears else None]
-        # The usual value is left out, so that judges keep their ids.
+        # Default values are left out, so that judges keep their ids.
         changing += [usual for usual in (self.dtype, self.provider) if usual]
         text = json.dumps(changing, sort_keys=True, ensure_ascii=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -127,12 +127,12 @@ class Judge:
 
     @property
     def served_by(self) -> Provider:
-        """The provider of an endpoint: the named one, or else the one at its address."""
+        """The provider of an endpoint: the named one, otherwise the one at its address."""
         matching = [provider for provider in PROVIDERS if provider.name == self.provider]
         return matching[0] if matching else find_provider(str(self.endpoint), self.model)
 
     def described(self) -> dict[str, Any]:
-        """Return plain data for records and protocols: all fields except price, timeout, tries and usual ones."""
+        """Return plain data for records and protocols: all fields except price, timeout, tries and default values."""
         left_out = {"timeout", "tries", "price", "recorded"}
         left_out |= {usual for usual in ("dtype", "provider") if getattr(self, usual) is None}
         kept = {name: value for name, value in asdict(self).items() if name not in left_out}
@@ -145,7 +145,7 @@ class Judge:
         """Return the chat model that answers for this judge.
 
         Raises:
-            ModelMissing: a library or the model is not installed; the message names the command that helps.
+            ModelMissing: a library or the model is not installed; the message names the command to run.
         """
         if self.backend == "endpoint":
             from podeval.models.chat_endpoint import EndpointChat
@@ -169,7 +169,7 @@ class Judge:
 
 
 def read_key(endpoint: str) -> str | None:
-    """Read the key of an endpoint from the environment; the Hugging Face token is sent only to its own router."""
+    """Read an endpoint's key from the environment; the Hugging Face token is sent only to Hugging Face's router."""
     if key := os.environ.get(KEY):
         return key
     return os.environ.get("HF_TOKEN") if urlsplit(endpoint).hostname == ROUTER else None
@@ -179,7 +179,7 @@ def find_judge(text: str) -> Judge:
     """Return the judge that a name or a YAML file describes.
 
     Raises:
-        BadInput: the text has none of the accepted forms, or the file is invalid; the message gives the correct form.
+        BadInput: the text does not have an accepted form, or the file is invalid; the message gives the correct form.
         ModelMissing: a local model's file does not exist.
     """
     readers = {"gguf": _gguf, "transformers": _transformers, "records": _read_recorded}
@@ -204,7 +204,7 @@ def _check_endpoint(endpoint: str) -> str:
     """Return the endpoint without a trailing slash.
 
     Raises:
-        BadInput: it is not a web address, or may contain a secret.
+        BadInput: the endpoint is not a web address, or may contain a secret.
     """
     parts = urlsplit(endpoint)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -243,7 +243,7 @@ def _transformers(text: str) -> Judge:
             "commit, which the repo's page on the Hub shows under 'History'"
         )
     hears = bool(re.search("omni|audio|speech", repo, re.IGNORECASE))
-    # In 16 bits it is another judge: part of its answers differ.
+    # With 16 bits it is a different judge, because some of its answers differ.
     return Judge("transformers", repo, revision=commit, hears=hears, dtype="bfloat16" if is_gpu_used() else None)
 
 
@@ -253,7 +253,7 @@ def _read_recorded(text: str) -> Judge:
     folder, _, judge_id = text.partition("#")
     if not Path(folder).is_dir():
         raise BadInput(f"there is no folder of records {folder}; name the folder with a judge's answers")
-    # The judge whose answers are replayed.
+    # Find the judge whose answers are replayed.
     judges = Records(Path(folder)).judges()
     chosen = [judge for judge in judges if judge["id"] == judge_id] if judge_id else judges
     if len(chosen) != 1:

@@ -1,10 +1,10 @@
-"""Parses the answer of a judge: tolerant of its form, strict about its content.
+"""Parses the answer of a judge, tolerating errors of form but not of content.
 
 Tolerated: reasoning before the answer, code fences, surrounding prose, trailing commas, comments, full-width colons and
-commas, keys in another case or spelling or by the aliases of the answer's fields (Chinese ones), `36/45` where a
-number is expected and 45 is its maximum, numbers as strings, 0 and 1 for no and yes. Not tolerated: a truncated
-answer, several answers that differ, a key with two different values, NaN, a value out of range. An answer that cannot
-be parsed is an `UnreadableAnswer` with a sentence; podeval never invents a value for it.
+commas, keys in another case or spelling, keys that are (Chinese) aliases of the answer's fields, `36/45` where a number
+is expected and 45 is its maximum, numbers as strings, 0 and 1 for no and yes. Not tolerated: a truncated answer,
+several answers that differ, a key with two different values, NaN, a value out of range. An answer that cannot be parsed
+is an `UnreadableAnswer` with a sentence; podeval never invents a value for it.
 """
 
 import functools
@@ -25,7 +25,7 @@ Answer = TypeVar("Answer", bound=pydantic.BaseModel)
 
 
 class UnreadableAnswer(PodevalError):
-    """Raised for an answer that cannot be parsed; the message explains it in words that the judge can act on."""
+    """Raised for an answer that cannot be parsed; the message tells the judge what to correct."""
 
 
 _REPAIRS = 200
@@ -33,10 +33,10 @@ _REPAIRS = 200
 
 
 def validate(data: Any, model: type[Answer]) -> Answer:
-    """Validate the answer by pydantic's strict rules, after correcting errors of form that pydantic reports.
+    """Validate the answer with pydantic's strict rules, after correcting errors of form that pydantic reports.
 
     Raises:
-        UnreadableAnswer: the answer is invalid; the message names up to five places with their faults.
+        UnreadableAnswer: the answer is invalid; the message names up to five locations with their faults.
     """
     schema = _schema(model)
     data = _canonicalise_keys(data, model)
@@ -45,7 +45,7 @@ def validate(data: Any, model: type[Answer]) -> Answer:
             return model.model_validate_json(json.dumps(data), strict=True)
         except pydantic.ValidationError as error:
             problems = error.errors(include_url=False, include_context=False)
-            # Every object is tried: one that cannot be repaired may be followed by one that can.
+            # Try every object, because one that cannot be repaired may be followed by one that can.
             if not any([_repair(data, problem, schema) for problem in problems]):
                 raise UnreadableAnswer(_describe_problems(problems)) from None
     raise UnreadableAnswer(f"the answer has more than {_REPAIRS} slips of form")
@@ -72,7 +72,7 @@ _TRUTHS = {"true": True, "yes": True, "1": True, "是": True, "false": False, "n
 
 
 def _repair(data: Any, problem: Any, schema: dict[str, Any]) -> bool:
-    """Correct one error of form in `data`; return False if the problem is not one."""
+    """Correct one error of form in `data`; return False if the problem is of another kind."""
     *path, last = problem["loc"] or (None,)
     holder = _at(data, tuple(path))
     if isinstance(holder, dict):
@@ -108,7 +108,7 @@ def _number(value: Any, node: dict[str, Any]) -> int | float | None:
 
 
 def _canonicalise_keys(data: Any, kind: Any) -> Any:
-    """Return the data with each key as in the schema, matched by field name or alias regardless of case and spacing.
+    """Return the data with the schema's keys, which are matched by field name or alias regardless of case and spacing.
 
     Raises:
         UnreadableAnswer: two keys denote the same field.
@@ -140,7 +140,7 @@ def _models(kind: Any) -> list[type[pydantic.BaseModel]]:
 
 
 def _aliases(field: str, about: FieldInfo) -> list[str]:
-    """Return the names of a field, with that of the schema first."""
+    """Return the names of a field, with the schema's name first."""
     alias = about.validation_alias
     choices = list(alias.choices) if isinstance(alias, pydantic.AliasChoices) else [alias]
     names = [choice for choice in (*choices, about.alias, field) if isinstance(choice, str)]
@@ -155,12 +155,12 @@ def _at(data: Any, path: tuple[Any, ...]) -> Any:
     for step in path:
         if (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int)):
             data = data[step]
-        # Any other step names the tried type of a union and is not a place in the data.
+        # Any other step names the attempted type of a union and is not a location in the data.
     return data
 
 
 def _node(schema: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the part of a JSON schema that describes a place; empty if it cannot be determined."""
+    """Return the part of a JSON schema that describes a location; empty if it cannot be determined."""
     node: Any = schema
     for step in (*path, None):
         while isinstance(node, dict) and "$ref" in node:
@@ -185,7 +185,7 @@ def shorten(text: str) -> str:
 
 
 def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
-    """Return the answer in its type.
+    """Return the answer as an instance of its type.
 
     Raises:
         UnreadableAnswer: there is no answer, or it does not fit the type.
@@ -211,7 +211,7 @@ def parse(text: str, model: type[Answer]) -> Answer:
     """Parse the answer in a text into its type.
 
     Raises:
-        UnreadableAnswer: see `read_answer`.
+        UnreadableAnswer: the same errors as `read_answer`.
     """
     try:
         return _parse_object(text, model)
@@ -220,8 +220,8 @@ def parse(text: str, model: type[Answer]) -> Answer:
 
 
 def _parse_object(text: str, model: type[Answer]) -> Answer:
-    # Objects are keyed by canonical form, because comparing each with all before it takes quadratic time.
-    # All different objects in the text.
+    # Objects are keyed by their canonical form, because comparing each with all earlier ones takes quadratic time.
+    # Collect all different objects in the text.
     objects: dict[str, Any] = {}
     problem: UnreadableAnswer | None = None
     for span in _objects(_strip_thinking(text)):
@@ -233,7 +233,7 @@ def _parse_object(text: str, model: type[Answer]) -> Answer:
         objects.setdefault(json.dumps(data, sort_keys=True), data)
         if len(objects) > _MOST_OBJECTS:
             raise UnreadableAnswer(f"there are more than {_MOST_OBJECTS} different objects in the answer; give one")
-    # All different answers that are valid.
+    # Collect all different valid answers.
     valid: dict[str, Answer] = {}
     for data in objects.values():
         try:
@@ -242,7 +242,7 @@ def _parse_object(text: str, model: type[Answer]) -> Answer:
             problem = error
             continue
         valid.setdefault(value.model_dump_json(), value)
-    # Exactly one may remain.
+    # Exactly one must remain.
     if len(valid) == 1:
         return next(iter(valid.values()))
     if valid:
@@ -266,9 +266,9 @@ _ONLY_FENCED = re.compile(r"\s*```[\w-]*[ \t]*\n(.*)\n```\s*", re.DOTALL)
 
 
 def _strip_thinking(text: str) -> str:
-    """Return the text after the reasoning; empty if the reasoning never ends.
+    """Return the text after the reasoning; empty if the reasoning does not end.
 
-    In a complete answer, such tags are words.
+    In a complete answer, such tags are treated as text.
     """
     alone = _ONLY_FENCED.fullmatch(text)
     try:
@@ -286,7 +286,7 @@ def _objects(text: str) -> Iterator[str]:
     """Yield the outermost {...} of the text, or of its fenced blocks if those contain any.
 
     Raises:
-        UnreadableAnswer: one of them is truncated.
+        UnreadableAnswer: an object is truncated.
     """
     fenced = [block for block in _FENCED.findall(text) if "{" in block]
     for part in fenced or [text]:
@@ -304,7 +304,7 @@ _BRACES = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}]', re.DOTALL)
 
 
 def _find_closing(text: str, start: int) -> int | None:
-    """Return the position after the brace that closes the one at `start`; braces inside strings do not count."""
+    """Return the position after the brace that closes the one at `start`; braces inside strings are ignored."""
     depth = 0
     for match in _BRACES.finditer(text, start):
         depth += {"{": 1, "}": -1}.get(match[0], 0)
@@ -314,7 +314,7 @@ def _find_closing(text: str, start: int) -> int | None:
 
 
 def _load(text: str) -> Any:
-    """Decode JSON as is or, if that fails, after repairing it."""
+    """Decode JSON unchanged or, if that fails, after repairing it."""
     try:
         return _decode(text)
     except json.JSONDecodeError as error:
@@ -351,7 +351,7 @@ _HALF_WIDTH = str.maketrans("：，", ":,")
 
 
 def _mend(text: str) -> str:
-    """Remove comments and trailing commas and use ASCII punctuation; strings are not changed."""
+    """Remove comments and trailing commas, and use ASCII punctuation; strings are not changed."""
     matches = (match for match in _PIECES.finditer(text) if not match["comment"])
     pieces = [match["string"] or match["other"].translate(_HALF_WIDTH) for match in matches]
     kept: list[str] = []

@@ -1,9 +1,9 @@
-"""A prompt: the question to a judge, its version, and the form of the answer.
+"""A prompt: a question for a judge, its version, and the form of the answer.
 
-Everything under judgement is data. Each text and each recording is between two lines with a delimiter derived from the
-hash of all texts of the request; no text can contain its own delimiter (it would have to contain its own hash), so no
-text can end its section and pose as the prompt. Control words of chat templates inside a text are broken up by an
-invisible character, because a model's tokenizer would otherwise take them for the end of the message.
+Everything that is judged is data. Each text and each recording is placed between two lines with a delimiter derived
+from the hash of all texts in the request. A text cannot contain its own delimiter, because it would have to contain its
+own hash, so it cannot end its section and pose as the prompt. Control words of chat templates inside a text are broken
+up with an invisible character, because a model's tokenizer would otherwise interpret them as the end of the message.
 """
 
 import base64
@@ -58,7 +58,7 @@ class AudioClip:
         rate: sample rate, Hz.
 
     Raises:
-        CannotScore: the clip is empty or contains samples that are not finite numbers.
+        CannotScore: the clip is empty or contains non-finite samples.
     """
 
     samples: NDArray[np.float32]
@@ -79,7 +79,7 @@ class AudioClip:
 
     @functools.cached_property
     def sha256(self) -> str:
-        """Digest of rate and samples, which identifies the clip in records and cache keys."""
+        """Digest of the rate and samples, which identifies the clip in records and cache keys."""
         digest = hashlib.sha256(f"{self.rate}:".encode())
         digest.update(np.ascontiguousarray(self.samples, dtype="<f4").tobytes())
         return digest.hexdigest()
@@ -110,7 +110,7 @@ class AudioClip:
     def encoded(self, kind: str) -> bytes:
         """Encode the clip as a file.
 
-        A clip that exceeds full scale is attenuated as a whole, because clipping would be an audible fault.
+        If a clip exceeds full scale, the whole clip is attenuated, because clipping would be an audible fault.
         """
         import soundfile
 
@@ -194,13 +194,13 @@ class Prompt:
     """A prompt with its version and the type of its answers.
 
     Args:
-        name: its name, such as `script_quality`.
-        version: increases when the wording changes.
+        name: name of the prompt, such as `script_quality`.
+        version: number that increases when the wording changes.
         system: the judge's role and its criteria; the rules that separate data from instructions are added to it.
         template: the request, with `{placeholders}` for the inputs; a literal brace is doubled.
         answer: the type against which an answer is validated.
-        source: the paper and section that it follows.
-        passages: passages of the template that grow with the material, by their name in files.
+        source: the paper and section that the prompt follows.
+        passages: passages of the template that grow with the material, with their names in files.
     """
 
     name: str
@@ -213,18 +213,18 @@ class Prompt:
 
     @functools.cached_property
     def id(self) -> str:
-        """Name, version and a hash of everything that changes the answer: wording, schema, and the rules for data."""
+        """Name, version and a hash of everything that affects the answer: wording, schema, and the rules for data."""
         everything = [self.system, self.template, RULES, _CONTROL_WORDS.pattern, self.schema]
         return f"{self.name}@{self.version}#{_digest(everything)[:12]}"
 
     @property
     def family(self) -> str:
-        """The name without the number of turns, which prompts of one wording share."""
+        """The name without the number of turns, which prompts with the same wording share."""
         return self.name.rstrip("_" + string.digits) if self.passages else self.name
 
     @functools.cached_property
     def schema(self) -> dict[str, Any]:
-        """The JSON schema that an answer must fit, in the form that strict endpoints require."""
+        """The JSON schema that an answer must match, in the form that strict endpoints require."""
         return dict(_make_strict(self.answer.model_json_schema()))
 
     @functools.cached_property
@@ -237,11 +237,11 @@ class Prompt:
         """Return the conversation that asks about these inputs: a system message and a user message.
 
         Args:
-            inputs: a text or a clip for every placeholder, and no others.
+            inputs: a text or a clip for every placeholder, and nothing else.
             audio: limits on the audio that the judge accepts.
 
         Raises:
-            ValueError: an input is missing or not in the template.
+            ValueError: an input is missing, or is not in the template.
             BadInput: a clip is longer or larger than the judge accepts.
         """
         if set(inputs) != set(self.placeholders):
@@ -249,7 +249,7 @@ class Prompt:
                 f"the prompt {self.name} asks for {', '.join(self.placeholders) or 'no inputs'}, "
                 f"and was given {', '.join(inputs) or 'none'}"
             )
-        # The system message explains the delimiter of this request's texts.
+        # The system message explains the delimiter of the texts in this request.
         texts = {name: break_control_words(value) for name, value in inputs.items() if isinstance(value, str)}
         mark = mark_for(texts)
         schema = json.dumps(self.schema, ensure_ascii=False)
@@ -267,14 +267,14 @@ class Prompt:
                 _add_text(parts, f"\nEND {name} {mark}\n")
             else:
                 _add_text(parts, delimit(name, texts[name], mark))
-        # Without audio the content is a plain text, which every endpoint accepts.
+        # Without audio, the content is plain text, which every endpoint accepts.
         has_audio = any(part["type"] != "text" for part in parts)
         content: Any = parts if has_audio else "".join(part["text"] for part in parts)
         return [{"role": "system", "content": system}, {"role": "user", "content": content}]
 
 
 def strip_audio(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace each clip of a message by the SHA-256 of the bytes that were sent."""
+    """Replace each clip in a message with the SHA-256 of the bytes that were sent."""
     content = message["content"]
     if isinstance(content, str):
         return dict(message)
@@ -289,11 +289,11 @@ def strip_audio(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mark_for(texts: Mapping[str, str]) -> str:
-    """Return the delimiter for these texts, which is made from a hash of all of them and occurs in none."""
+    """Return the delimiter for these texts, which is made from a hash of all of them and does not occur in any."""
     salt = 0
     while True:
         mark = _digest([sorted(texts.items()), salt])[:32]
-        # This is practically impossible; one search makes it certain.
+        # A collision is practically impossible; the search rules it out.
         if not any(mark in text.lower() for text in texts.values()):
             return mark
         salt += 1
@@ -305,7 +305,7 @@ def delimit(name: str, text: str, mark: str) -> str:
 
 
 def break_control_words(text: str) -> str:
-    """Break up the control words of chat templates in a text by an invisible word joiner.
+    """Break up the control words of chat templates in a text with an invisible word joiner.
 
     Unpaired surrogates, which cannot be encoded as UTF-8, become the replacement character.
     """
@@ -338,7 +338,7 @@ def _add_text(parts: list[dict[str, Any]], text: str) -> None:
 
 
 def _make_strict(schema: Any) -> Any:
-    """Close objects, require all properties and drop titles and defaults, as strict endpoints demand."""
+    """Close objects, require all properties, and drop titles and defaults, as strict endpoints demand."""
     if isinstance(schema, list):
         return [_make_strict(part) for part in schema]
     if not isinstance(schema, dict):

@@ -1,8 +1,8 @@
-"""Conversations with a judge: a measurement asks in rounds, independently of the person who answers.
+"""Conversations with a judge: a measurement asks in rounds, independently of what answers.
 
 A measurement that needs a judge is a generator. It yields the requests of a round, receives their answers, may yield
-more, and returns its result. Many conversations run at the same time and their rounds are sent together, so that the
-total time depends on the number of requests and not on their order.
+more, and returns its result. Many conversations run at the same time and their rounds are sent together, so the total
+time depends on the number of requests and not on their order.
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -25,23 +25,23 @@ class Asked(Protocol):
     """Anything that answers requests, such as `podeval.judges.client.JudgeClient`."""
 
     def ask(self, requests: Sequence[JudgeRequest]) -> Sequence[UsableAnswer | Unanswered]:
-        """Return for each request, in order, an answer or the reason for its absence."""
+        """Return, for each request in order, an answer or the reason for its absence."""
 
 
 class NoAnswer(PodevalError):
-    """The judge gave no usable answer; raised in the conversation that waits for it."""
+    """The judge did not give a usable answer; raised in the conversation that waits for it."""
 
 
 def select_values(kind: type[A], answers: Sequence[UsableAnswer]) -> list[A]:
-    """Return the values of those answers that are of this kind."""
+    """Return the values of the answers that have this type."""
     return [answer.value for answer in answers if isinstance(answer.value, kind)]
 
 
 def hold(conversations: Iterable[Conversation[T]], client: Asked) -> list[T | PodevalError]:
     """Run conversations together and return the result of each, or the error that ended it.
 
-    A conversation ends with `NoAnswer` if one of its requests stays unanswered, unless it catches that: a result
-    depends on every requested answer.
+    A conversation ends with `NoAnswer` if one of its requests stays unanswered, unless it catches that exception,
+    because a result depends on every requested answer.
     """
     held = [_Held(conversation) for conversation in conversations]
     while waiting := [one for one in held if one.requests]:
@@ -71,7 +71,7 @@ class _Held(Generic[T]):
             self._step(partial(self._conversation.send, usable))
 
     def _step(self, step: Callable[[], Sequence[JudgeRequest]]) -> None:
-        """Run the conversation until it has requests, or ends."""
+        """Run the conversation until it has requests or ends."""
         self.requests: Sequence[JudgeRequest] = ()
         try:
             while not self.requests:

@@ -1,4 +1,4 @@
-"""Two questions whose answers are known, one about a text and one about a recording, to test a judge's abilities."""
+"""Two questions with known answers, one about a text and one about a recording, for testing a judge's abilities."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -41,9 +41,9 @@ class JudgeTrial:
 
     Attributes:
         question: `text` or `audio`.
-        works: whether the answer is right; None if the question was not asked.
+        works: whether the answer is correct; None if the question was not asked.
         detail: the answer, or the reason for its absence.
-        used: tokens and money.
+        used: the tokens and money spent.
     """
 
     question: str
@@ -53,7 +53,7 @@ class JudgeTrial:
 
 
 def make_tones() -> AudioClip:
-    """Return a clip of three tones of half a second with silence around each."""
+    """Return a clip of three half-second tones with silence around each."""
     times = np.arange(_RATE // 2) / _RATE
     pause = np.zeros(_RATE // 2)
     tone = 0.3 * np.sin(2 * np.pi * 440 * times)
@@ -61,7 +61,7 @@ def make_tones() -> AudioClip:
 
 
 def make_trial_client(judge: Judge) -> JudgeClient:
-    """Return a client that asks each question once and keeps no records.
+    """Return a client that asks each question once and does not keep records.
 
     Raises:
         BadInput: the judge replays records.

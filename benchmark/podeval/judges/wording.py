@@ -1,4 +1,4 @@
-"""Prompts in other words: the text of a file in place of a prompt's system text and request.
+"""Prompts with other wordings: the text of a file replaces a prompt's system text and request.
 
     [system]
     You mark scripts.
@@ -7,10 +7,10 @@
     Here is the script:
     {script}
 
-Braces contain the names of the prompt's inputs, and of passages that are longer for longer material. Other braces are
-not changed, so the examples of a paper's prompt can be copied. Without the line `[request]`, the whole text is the
-request, and there is no system text. The rules that keep material apart from instructions and the schema of the answer
-are added to every wording.
+Braces contain the names of the prompt's inputs and of passages that grow with the material. Other braces are not
+changed, so the examples of a paper's prompt can be copied. Without the line `[request]`, the whole text is the request,
+and there is no system text. The schema of the answer, and the rules that separate material from instructions, are added
+to every wording.
 """
 
 import functools
@@ -30,15 +30,15 @@ def write_wording(prompt: Prompt) -> str:
 
 
 def list_inputs(prompt: Prompt) -> list[str]:
-    """Return the names that a file of a prompt must have in braces, in order."""
+    """Return the names that a prompt's file must contain in braces, in order."""
     return list(dict.fromkeys(re.findall(r"\{(\w+)\}", _shorten(prompt))))
 
 
 @functools.lru_cache(maxsize=256)
 def reword(prompt: Prompt, wording: str) -> Prompt:
-    """Return a prompt in the wording of a file, with the same inputs and the same form of the answer.
+    """Return a prompt with the wording of a file, and with the same inputs and the same form of the answer.
 
-    Our own wording, or no wording, results in our own prompt.
+    Without a wording, or with our own, the result is our own prompt.
 
     Raises:
         BadInput: an input is missing, or a name in braces is not an input.

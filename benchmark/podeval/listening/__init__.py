@@ -1,4 +1,4 @@
-"""Listening tests: `Listening` takes listeners through a test, `results` summarises their answers."""
+"""Listening tests: `Listening` guides listeners through a test, and `results` summarises their answers."""
 
 from podeval.listening.service import Listening
 from podeval.listening.sessions import AnsweredPage, SessionProgress, Shown

@@ -1,4 +1,4 @@
-"""Designs of listening tests: the stimuli and the questions, as one YAML document for each test.
+"""Designs of listening tests: the stimuli and the questions, in one YAML document per test.
 
     kind: mushra
     id: naturalness
@@ -17,9 +17,9 @@
 Kinds: `mushra` (all systems of an item on a page, visible reference, hidden anchors), `questionnaire` (nine questions
 per clip, or your own `questions`), `rubric` (binary criteria and a rationale per response), `mos` (one to five on named
 scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (X is one of two: which?). If a
-page has one recording or one pair, with `each: all` every listener rates all of an item. The time of a listener is
-estimated; a test that exceeds `minutes` is refused with the number of items that would fit. `headphone_check` and
-`completion` are described in `podeval.listening.screening`.
+page has one recording or one pair, every listener rates all recordings or pairs of an item with `each: all`. The time
+per listener is estimated; a test that exceeds `minutes` is refused, with the number of items that would fit.
+`headphone_check` and `completion` are described in `podeval.listening.screening`.
 """
 
 import hashlib
@@ -97,11 +97,12 @@ class DesignItem(FactSheet):
 
 
 class OwnQuestion(FactSheet):
-    """A user's own question in a questionnaire: rated from 1 by its labels, or answered in words if it has none.
+    """A user's own question in a questionnaire, rated from 1 according to its labels, or answered in words without
+    labels.
 
-    `reason` asks for the reason of a rating. With `choice` the labels have no order, and their counts are reported in
-    place of a mean. A question named `speakers` without labels asks for a number. Questions with the names of
-    podeval's nine are screened and scored like these.
+    `reason` asks for the reason for a rating. With `choice`, the labels have no order, and their counts are reported
+    instead of a mean. A question named `speakers` without labels asks for a number. Questions with the names of
+    podeval's nine questions are screened and scored like them.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
@@ -122,13 +123,13 @@ class OwnQuestion(FactSheet):
 
     @property
     def asked(self) -> questionnaire.Question:
-        """The question in the form that a page asks it."""
+        """The question as a page asks it."""
         in_words = not self.labels and self.name != SPEAKERS
         return questionnaire.Question(self.name, self.text, self.labels, self.reason, optional=in_words)
 
 
 class ScreeningRule(FactSheet):
-    """The rule that decides which listeners' marks count; see `podeval.stats.mushra_scores`."""
+    """The rule that determines which listeners' marks count; see `podeval.stats.mushra_scores`."""
 
     low_worst: Annotated[float, Field(ge=0, le=1)] | None = 0.9
     high_top: Annotated[float, Field(ge=0, le=1)] | None = 0.5
@@ -243,9 +244,9 @@ class Design(FactSheet):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the document and the questions asked; answers are pooled only between designs of equal digest."""
-        # The way in which listeners come back does not change the answers. Fields that were added later are left out
-        # while unset, so that the digests of older designs stay the same.
+        """SHA-256 of the document and its questions; answers are pooled only across designs with the same digest."""
+        # The way in which listeners return to their panel does not affect the answers. Fields that were added later are
+        # left out if unset, so the digests of older designs stay the same.
         plain = {"questions": (), "demographics": (), "trials": 1, "headphone_check": None, "each": None}
         later = {name for name, value in plain.items() if getattr(self, name) == value}
         document = self.model_dump(mode="json", exclude={"consent", "completion"} | later)
@@ -269,7 +270,7 @@ class Design(FactSheet):
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Pairs of systems to compare, each in one order; sides are drawn for each listener."""
+        """The pairs of systems to compare, each in one order; sides are drawn for each listener."""
         return list(itertools.combinations(self.systems, 2))
 
     @property
@@ -279,14 +280,14 @@ class Design(FactSheet):
 
     @property
     def fitting(self) -> int:
-        """The largest number of items that stays within the time, counting the longest ones."""
+        """The largest number of items that fits within the time, assuming the longest ones."""
         if self.minutes is None:
             return len(self.items)
         whole = itertools.accumulate(self._longest_first(), initial=self._check_seconds)
         return max(0, sum(seconds / 60 <= self.minutes for seconds in whole) - 1)
 
     def estimate(self, items: int) -> float:
-        """Return the minutes of one listener for this number of items, with the longest ones, each played once."""
+        """Return the minutes that one listener needs for this number of the longest items, each played once."""
         return (self._check_seconds + sum(self._longest_first()[:items])) / 60
 
     @property
@@ -338,8 +339,8 @@ def read_design(source: str | Path | Mapping[str, Any]) -> Design:
     """Read a design from a YAML file, or from its content as data.
 
     Raises:
-        BadInput: it cannot be read (for example, it has more than `LONGEST_YAML` characters), or is not a design; the
-            message names the place.
+        BadInput: the file cannot be read (for example, because it has more than `LONGEST_YAML` characters) or is not a
+            design; the message names the location.
     """
     content: Any = source
     if isinstance(source, str | Path):
@@ -356,10 +357,11 @@ def read_design(source: str | Path | Mapping[str, Any]) -> Design:
 
 
 def measure_durations(design: Design, folder: Path) -> Design:
-    """Return the design with the length in seconds of every audio file that lacks one; all of them are in `folder`.
+    """Return the design with measured lengths, in seconds, for the audio files in `folder` that lack one.
 
     Raises:
-        BadInput: a file is elsewhere, is missing or is not audio, or the measured lengths make the test too long.
+        BadInput: a file is outside the folder, is missing or is not audio, or the measured lengths make the test too
+            long.
     """
     from podeval.audio.container import read_container_and_seconds
 
@@ -372,10 +374,10 @@ def measure_durations(design: Design, folder: Path) -> Design:
 
 
 def resolve_recordings(design: Design, folder: Path) -> Design:
-    """Return the design with absolute paths; its recordings stay in `folder`.
+    """Return the design with absolute paths; its recordings must be in `folder`.
 
     Raises:
-        BadInput: one of the files is elsewhere.
+        BadInput: a file is outside the folder.
     """
     return _change_stimuli(
         design, lambda stimulus: stimulus | {"audio": str(resolve_inside(folder, stimulus["audio"]))}
@@ -383,7 +385,7 @@ def resolve_recordings(design: Design, folder: Path) -> Design:
 
 
 def _change_stimuli(design: Design, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Design:
-    """Return the design with every stimulus that is audio changed."""
+    """Return the design with every audio stimulus changed."""
 
     def walk(content: Any) -> Any:
         if isinstance(content, dict):

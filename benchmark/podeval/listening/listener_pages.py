@@ -1,7 +1,7 @@
 """The pages of one listener, and the valid answers to a page.
 
-A page shows its stimuli under letters; which system is behind a letter stays on the server. Answers are validated here,
-so only requested answers enter the tables.
+A page labels its stimuli with letters; only the server knows which system is behind a letter. Answers are validated
+here, so only requested answers are stored.
 """
 
 import math
@@ -25,7 +25,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True)
 class Page:
-    """One page of one listener; `stimuli` are in the order of their letters."""
+    """One page for one listener; `stimuli` are in the order of their letters."""
 
     id: str
     item: str
@@ -33,7 +33,7 @@ class Page:
 
     @property
     def letters(self) -> list[str]:
-        """Letters of the stimuli in their order; the last one of an ABX page, which is one of the others, is X."""
+        """The letters of the stimuli in order; on an ABX page the last is X, which is one of the others."""
         repeats = len(set(self.stimuli)) < len(self.stimuli)
         return [*name_letters(len(self.stimuli) - 1), "X"] if repeats else name_letters(len(self.stimuli))
 
@@ -62,10 +62,10 @@ def name_letters(count: int) -> list[str]:
 
 
 def make_pages(design: Design, slot: int, seed: int) -> list[Page]:
-    """Make the pages for the listener with this place in the balanced assignment.
+    """Make the pages for the listener at this place of the balanced assignment.
 
-    Items, systems and their order follow from the place; sides of a pair, letters of a MUSHRA page and what X is are
-    drawn with the seed. A headphone check comes first, and questions about the listener last.
+    Items, systems and their order follow from the place; the sides of a pair, the letters of a MUSHRA page and the
+    identity of X are drawn with the seed. A headphone check comes first, and questions about the listener come last.
     """
     chance = random.Random(f"{design.digest}:{slot}:{seed}")  # noqa: S311 - reproducible by its recorded seed
     pages: list[Page] = []
@@ -82,14 +82,14 @@ def make_pages(design: Design, slot: int, seed: int) -> list[Page]:
 
 
 def count_marks(design: Design) -> tuple[int, Counter[str]]:
-    """Return the pages of one listener, and the marks of each system where all listeners of the design finish."""
+    """Return the number of pages per listener, and the number of marks for each system if all listeners finish."""
     slots = [[page for page in make_pages(design, slot, 0) if page.item] for slot in range(design.listeners)]
     names = (name for pages in slots for page in pages for name in dict.fromkeys(page.stimuli))
     return len(slots[0]), Counter(name for name in names if name in design.systems)
 
 
 def _make_trials(design: Design, chosen: list[tuple[int, int]], chance: random.Random) -> list[Page]:
-    """Return the ABX pages of a listener: X is each side, and A each system, equally often, in a random order."""
+    """Return a listener's ABX pages in random order; X is each side, and A is each system, equally often."""
     count = len(chosen) * design.trials
     turns = [(swap, same) for swap in (False, True) for same in (0, 1)]
     arrangements = [turn for _ in range(count // len(turns)) for turn in turns]
@@ -126,7 +126,7 @@ def _pages(design: Design, item: DesignItem, number: int, hearing: int, chance: 
     for side in sides:
         chance.shuffle(side)
     chance.shuffle(sides)
-    # Pages of an item are numbered in the order of their listener, so that a number does not reveal a system.
+    # An item's pages are numbered in the listener's order, so a number does not reveal a system.
     names = [item.id] if design.each != "all" else [f"{item.id}/{n}" for n in range(1, len(sides) + 1)]
     return [Page(name, item.id, tuple(shown)) for name, shown in zip(names, sides, strict=True)]
 
@@ -141,7 +141,7 @@ def find_stimulus(design: Design, item: str, name: str) -> Stimulus:
 
 
 def list_questions(design: Design, item: DesignItem) -> list[questionnaire.Question]:
-    """Return the questions that a page asks about each of its stimuli (for a pair, about both together)."""
+    """Return the questions that a page asks about each stimulus (or about both stimuli of a pair together)."""
     question, better = questionnaire.Question, design.aspect or "Which is better?"
     criteria = [question(f"criterion_{n}", text, ("no", "yes")) for n, text in enumerate(item.criteria, 1)]
     choices = ("A", "no difference", "B") if design.ties else ("A", "B")
@@ -159,9 +159,9 @@ def list_questions(design: Design, item: DesignItem) -> list[questionnaire.Quest
 
 @dataclass(frozen=True)
 class PageAnswer:
-    """One validated answer: a number on a scale, or words; `stimulus` is the system's name, for a pair the first.
+    """One validated answer: a number on a scale, or words; `stimulus` is the name of the system (the first of a pair).
 
-    An ABX page is answered by 1 (right) or 0 for the system that X is; its words are the two sides, `A | B`.
+    The answer to an ABX page is 1 (correct) or 0, for the system that X is; its words are the two sides, `A | B`.
     """
 
     stimulus: str
@@ -174,14 +174,14 @@ def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> li
     """Validate a listener's answer to a page, and return its parts.
 
     Args:
-        design: design of the test.
+        design: the design of the test.
         page: the page that was shown.
         answer: the answer. mushra: `{letter: 0..100}`. mos: `{scale: 1..5}`. preference: `{"preference": -2..2}`;
             text_preference: -1, 0, 1. abx: `{"abx": -1}` (X is A) or 1. questionnaire: `{question: {"mark": …,
             "reason": …}}`. rubric: `{criterion_1: 0 or 1, …, "rationale": …}`.
 
     Raises:
-        BadInput: a part is missing, unknown, out of range or lacks its reason.
+        BadInput: a part is missing, unknown, out of range or without the required reason.
     """
     if not isinstance(answer, Mapping):
         raise BadInput(write_sentence("answer-form", page=page.id))
@@ -225,7 +225,7 @@ def clean_words(text: Any) -> str:
     """Normalise a listener's text for storage: single spaces, no control characters, at most 2,000 characters.
 
     Raises:
-        BadInput: it is not a text.
+        BadInput: the value is not a text.
     """
     if not isinstance(text, str):
         raise BadInput(write_sentence("reason-form", kind=type(text).__name__))
@@ -262,7 +262,7 @@ def _read_questionnaire(
             if why := clean_words(reply.get("reason", "")):
                 answers.append(PageAnswer(stimulus, question.name, None, why))
             continue
-        # Require the mark, and the reason where the question asks for one.
+        # Require the mark, and the reason if the question asks for one.
         value = _read_number(page, question.name, reply.get("mark"), 1, len(question.labels) or 50, whole=True)
         reason = clean_words(reply.get("reason", ""))
         if question.reason and not reason:
@@ -298,7 +298,7 @@ def _read_number(page: Page, name: str, value: Any, low: int, high: int, *, whol
 
 
 def find_attention_failures(design: Design, page: Page, answers: list[PageAnswer]) -> list[str]:
-    """Return the failed attention checks of a questionnaire answer; they are recorded, never shown to listeners."""
+    """Return the failed attention checks of a questionnaire answer; they are recorded but never shown to listeners."""
     if design.kind != "questionnaire" or page.id == ABOUT:
         return []
     clip = find_stimulus(design, page.item, page.stimuli[0])
@@ -314,7 +314,7 @@ def find_attention_failures(design: Design, page: Page, answers: list[PageAnswer
 def build_williams_row(size: int, row: int) -> list[int]:
     """Return one row of a Latin square in which each element follows every other equally often (Williams 1949).
 
-    Over `size` rows every element is once in every place, and over `size` rows (2 * `size` if that is odd) every
+    Over `size` rows, every element is in every position once; over `size` rows (2 * `size` if that is odd), every
     element follows every other equally often.
 
     Args:
@@ -328,15 +328,15 @@ def build_williams_row(size: int, row: int) -> list[int]:
 
 
 def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
-    """Choose the items of one listener, and for each the number of earlier listeners, in playing order.
+    """Choose the items for one listener in playing order, each with the number of earlier listeners.
 
-    Each listener continues in the ring of items where the previous one stopped, so the play counts of two items always
-    differ by one at most. Listeners with the same items hear them in the orders of a Latin square, one after the other.
+    Each listener continues in the ring of items where the previous one stopped, so the play counts of any two items
+    differ by at most one. Listeners with the same items hear them in the successive orders of a Latin square.
 
     Args:
         slot: slot of the listener, from 0.
         items: number of items.
-        each: number of items for each listener.
+        each: number of items per listener.
     """
     each = min(each, items)
     chosen = [(position % items, position // items) for position in range(slot * each, (slot + 1) * each)]
@@ -345,8 +345,8 @@ def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
 
 
 def choose_alternative(item: int, hearing: int, alternatives: int) -> int:
-    """Choose one of several alternatives (systems, pairs of systems) for the n-th playing of an item.
+    """Choose one of several alternatives (systems, pairs of systems) for the n-th play of an item.
 
-    The plays of an item go through all alternatives in turn, and so do the items of one listener.
+    The plays of an item cycle through all alternatives, and so do the items of one listener.
     """
     return (item + hearing) % alternatives

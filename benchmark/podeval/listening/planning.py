@@ -1,9 +1,9 @@
-"""The number of listeners that a test needs, from a pilot, and whether a running test may stop.
+"""Estimate from a pilot how many listeners a test needs, and determine whether a running test may stop.
 
-Both use one number per listener for two systems: the mean of their marks for the one minus that for the other, or of
-their answers if a page compares the two (in an ABX test: the share of right answers above chance). Pages of one
-listener depend on each other, listeners do not. You may check after every listener whether to stop: the evidence comes
-from `podeval.stats.sequential`, which is valid at any number of listeners.
+Both use one number per listener for two systems: the difference of the mean marks of the two systems, or the mean
+answer if a page compares the two (in an ABX test: the share of correct answers above chance). A listener's pages depend
+on each other, but listeners are independent. You may check after every listener whether to stop, because the evidence
+comes from `podeval.stats.sequential`, which is valid at any number of listeners.
 """
 
 import math
@@ -36,12 +36,13 @@ _CAUTION = 0.8
 
 @dataclass(frozen=True)
 class ListenersNeeded:
-    """The number of listeners that distinguish two systems.
+    """The number of listeners needed to distinguish two systems.
 
     Attributes:
         first, second: the systems.
-        pilot: listeners who heard both.
-        spread: standard deviation of the listeners' differences, with the caution that a pilot of that size requires.
+        pilot: number of pilot listeners who heard both.
+        spread: standard deviation of the listeners' differences, with the safety margin that a pilot of that size
+            requires.
         listeners: number of listeners needed; None for more than `MOST`.
     """
 
@@ -54,15 +55,15 @@ class ListenersNeeded:
 
 @dataclass(frozen=True)
 class StoppingVerdict:
-    """The conclusions about two systems so far.
+    """The current conclusions about two systems.
 
     Attributes:
         first, second: the systems.
         listeners: number of listeners who heard both.
         mean: mean of the listeners' differences, first minus second.
-        interval: interval that is valid at every look; None if there are too few listeners for any.
-        better: the system that is shown to be better now, so that the test may stop; "" if neither is.
-        expected: total number of listeners for a decision if the rest marked like these; None if unknown.
+        interval: interval that is valid at every check; None if there are too few listeners.
+        better: the system that is now shown to be better, so the test may stop; "" if neither is.
+        expected: total number of listeners for a decision if the others mark like these; None if unknown.
     """
 
     first: str
@@ -75,12 +76,12 @@ class StoppingVerdict:
 
 
 def compute_listener_differences(marks: Iterable[Mark], first: str, second: str) -> list[float]:
-    """Return each listener's mean mark for one system minus that for another, in their order.
+    """Return each listener's mean mark for one system minus that for another, in the listeners' order.
 
     Args:
         marks: marks of finished listeners, in the order of their places.
         first: the system whose marks count positively.
-        second: the one whose marks are subtracted.
+        second: the system whose marks are subtracted.
     """
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for mark in marks:
@@ -94,9 +95,10 @@ def compute_listener_differences(marks: Iterable[Mark], first: str, second: str)
 
 
 def pair_differences(marks: Iterable[Mark], first: str, second: str) -> list[float]:
-    """Return each listener's mean answer to the pages that compare two systems, in their order.
+    """Return each listener's mean answer to the pages that compare two systems, in the listeners' order.
 
-    For preferences it is the preference for the first over the second, for ABX answers the share right above chance.
+    For preferences, it is the preference for the first over the second; for ABX answers, the share of correct answers
+    above chance.
 
     Args:
         marks: marks of a test of pairs, from `podeval.listening.session_results.read_session_marks`.
@@ -120,17 +122,17 @@ def count_listeners(
     power: float = 0.8,
     pairs: bool = False,
 ) -> list[ListenersNeeded]:
-    """Count the listeners that distinguish two systems with this difference, from the marks of a pilot.
+    """Compute from a pilot's marks the number of listeners needed to distinguish two systems with this difference.
 
     Args:
         marks: marks of the pilot.
         systems: all systems of the test.
         difference: smallest difference of means to detect, in marks.
-        power: probability that the difference is found.
+        power: probability of finding the difference.
         pairs: whether the marks are those of a test of pairs.
 
     Raises:
-        BadInput: a number is out of its range, or fewer than three listeners heard two systems.
+        BadInput: a number is out of range, or fewer than three listeners heard two systems.
     """
     if difference <= 0 or not 0 < power < 1:
         raise BadInput("the difference must be above 0, and the power between 0 and 1")
@@ -146,11 +148,11 @@ def count_listeners(
 
 
 def judge_stopping(marks: Sequence[Mark], systems: Sequence[str], *, pairs: bool = False) -> list[StoppingVerdict]:
-    """Decide for each two systems whether the test may stop now; it may be called after every listener.
+    """Decide for each pair of systems whether the test may stop now; may be called after every listener.
 
     Args:
         marks: marks of the finished listeners, in the order of their places.
-        systems: all systems of the test; the level of 95 % is shared between all pairs, at every look.
+        systems: all systems of the test; the 95 % level holds for all pairs together, at every check.
         pairs: whether the marks are those of a test of pairs; in an ABX test `better` names the first of two
             distinguished systems.
     """
@@ -168,7 +170,7 @@ def judge_stopping(marks: Sequence[Mark], systems: Sequence[str], *, pairs: bool
 
 
 def _find_count(difference: float, spread: float, power: float) -> int | None:
-    """Return the least count of a paired t-test with this power."""
+    """Return the smallest sample size for which a paired t-test has this power."""
     if spread == 0:
         return 2
     count = 2 + bisect_left(range(2, MOST + 1), power, key=lambda count: _find_power(count, difference / spread))
@@ -176,14 +178,14 @@ def _find_count(difference: float, spread: float, power: float) -> int | None:
 
 
 def _find_power(count: int, effect: float) -> float:
-    """Return the chance that `count` differences of this effect size give an interval without 0, on the right side."""
+    """Return the probability that `count` differences of this effect size give an interval on the correct side of 0."""
     limit = stats.t.ppf(1 - (1 - _LEVEL) / 2, count - 1)
     chance = float(stats.nct.sf(limit, count - 1, effect * math.sqrt(count)))
-    # Far out, scipy's noncentral t has no value; there the normal distribution equals it to many digits.
+    # Far in the tail, scipy's noncentral t has no value, and the normal distribution equals it to many digits.
     return chance if math.isfinite(chance) else float(stats.norm.sf(limit - effect * math.sqrt(count)))
 
 
-# A first design of a listening test from folders of recordings: one folder for each system, files paired by name.
+# Draft a design of a listening test from folders of recordings: one folder for each system, with files paired by name.
 
 KINDS = ("mos", "mushra", "abx")
 ANCHORS = ("reference", "high", "low")
@@ -193,17 +195,17 @@ ANCHORS = ("reference", "high", "low")
 def draft_design(
     kind: str, systems: Sequence[Path], out: Path, anchors: dict[str, Path], scales: Sequence[str]
 ) -> Design:
-    """Return the design of a test whose items are the recordings of one name in all folders.
+    """Return the design of a test whose items are the recordings with the same name in all folders.
 
     Args:
         kind: one of `KINDS`.
         systems: a folder for each system, with the system's name.
         out: the file of the design; recordings are named relative to its folder.
-        anchors: folders of a MUSHRA test by their names in `ANCHORS`.
+        anchors: folders of anchors for a MUSHRA test, by their names in `ANCHORS`.
         scales: scales of a MOS test.
 
     Raises:
-        BadInput: folders do not pair, are elsewhere than below the folder of the design, or make no test.
+        BadInput: the folders' files do not match, the folders are not below the design's folder, or there is no test.
     """
     if kind not in KINDS:
         raise BadInput(f"the kind is {', '.join(KINDS[:-1])} or {KINDS[-1]}, not {kind!r}")
@@ -234,7 +236,7 @@ def draft_design(
 
 
 def _list_recordings(folder: Path, base: Path) -> dict[str, str]:
-    """The recordings of a folder by their names without the ending, as paths from the folder of the design."""
+    """Return the recordings of a folder by name without extension, as paths relative to the folder of the design."""
     if not folder.is_dir():
         raise BadInput(f"{folder} is not a folder")
     if not folder.resolve().is_relative_to(base.resolve()):

@@ -1,6 +1,6 @@
 """The questions of the listening tests: scales, bands, and the questionnaire about a podcast.
 
-Their substance follows PodEval (sections 5 and 6), LFS-Bench (App. D) and PAM (App. 10 and 11); the wording is ours. A
+Their content follows PodEval (sections 5 and 6), LFS-Bench (App. D) and PAM (App. 10 and 11); the wording is ours. A
 change to a question, a label or an instruction requires a new `VERSION`, which is part of a test's digest.
 """
 
@@ -53,7 +53,7 @@ INSTRUCTIONS = {
 
 @dataclass(frozen=True)
 class Question:
-    """One question about a clip; `labels` begin at 1, and are empty if the answer is a number or free text."""
+    """One question about a clip; `labels` are numbered from 1, and empty if the answer is a number or free text."""
 
     name: str
     text: str
@@ -125,11 +125,11 @@ _PODEVALS = {
 
 
 def name_questions(questions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Name the questions of PodEval's questionnaire as podeval's nine, by text and labels, so that they are screened
-    and scored alike.
+    """Give the questions of PodEval's questionnaire, recognised by text and labels, the names of podeval's nine
+    questions, so that they are screened and scored alike.
 
-    All others keep their names; so do all of a questionnaire that lacks one of the seven marked questions or its
-    reason, because the screening excludes listeners who give none.
+    All other questions keep their names. If a questionnaire lacks one of the seven marked questions or its reason, all
+    its questions do, because the screening excludes listeners who give no reason.
     """
     names: dict[str, int] = {}
     for number, question in enumerate(questions):
@@ -184,7 +184,7 @@ STANDARDS = {
 
 
 def describe_scales(kind: str, scales: Sequence[str]) -> list[str]:
-    """Return for each scale of a test the standard that it follows, with its labels; nothing if it follows none."""
+    """Return, for each scale of a test that follows a standard, the standard and its labels."""
     if kind == "mushra":
         return [f"scale: {STANDARDS[kind]}: {', '.join(BANDS)}"]
     return [f"scale {name}: {', '.join(SCALES[name].labels)} (1 to 5), as in {STANDARDS[name]}" for name in scales]

@@ -1,4 +1,4 @@
-"""The results of a listening test in one place: screening, means with intervals and ranks, agreement of listeners."""
+"""The results of a listening test: screening, means with intervals and ranks, and the agreement of listeners."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -49,7 +49,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class Trial:
-    """One answer: who gave it, whether X was the second side, and whether the answer was the second side."""
+    """One answer: the listener, whether X was the second side, and whether the answer was the second side."""
 
     rater: Hashable
     is_second: bool
@@ -57,18 +57,18 @@ class Trial:
 
     @property
     def right(self) -> bool:
-        """Whether the answer is right."""
+        """Whether the answer is correct."""
         return self.is_second == self.says_second
 
 
 @dataclass(frozen=True)
 class Discrimination:
-    """How well two recordings are distinguished.
+    """The ability of listeners to distinguish two recordings.
 
     Attributes:
-        share: share of right answers, with its 95 % interval.
-        p: probability of this many right answers, or more, from listeners who hear no difference.
-        d_prime: sensitivity, free of a preference for one side; below 0 if more answers are wrong than right.
+        share: share of correct answers, with its 95 % interval.
+        p: probability of at least this many correct answers from listeners who hear no difference.
+        d_prime: sensitivity, independent of a preference for one side; below 0 if most answers are wrong.
     """
 
     share: Interval
@@ -77,12 +77,12 @@ class Discrimination:
 
 
 def discrimination(trials: Sequence[Trial]) -> Discrimination:
-    """Return the ability of listeners to distinguish two recordings.
+    """Measure how well listeners distinguish two recordings.
 
-    The interval is Wilson's with the effective number of trials, because those of one listener depend on each other;
-    with one listener it is the exact one (Clopper and Pearson). The p-value is of the exact binomial test. It does not
-    need to take listeners into account: X is drawn at random, so anyone who hears no difference is right by chance in
-    each trial, whatever their habits.
+    The interval is Wilson's with the effective number of trials, because the trials of one listener depend on each
+    other; with a single listener it is the exact interval (Clopper and Pearson). The p-value is that of the exact
+    binomial test. It does not need to account for listeners, because X is drawn at random, so anyone who hears no
+    difference is correct by chance in each trial, regardless of their habits.
 
     Raises:
         BadInput: there are no trials.
@@ -95,7 +95,7 @@ def discrimination(trials: Sequence[Trial]) -> Discrimination:
     if share.low is None:
         exact = stats.binomtest(right, len(trials)).proportion_ci(0.95)
         share = Interval(share.mean, float(exact.low), float(exact.high), share.n, share.clusters)
-    # Half an answer of each kind more, so that a perfect listener has a finite d' (Hautus 1995).
+    # Add half an answer of each kind, so that a perfect listener has a finite d' (Hautus 1995).
     hits, false_alarms = (
         (sum(t.says_second for t in trials if t.is_second == second) + 0.5)
         / (sum(t.is_second == second for t in trials) + 1)
@@ -107,14 +107,14 @@ def discrimination(trials: Sequence[Trial]) -> Discrimination:
 
 
 def share_right(d: float) -> float:
-    """Return the share of right answers at a sensitivity, for listeners without bias."""
+    """Return the share of correct answers at a given sensitivity, for unbiased listeners."""
     by_pair, by_third = d / math.sqrt(2), d / math.sqrt(6)
     cdf = stats.norm.cdf
     return float(cdf(by_pair) * cdf(by_third) + cdf(-by_pair) * cdf(-by_third))
 
 
 def d_prime(share: float) -> float:
-    """Return the sensitivity that results in this share of right answers; negative for a share below one half."""
+    """Return the sensitivity that gives this share of correct answers; negative for a share below one half."""
     if share < 0.5:
         return -d_prime(1 - share)
     if share >= share_right(_FARTHEST):
@@ -124,10 +124,10 @@ def d_prime(share: float) -> float:
 
 @dataclass(frozen=True)
 class ListeningResults:
-    """The results of a test: rows by stimulus and scale, a verdict on every MUSHRA listener, remarks in sentences.
+    """The results of a test: rows by stimulus and scale, a verdict on every MUSHRA listener, and remarks as sentences.
 
-    `dropped` is the number of finished listeners that the screening excluded. Each row has the figures of listeners who
-    count, and, in the fields that begin with `unscreened_`, those of all finished listeners.
+    `dropped` is the number of finished listeners that the screening excluded. Each row has the figures for the counted
+    listeners and, in the fields that begin with `unscreened_`, the figures for all finished listeners.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -140,7 +140,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
     """Screen the finished sessions of a test by the rules of its design, and summarise the rest.
 
     Raises:
-        BadInput: there is no such test, or no marks are left to average.
+        BadInput: the test does not exist, or no marks are left to average.
     """
     overview = session_results.read_overview(database, test)
     design, marks = overview.design, session_results.read_session_marks(database, test)
@@ -188,7 +188,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
         f"listeners, {name}: {', '.join(f'{label} {count}' for label, count in counts.items())}"
         for name, counts in session_results.count_demographics(database, test).items()
     ]
-    # Measure the agreement of listeners.
+    # Measure the agreement between listeners.
     if design.kind != "abx" and len({mark.rater for mark in marks}) > 1:
         alpha = reliability(marks)
         if alpha.value is not None:
@@ -199,7 +199,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
 
 
 def _count_choices(design: Design, marks: list[Mark]) -> list[str]:
-    """Return the number of times that each label of a question without an order was chosen, by question and system."""
+    """Return how often each label of an unordered question was chosen, by question and system."""
     lines = []
     for question in design.questions:
         for system in design.systems if question.choice else ():
@@ -210,7 +210,7 @@ def _count_choices(design: Design, marks: list[Mark]) -> list[str]:
 
 
 def _screen(design: Design, marks: list[Mark]) -> list[ScreenedListener]:
-    """Return the verdicts on the listeners of a MUSHRA test; a rule about an anchor that the design lacks is off."""
+    """Return the verdicts on the listeners of a MUSHRA test; rules about anchors that the design lacks are disabled."""
     if design.kind != "mushra":
         return []
     method = design.screening
@@ -229,7 +229,7 @@ _FIGURES = ("mean", "low", "high", "marks", "listeners", "best", "worst")
 
 
 def _set_beside(screened: list[dict[str, Any]], unscreened: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows with the figures without screening next to them; a row without a counting mark comes last."""
+    """Return the rows with the unscreened figures next to them; rows without a counted mark come last."""
     rows = {(row["stimulus"], row["scale"]): row for row in screened}
     for row in unscreened:
         nothing = row | dict.fromkeys(_FIGURES) | {"marks": 0, "listeners": 0}
@@ -246,7 +246,7 @@ def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]
     of_scale = [mark for mark in marks if mark.scale == scale]
     if design.kind in PAIRED:
         of_scale = _by_system(of_scale)
-    # Only systems that are marked on one page have ranks; anchors have none.
+    # Only systems that are marked on the same page have ranks; anchors do not.
     ranked = design.systems if design.kind == "mushra" else ()
     return [
         {
@@ -266,13 +266,13 @@ def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]
 
 
 def _find_bounds(design: Design, scale: str) -> tuple[float, float]:
-    """Return the lowest and the highest mark on a scale; a user's own question has as many as labels."""
+    """Return the lowest and highest mark on a scale; a user's own question has one mark per label."""
     labels = {question.name: len(question.labels) for question in design.questions}
     return (1, labels[scale]) if scale in labels else _BOUNDS[design.kind]
 
 
 def _describe_headphones(database: Database, design: Design) -> list[str]:
-    """Return the statements about the headphone check: the number of passes, and the listeners who failed."""
+    """Return sentences about the headphone check: the number of passes, and the listeners who failed."""
     if design.headphone_check is None:
         return []
     came = [came for came in session_results.read_sessions(database, design.id) if came.headphones is not None]
@@ -288,7 +288,7 @@ def _describe_headphones(database: Database, design: Design) -> list[str]:
 
 
 def _discriminate(design: Design, marks: list[Mark]) -> list[dict[str, Any]]:
-    """Return a row for each pair of an ABX test, with the most certain distinction first."""
+    """Return a row for each pair of an ABX test, with the clearest distinction first."""
     trials: dict[str, list[Trial]] = {}
     sides = sorted(permutations(design.systems, 2), key=lambda pair: -len("".join(pair)))
     for mark in marks:
@@ -325,7 +325,7 @@ def _discriminate(design: Design, marks: list[Mark]) -> list[dict[str, Any]]:
 
 
 def _by_system(marks: list[Mark]) -> list[Mark]:
-    """Split each mark of a pair A | B (positive: B is better) into a mark for B, and one of opposite sign for A."""
+    """Split each mark of a pair A | B (positive: B is better) into a mark for B and a mark of opposite sign for A."""
     rows = []
     for mark in marks:
         item, _, pair = mark.page.rpartition(": ")
@@ -336,15 +336,15 @@ def _by_system(marks: list[Mark]) -> list[Mark]:
 
 
 def draw_listeners(marks: Sequence[Mark], screened: Sequence[ScreenedListener], *, alone: bool = True) -> list[str]:
-    """Draw a box plot for each listener of a MUSHRA test, which shows the listeners who gave all stimuli the same mark.
+    """Draw a box plot for each listener of a MUSHRA test, which reveals listeners who gave all stimuli the same mark.
 
-    A box for each stimulus, marks from 0 to 100 (PodEval Figure 9). Listeners whose marks do not count come first, and
-    are labelled in words, not only by colour.
+    There is a box for each stimulus, with marks from 0 to 100 (PodEval Figure 9). Listeners whose marks do not count
+    come first, and are labelled in words, not only by colour.
 
     Args:
         marks: marks of the test.
         screened: verdicts on its listeners.
-        alone: whether a picture includes its style, which the policy of the site's pages forbids.
+        alone: whether the picture includes its styles, which the content policy of the site's pages forbids.
     """
     stimuli = sorted({mark.stimulus for mark in marks})
     verdicts = {verdict.rater: verdict for verdict in screened}

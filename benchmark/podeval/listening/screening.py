@@ -1,16 +1,16 @@
 """The headphone check: six sounds of three intervals each that can only be distinguished over headphones.
 
-`antiphase` (Woods, Siegel, Traer and McDermott 2017): three tones of 200 Hz, one of them 6 dB softer, another in
-antiphase between the ears; the question is which is the softest. Over loudspeakers the tone in antiphase cancels in the
-air and seems softest, so that most listeners without headphones fall below chance. `huggins` (Milne et al. 2021): three
-noises, one of which contains a faint tone of 600 Hz that exists only as a phase difference between the ears; over
-loudspeakers it disappears.
+`antiphase` (Woods, Siegel, Traer and McDermott 2017): there are three tones of 200 Hz, one of them 6 dB softer and
+    another in antiphase between the ears; the question is which is the softest. Over loudspeakers, the tone in
+    antiphase cancels in the air and seems softest, so most listeners without headphones fall below chance. `huggins`
+    (Milne et al. 2021): there are three noises, one of which contains a faint tone of 600 Hz that exists only as a
+    phase difference between the ears and disappears over loudspeakers.
 
-A listener with five of six right answers passes; guessing achieves this with a chance of 13/729, 1.8 %. Sounds and
-right answers follow from the seed of the session; every sound is one file of one size, whichever interval is the right
-one.
+A listener with at least five of six correct answers passes; the probability of passing by guessing is 13/729, or 1.8 %.
+Sounds and correct answers follow from the seed of the session; every sound is a single file of the same size,
+regardless of which interval is correct.
 
-At the end a listener is given a completion code, and the way back to the panel that sent them.
+At the end, a listener receives a completion code and the address for returning to their panel.
 
     completion:
       code: C1A2B3C4            # of the study; without it, every listener gets an individual code
@@ -20,7 +20,7 @@ At the end a listener is given a completion code, and the way back to the panel 
       # hosts: [panel.example]
       seconds: 10
 
-The address is made from the design alone, never from a request, so links cannot lead anywhere else.
+The address is built only from the design, never from a request, so links cannot lead anywhere else.
 """
 
 import io
@@ -67,10 +67,10 @@ Host = Annotated[str, Field(pattern=r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a
 
 
 class HeadphoneCheck(FactSheet):
-    """The check of a design, and its effect on listeners who fail it.
+    """A design's headphone check, and its effect on listeners who fail it.
 
-    `exclude`: they continue, but their marks do not count. `flag`: they count and are named in the results. `end`: the
-    test ends for them at once, with the code for screened-out listeners.
+    `exclude`: they continue, but their marks do not count. `flag`: their marks count, and the results name them. `end`:
+        the test ends for them immediately, with the code for screened-out listeners.
     """
 
     kind: Literal["antiphase", "huggins"] = "antiphase"
@@ -78,7 +78,7 @@ class HeadphoneCheck(FactSheet):
 
 
 def find_right_answers(seed: int) -> list[int]:
-    """Return the number of the right interval of each trial, from 1."""
+    """Return the number of the correct interval in each trial, from 1."""
     return [roles.index(0) + 1 for roles in _draw_roles(seed)]
 
 
@@ -86,7 +86,7 @@ def read_answer(answer: Mapping[str, Any]) -> list[int]:
     """Read a listener's answer to the check, `{"trial_1": 1 to 3, …}`.
 
     Raises:
-        BadInput: a trial is missing or unknown, or its answer is not an interval.
+        BadInput: a trial is missing or unknown, or its answer is not the number of an interval.
     """
     if not isinstance(answer, Mapping) or set(answer) != set(TRIAL_NAMES):
         raise BadInput(write_sentence("headphone-check-asks", names=", ".join(TRIAL_NAMES)))
@@ -97,12 +97,12 @@ def read_answer(answer: Mapping[str, Any]) -> list[int]:
 
 
 def count_right(answers: Mapping[str, float], seed: int) -> int:
-    """Count the right answers."""
+    """Count the correct answers."""
     return sum(answers.get(name) == right for name, right in zip(TRIAL_NAMES, find_right_answers(seed), strict=True))
 
 
 def synthesise(kind: str, seed: int, trial: int) -> bytes:
-    """Make the sound of a trial, from 0, as a WAV file; all such files have the same size and header."""
+    """Synthesise the sound of a trial (numbered from 0) as a WAV file; all such files have the same size and header."""
     import soundfile
 
     chance = np.random.default_rng([seed, trial])
@@ -117,20 +117,20 @@ def synthesise(kind: str, seed: int, trial: int) -> bytes:
 
 
 def _draw_roles(seed: int) -> list[list[int]]:
-    """Return for each trial the roles of its intervals in order; 0 is the correct one."""
+    """Return, for each trial, the roles of its intervals in order; role 0 is the correct one."""
     chance = random.Random(f"headphones:{seed}")  # noqa: S311 - reproducible by its recorded seed
     return [chance.sample(range(INTERVALS), INTERVALS) for _ in range(TRIALS)]
 
 
 def _make_tone(role: int, chance: np.random.Generator) -> Samples:
-    """Return a tone: role 0 is softer, role 1 in antiphase between the ears."""
+    """Return a tone, which is softer in role 0 and in antiphase between the ears in role 1."""
     time = np.arange(round(_INTERVAL * _RATE)) / _RATE
     tone = _LEVEL * np.sqrt(2) * np.sin(2 * np.pi * (_TONE * time + chance.random()))
     return np.column_stack([tone, -tone if role == 1 else tone]) * (_SOFTER if role == 0 else 1.0)
 
 
 def _make_noise(role: int, chance: np.random.Generator) -> Samples:
-    """Return a noise that is the same in both ears; in role 0 its phase turns once around `_PITCH` in the right ear."""
+    """Return a noise that is equal in both ears; in role 0, its phase in the right ear turns once around `_PITCH`."""
     count = round(_INTERVAL * _RATE)
     spectrum = np.fft.rfft(chance.normal(0, _LEVEL, count))
     frequencies = np.fft.rfftfreq(count, 1 / _RATE)
@@ -146,7 +146,7 @@ def _ramp() -> Samples:
 
 
 class Completion(FactSheet):
-    """The end of a test: codes, and the panel to which the listener returns after some seconds."""
+    """The end of a test: the codes, and the panel to which the listener returns after a few seconds."""
 
     code: Code | None = None
     screened_out: Code | None = None
@@ -181,10 +181,10 @@ class Completion(FactSheet):
         )
 
     def code_for(self, own: str, screened_out: bool) -> str:
-        """Return the code for a listener: that of the study, or their own if it has none."""
+        """Return the code for a listener: the study's code, or an individual one if it has none."""
         return (self.screened_out if screened_out else self.code) or own
 
     def address_for(self, code: str) -> str | None:
-        """Return the address to which the listener returns with this code; None if the design names no panel."""
+        """Return the address to which the listener returns with this code; None if the design does not name a panel."""
         template = PANELS[self.panel] if self.panel else self.address
         return template.replace("{code}", code) if template else None

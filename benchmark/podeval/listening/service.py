@@ -1,7 +1,7 @@
-"""Listening tests as a service: a listener starts, saves page by page, comes back later, finishes with a code.
+"""Listening tests as a service: a listener starts, saves page by page, can come back later, and finishes with a code.
 
-A page is on the disk before it is acknowledged. Which system is behind a letter never leaves the service. Unfinished
-sessions are kept and counted separately; they are in no result.
+A page is on disk before it is acknowledged. The service never reveals which system is behind a letter. Unfinished
+sessions are kept and counted separately, and are not part of any result.
 """
 
 import secrets
@@ -57,12 +57,12 @@ _LONGEST_PAGE = 24 * 3600.0
 
 
 class Listening:
-    """The service of listening tests; may be used by any number of threads, and by several processes on one database.
+    """The service of listening tests; threads may share it, and several processes may use the same database.
 
     Args:
         database: database of the tests and sessions.
-        secret: key for making pseudonyms; by default that of the database.
-        clock: returns the time in UTC.
+        secret: key for making pseudonyms; by default the database's key.
+        clock: function that returns the current time in UTC.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class Listening:
         self._clock = clock
 
     def create(self, design: Design) -> str:
-        """Add a test and return its id; adding the same design again changes only the way listeners return.
+        """Add a test and return its id; adding the same design again changes only how listeners return to their panel.
 
         Raises:
-            BadInput: another design has this id; answers to different questions are not pooled.
+            BadInput: another design has this id; answers to different questions are never pooled.
         """
 
         def work(session: Session) -> str:
@@ -105,19 +105,19 @@ class Listening:
         """Return the design of a test.
 
         Raises:
-            BadInput: there is no such test.
+            BadInput: the test does not exist.
         """
         return self.database.read(lambda session: get_design(session, test))
 
     def tests(self) -> list[str]:
-        """Return the ids of all tests, the oldest first."""
+        """Return the ids of all tests, oldest first."""
         return self.database.list_rows(select(ListeningTest.id).order_by(ListeningTest.created_at))
 
     def close(self, test: str) -> None:
-        """Close a test to new listeners; those who began can finish.
+        """Close a test to new listeners; listeners who have started can finish.
 
         Raises:
-            BadInput: there is no such test.
+            BadInput: the test does not exist.
         """
 
         def work(session: Session) -> None:
@@ -128,28 +128,28 @@ class Listening:
         self.database.write(work)
 
     def start(self, test: str, identity: str, *, origin: str = "", name: str = "") -> SessionProgress:
-        """Start or resume a session: one person has one session of a test.
+        """Start or resume a session; each person has one session per test.
 
-        A new listener gets the place of the balanced assignment that the fewest finished sessions have.
+        A new listener gets the place in the balanced assignment with the fewest finished sessions.
 
         Args:
-            test: its id.
-            identity: identity of the person, such as `prolific:5f…`; only its keyed hash is kept.
-            origin: network address; only its keyed hash is kept.
-            name: name of the account they signed in with, if they did; only its keyed hash is kept.
+            test: id of the test.
+            identity: the person's identity, such as `prolific:5f…`; only its keyed hash is stored.
+            origin: the network address; only its keyed hash is stored.
+            name: name of the account that the person signed in with, if any; only its keyed hash is stored.
 
         Raises:
-            BadInput: there is no such test, or it is closed and this person has not begun.
+            BadInput: the test does not exist, or it is closed and this person has not started.
         """
         now = self._clock()
 
         def work(session: Session) -> SessionProgress:
-            # Find the person's session of this test.
+            # Find the person's session for this test.
             design = get_design(session, test)
             listener = make_pseudonym(session, self._secret, identity, now=now)
             remember_name(session, self._secret, identity, name, now=now)
             row = find_session(session, test, listener)
-            # Begin one if there is none.
+            # Start a session if there is none.
             if row is None:
                 if session.get_one(ListeningTest, test).closed_at is not None:
                     raise BadInput(
@@ -176,10 +176,10 @@ class Listening:
         return self.database.write(work)
 
     def resume(self, test: str, identity: str) -> SessionProgress | None:
-        """Return the progress of a person who has begun a test; None for other people. Nothing is written.
+        """Return the progress of a person who has started a test, or None, without writing anything.
 
         Raises:
-            BadInput: there is no such test.
+            BadInput: the test does not exist.
         """
         with self.database.reading() as session:
             design = get_design(session, test)
@@ -191,7 +191,7 @@ class Listening:
         """Return a listener's saved answer to a page; None if nothing is saved yet.
 
         Raises:
-            BadInput: there is no such session or page.
+            BadInput: the session or page does not exist.
         """
         with self.database.reading() as session:
             row = get_session(session, session_id)
@@ -201,7 +201,7 @@ class Listening:
         """Return the progress of a session.
 
         Raises:
-            BadInput: there is no such session.
+            BadInput: the session does not exist.
         """
         with self.database.reading() as session:
             row = get_session(session, session_id)
@@ -211,7 +211,7 @@ class Listening:
         """Return one page of a session as its listener sees it.
 
         Raises:
-            BadInput: there is no such session or page.
+            BadInput: the session or page does not exist.
         """
         with self.database.reading() as session:
             row = get_session(session, session_id)
@@ -223,7 +223,7 @@ class Listening:
         item = design.item(page.item)
         sources = [find_stimulus(design, page.item, name) for name in page.stimuli]
         if design.kind == "abx":
-            # All three are played as copies of one length.
+            # All three are played as copies of the same length.
             longest = find_longest(design, page) or None
             sources = [stimulus.model_copy(update={"seconds": longest}) for stimulus in sources]
         stimuli: dict[str, Mapping[str, Any]] = {
@@ -246,10 +246,10 @@ class Listening:
         )
 
     def source(self, session_id: str, number: int, letter: str) -> StimulusSource:
-        """Return the sound of a letter of a page, or of `reference` and `prompt`.
+        """Return the sound behind a letter of a page, or behind `reference` or `prompt`.
 
         Raises:
-            BadInput: there is no such session, page or sound.
+            BadInput: the session, page or sound does not exist.
         """
         with self.database.reading() as session:
             row = get_session(session, session_id)
@@ -269,8 +269,8 @@ class Listening:
         Args:
             session_id: the session.
             number: number of the page.
-            answer: the answer, in a form for `podeval.listening.listener_pages.validate_answer`.
-            heard_shares: played share of the sound, 0 to 1, by letter.
+            answer: the answer, in a form that `podeval.listening.listener_pages.validate_answer` accepts.
+            heard_shares: share of the sound that was played, 0 to 1, by letter.
             seconds: time spent on the page.
 
         Raises:
@@ -313,10 +313,10 @@ class Listening:
         return self.database.write(work)
 
     def finish(self, session_id: str) -> str:
-        """End a session and return its completion code; the same code at every further call.
+        """End a session and return its completion code; further calls return the same code.
 
         Raises:
-            BadInput: there is no such session, or pages are missing; the message names them.
+            BadInput: the session does not exist, or pages are missing; the message names them.
         """
 
         def work(session: Session) -> str:
@@ -338,7 +338,7 @@ class Listening:
         """Exclude a listener from a test's results, or include them again; nothing is deleted.
 
         Raises:
-            BadInput: there is no such test or listener, or no reason is given.
+            BadInput: the test or listener does not exist, or no reason is given.
         """
         if not reason.strip():
             raise BadInput(write_sentence("say-why"))
@@ -351,7 +351,7 @@ class Listening:
                 raise BadInput(write_sentence("listener-unknown", listener=listener, test=test))
             now = self._clock()
             row.standing, row.standing_reason, row.standing_by = standing, reason, by
-            # Not the session's id: anyone who has that is the listener.
+            # Do not note the session's id, because anyone who has it can act as the listener.
             operator_settings.note(session, f"session {standing}", f"{test}: {listener}", reason, by, now)
             decision = {"kind": standing, "detail": reason, "made_by": by, "made_at": now}
             session.add(Flag(id=secrets.token_hex(16), session=row.id, **decision))

@@ -1,4 +1,4 @@
-"""The data of a listening test: finished, counted sessions as marks and answers, and the progress of the test."""
+"""The data of a listening test: marks and answers of finished, counted sessions, and the progress of the test."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -46,9 +46,9 @@ class Overview:
 
 @dataclass(frozen=True)
 class Came:
-    """One listener of a test as its operator sees them; `code` is the completion code that they were shown.
+    """One listener of a test as the operator sees them; `code` is the completion code that they were shown.
 
-    `headphones` is the number of right answers to the headphone check, None if they gave none.
+    `headphones` is the number of correct answers to the headphone check; None if it was not answered.
     """
 
     listener: str
@@ -67,7 +67,7 @@ def get_design(session: Session, test: str) -> Design:
     """Return the design of a test.
 
     Raises:
-        BadInput: there is no such test.
+        BadInput: the test does not exist.
     """
     row = session.get(ListeningTest, test)
     if row is None:
@@ -79,7 +79,7 @@ def read_overview(database: Database, test: str) -> Overview:
     """Return the progress of a test.
 
     Raises:
-        BadInput: there is no such test.
+        BadInput: the test does not exist.
     """
     with database.reading() as session:
         design = get_design(session, test)
@@ -92,10 +92,10 @@ def read_overview(database: Database, test: str) -> Overview:
 
 
 def read_sessions(database: Database, test: str) -> list[Came]:
-    """Return all listeners who began a test, in the order of their places.
+    """Return all listeners who started a test, in the order of their places.
 
     Raises:
-        BadInput: there is no such test.
+        BadInput: the test does not exist.
     """
     with database.reading() as session:
         completion = get_design(session, test).completion or Completion()
@@ -129,7 +129,7 @@ def read_sessions(database: Database, test: str) -> list[Came]:
 
 
 def _count_headphones(session: Session, test: str) -> dict[str, int]:
-    """Return the number of right answers to the headphone check, by session."""
+    """Return the number of correct answers to the headphone check by session."""
     rows = session.execute(
         select(ListeningSession.id, ListeningSession.seed, ListeningRating.stimulus, ListeningRating.value)
         .join(ListeningRating, ListeningRating.session == ListeningSession.id)
@@ -142,12 +142,12 @@ def _count_headphones(session: Session, test: str) -> dict[str, int]:
 
 
 def read_session_marks(database: Database, test: str) -> list[Mark]:
-    """Return all numeric answers of the finished, counted sessions; criteria have their page's rationale as comment.
+    """Return all numeric answers of the finished, counted sessions; the comment of a criterion is its page's rationale.
 
-    The page of a pair's mark names both sides, `<item>: <A> | <B>`; the stimulus of an ABX mark is X.
+    For a pair's mark, the page names both sides, `<item>: <A> | <B>`; the stimulus of an ABX mark is X.
 
     Raises:
-        BadInput: there is no such test.
+        BadInput: the test does not exist.
     """
     with database.reading() as session:
         design = get_design(session, test)
@@ -181,7 +181,7 @@ def read_session_answers(
     """Return the answers of the finished, counted sessions of a questionnaire, and the facts of its clips.
 
     Raises:
-        BadInput: there is no such test, or it is not a questionnaire.
+        BadInput: the test does not exist or is not a questionnaire.
     """
     with database.reading() as session:
         design = get_design(session, test)
@@ -199,7 +199,7 @@ def read_session_answers(
             )
             for who, r in rows
         ]
-        # The test's own questions that have no mark.
+        # Find the test's own questions that have no mark.
         unmarked = {question.name for question in design.questions} - set(rated)
         page_answers += [
             QuestionnaireAnswer(who, a.item, a.stimulus, a.question, None, a.reason)
@@ -215,10 +215,10 @@ def read_session_answers(
 
 
 def count_demographics(database: Database, test: str) -> dict[str, Counter[str]]:
-    """Count the statements about themselves of the finished listeners who count, by question and label.
+    """Count what the finished, counted listeners stated about themselves, by question and label.
 
     Raises:
-        BadInput: there is no such test.
+        BadInput: the test does not exist.
     """
     with database.reading() as session:
         design = get_design(session, test)
@@ -234,7 +234,7 @@ def list_failed_attention(database: Database, test: str) -> list[tuple[str, str]
     """Return the failed attention checks as pairs of the listener and the failure.
 
     Raises:
-        BadInput: there is no such test.
+        BadInput: the test does not exist.
     """
     with database.reading() as session:
         get_design(session, test)
@@ -248,7 +248,7 @@ def list_failed_attention(database: Database, test: str) -> list[tuple[str, str]
 
 
 def _read_counted(session: Session, test: str, table: type[Answered], *only: Any) -> list[tuple[str, Answered]]:
-    """Return the rows of the finished, counted sessions with their listeners, in the order of places and of answers."""
+    """Return the rows of the finished, counted sessions with their listeners, in the order of places and answers."""
     query = (
         select(ListeningSession.listener, table)
         .join(ListeningSession)
@@ -260,7 +260,7 @@ def _read_counted(session: Session, test: str, table: type[Answered], *only: Any
 
 
 def read_marks_by_test(database: Database) -> dict[str, list[Mark]]:
-    """Return the marks of every listening test of single outputs, by test; finished sessions only."""
+    """Return the marks from finished sessions of every listening test of single outputs, by test."""
     single = select(ListeningTest.id).where(ListeningTest.kind.not_in(PAIRED)).order_by(ListeningTest.id)
     return {test: read_session_marks(database, test) for test in database.list_rows(single)}
 
@@ -268,13 +268,13 @@ def read_marks_by_test(database: Database) -> dict[str, list[Mark]]:
 def tabulate_marks_of_test(database: Database, test: str) -> list[dict[str, Any]]:
     """Return the marks of a test as one tidy table, in the order of listeners and pages, for R and pandas.
 
-    Excluded sessions are also included, marked in `counted`; unfinished ones are not.
+    Excluded sessions are included and marked in `counted`; unfinished sessions are not included.
 
-    The mark of a preference is of `stimulus` against `compared_with`, positive if the latter is better. The mark of
-    an ABX page is 1 for a right answer; `stimulus` is X, and `compared_with` the other one.
+    The mark of a preference compares `stimulus` with `compared_with`, and is positive if the latter is better. The mark
+    of an ABX page is 1 for a correct answer; `stimulus` is X, and `compared_with` is the other stimulus.
 
     Raises:
-        BadInput: there is no such test.
+        BadInput: the test does not exist.
     """
     headphones = {came.session: came.headphones for came in read_sessions(database, test)}
     with database.reading() as session:
@@ -290,7 +290,7 @@ def tabulate_marks_of_test(database: Database, test: str) -> list[dict[str, Any]
         rows = []
         for row, rating in session.execute(query):
             number, page = next((n, page) for n, page in enumerate(row.pages, 1) if page["id"] == rating.page)
-            # The reason of a mark, or of all marks of its page.
+            # Use the reason for a mark, or for all marks of its page.
             names = [(row.id, rating.page, name) for name in (rating.scale, "rationale")]
             reason = next((reasons[name] for name in names if name in reasons), "")
             other = next((name for name in page["stimuli"] if name != rating.stimulus), "")

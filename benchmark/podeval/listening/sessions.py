@@ -1,4 +1,4 @@
-"""The session of one listener in the store: its progress, its answers, and free places of the assignment."""
+"""A listener's session in the store: its progress, its answers, and the free places in the assignment."""
 
 import secrets
 from collections import Counter
@@ -24,9 +24,9 @@ from podeval.texts import write_sentence
 
 @dataclass(frozen=True)
 class SessionProgress:
-    """The progress of a listener: the session's name, the number of saved pages, the code once it is finished.
+    """The progress of a listener: the session's name, the number of saved pages, and the code once it is finished.
 
-    Then `return_to` is the address of their panel, to which they return after `return_seconds`.
+    In that case, `return_to` is the address of their panel, to which they return after `return_seconds`.
     """
 
     session: str
@@ -38,13 +38,13 @@ class SessionProgress:
 
     @property
     def next_page(self) -> int | None:
-        """Number of the first page that is not saved, from 0; None if all are."""
+        """Number of the first page that is not saved, from 0; None if all are saved."""
         return next((number for number in range(self.pages) if number not in self.saved), None)
 
 
 @dataclass(frozen=True)
 class AnsweredPage:
-    """A listener's answer to a page, in a form for `listener_pages.validate_answer`, and the heard shares by letter."""
+    """A listener's answer to a page, as for `listener_pages.validate_answer`, and the heard shares by letter."""
 
     answer: Mapping[str, Any]
     heard: Mapping[str, float]
@@ -52,7 +52,7 @@ class AnsweredPage:
 
 @dataclass(frozen=True)
 class Shown:
-    """A page as its listener sees it; `stimuli` contains by letter a text, or the name of the sound.
+    """A page as its listener sees it; `stimuli` maps each letter to a text or to the name of the sound.
 
     A page of the kind `headphones` is the headphone check named in `check`.
     """
@@ -76,7 +76,7 @@ class Shown:
 class StimulusSource:
     """The sound behind a letter: a file, padded to `seconds` if given, or a sound of the headphone check.
 
-    `blind` means that no picture of it may be shown, because it would reveal the answer.
+    `blind` means that a picture of the sound must not be shown, because it would reveal the answer.
     """
 
     audio: Path | None
@@ -86,10 +86,10 @@ class StimulusSource:
 
 
 def find_source(design: Design, row: ListeningSession, page: Page, letter: str) -> StimulusSource:
-    """Return the sound of a letter of a page, or of `reference` and `prompt`.
+    """Return the sound behind a letter of a page, or behind `reference` or `prompt`.
 
     Raises:
-        BadInput: there is no such sound, or it is a text.
+        BadInput: the sound does not exist, or the stimulus is a text.
     """
     if page.id == screening.PAGE and design.headphone_check:
         trial = page.stimuli.index(page.stimulus(letter))
@@ -105,7 +105,7 @@ def find_source(design: Design, row: ListeningSession, page: Page, letter: str) 
 
 
 def find_longest(design: Design, page: Page) -> float:
-    """Return the length of the longest stimulus of a page in seconds, as far as the design states it."""
+    """Return the length in seconds of a page's longest stimulus, as far as the design states lengths."""
     return max(find_stimulus(design, page.item, name).duration for name in page.stimuli)
 
 
@@ -149,12 +149,12 @@ def show_demographics(design: Design, page: Page, number: int, of: int) -> Shown
 
 
 def read_answered_page(session: Session, row: ListeningSession, page: Page, kind: str) -> AnsweredPage | None:
-    """Return the saved answer to a page, without names of systems; None if there is none."""
+    """Return the saved answer to a page, without the names of systems; None if there is none."""
     about = {"session": row.id, "page": page.id}
     ratings = session.scalars(select(ListeningRating).filter_by(**about).order_by(ListeningRating.number)).all()
     if not ratings:
         return None
-    # Translate systems to letters: only the tables name systems.
+    # Translate systems to letters, because only the tables name systems.
     reasons = {a.question: a.reason for a in session.scalars(select(ListeningAnswer).filter_by(**about))}
     letter = dict(zip(page.stimuli, page.letters, strict=True))
     shares = {letter[r.stimulus]: r.heard for r in ratings if r.heard is not None}
@@ -187,7 +187,7 @@ def get_session(session: Session, session_id: str) -> ListeningSession:
     """Return a session by its id.
 
     Raises:
-        BadInput: there is no such session.
+        BadInput: the session does not exist.
     """
     row = session.get(ListeningSession, session_id) if len(session_id) <= 64 else None
     if row is None:
@@ -196,7 +196,7 @@ def get_session(session: Session, session_id: str) -> ListeningSession:
 
 
 def find_session(session: Session, test: str, listener: str) -> ListeningSession | None:
-    """Return a listener's session of a test; None if they did not begin it."""
+    """Return a listener's session of a test; None if they have not started it."""
     return session.scalar(select(ListeningSession).filter_by(test=test, listener=listener))
 
 
@@ -204,7 +204,7 @@ def get_page(row: ListeningSession, number: int) -> Page:
     """Return one page of a session, counted from 0.
 
     Raises:
-        BadInput: there is no such page.
+        BadInput: the page does not exist.
     """
     if not 0 <= number < len(row.pages):
         raise BadInput(write_sentence("no-such-page", page=number + 1, count=len(row.pages)))
@@ -231,10 +231,10 @@ def end_session(row: ListeningSession, now: datetime) -> None:
 def record_check(
     session: Session, row: ListeningSession, check: screening.HeadphoneCheck, answer: Mapping[str, Any], now: datetime
 ) -> None:
-    """Record the answers to the headphone check, and the effect of failing it; the first answers count.
+    """Record the answers to the headphone check, and the effect of failing it; only the first answers count.
 
     Raises:
-        BadInput: they are not answers to the check.
+        BadInput: the data is not a valid answer to the check.
     """
     answers = screening.read_answer(answer)
     if session.scalar(select(ListeningRating.number).filter_by(session=row.id, page=screening.PAGE).limit(1)):
@@ -263,7 +263,7 @@ def record_check(
 
 
 def find_free_place(session: Session, design: Design) -> int:
-    """Return the next place; once all planned places are taken, one with the pages of an unfinished place."""
+    """Return the next place; once all planned places are taken, return one with the pages of an unfinished place."""
     places = session.execute(
         select(ListeningSession.place, ListeningSession.finished_at, ListeningSession.standing).where(
             ListeningSession.test == design.id
@@ -279,10 +279,10 @@ def find_free_place(session: Session, design: Design) -> int:
 
 
 def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> dict[str, float]:
-    """Return the heard share of each stimulus, by system.
+    """Return the heard share of each stimulus by system.
 
     Raises:
-        BadInput: a share is below the required one, or not a share.
+        BadInput: a share is below the required one, or is not a valid share.
     """
     by_stimulus: dict[str, float] = {}
     for letter, name in zip(page.letters, page.stimuli, strict=True):
@@ -295,13 +295,13 @@ def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> 
                 write_sentence("listen-to-share-first", page=page.id, side=letter, share=f"{design.heard:.0%}")
             )
         if share is not None:
-            # Two letters of an ABX page are one stimulus: the one that was heard least counts.
+            # Two letters of an ABX page are the same stimulus; the one that was heard less counts.
             by_stimulus[name] = min(float(share), by_stimulus.get(name, 1.0))
     return by_stimulus
 
 
 def flag_attention(session: Session, session_id: str, page: Page, missed: list[str], now: datetime) -> None:
-    """Record the failed attention checks of a page, in place of those of an earlier answer to it."""
+    """Record the failed attention checks of a page, replacing those of an earlier answer to it."""
     about = f"page {page.id}: "
     earlier = (Flag.session == session_id, Flag.rule == ATTENTION, Flag.detail.startswith(about, autoescape=True))
     session.execute(delete(Flag).where(*earlier))

@@ -1,4 +1,4 @@
-"""Play stimuli as copies that reveal only their sound, and a noise for setting the volume."""
+"""Play stimuli as copies that reveal only their sound, and provide a noise for setting the volume."""
 
 import io
 import logging
@@ -30,9 +30,9 @@ class StimulusAudio:
     """The playable copies of the stimuli of listening tests.
 
     Args:
-        listening: the service that has the sessions.
-        playback: makes and keeps the copies.
-        folder: folder for paths in the design that are relative.
+        listening: the service that manages the sessions.
+        playback: creator and cache of the copies.
+        folder: base folder for relative paths in the design.
     """
 
     def __init__(self, listening: Listening, playback: Playback, folder: Path) -> None:
@@ -41,14 +41,14 @@ class StimulusAudio:
         self._folder = folder
 
     def file(self, session: str, number: int, letter: str) -> Path | bytes:
-        """Return the file behind a letter of a page, or behind `reference` and `prompt`, FLAC at its original loudness.
+        """Return the file behind a letter of a page, or behind `reference` or `prompt`, as FLAC at original loudness.
 
         A sound of the headphone check is returned unchanged, as WAV. The three sounds of an ABX page have the same
         length.
 
         Raises:
-            BadInput: there is no such session, page or sound, or it cannot be played; the message has no path and no
-                name.
+            BadInput: the session, page or sound does not exist, or the sound cannot be played; the message contains
+                neither a path nor a name.
         """
         source = self._listening.source(session, number, letter)
         if source.audio is None:
@@ -56,14 +56,14 @@ class StimulusAudio:
         return self._of(source.audio, lambda stretch: self._playback.copy(stretch, seconds=source.seconds))
 
     def peaks(self, session: str, number: int, letter: str) -> list[float]:
-        """Return the peaks of that file, 0 to 1, none if they would reveal the answer; raises the errors of `file`."""
+        """Return the file's peaks, 0 to 1, or none if they would reveal the answer; raises the errors of `file`."""
         source = self._listening.source(session, number, letter)
         if source.blind or source.audio is None:
             return []
         return self._of(source.audio, self._playback.peaks)
 
     def _of(self, audio: Path, fact: Callable[[Stretch], Found]) -> Found:
-        """Return a fact of a recording; a refusal does not reveal the system, and its reason is in a log."""
+        """Return a fact about a recording; a refusal does not reveal the system, and its reason is logged."""
         path = self._folder / audio
         try:
             status = path.stat()
@@ -74,7 +74,7 @@ class StimulusAudio:
 
 
 def write_level_noise(folder: Path) -> Path:
-    """Write pink noise of the speech band at `LEVEL` as a WAV file that loops without a click; return its path."""
+    """Write pink noise in the speech band at `LEVEL` as a WAV file that loops without a click; return its path."""
     import soundfile
 
     from podeval.audio import loudness
@@ -86,7 +86,7 @@ def write_level_noise(folder: Path) -> Path:
     frequencies = np.fft.rfftfreq(count, 1 / RATE)
     heights = np.where((frequencies >= 80) & (frequencies <= 8000), 1 / np.sqrt(np.maximum(frequencies, 1)), 0)
     phases = np.random.default_rng(23).uniform(0, 2 * np.pi, len(frequencies))
-    # A sum of whole periods, so its end continues at its beginning.
+    # The noise is a sum of whole periods, so its end joins its beginning.
     noise = np.fft.irfft(heights * np.exp(1j * phases), count)
     noise = (noise / np.abs(noise).max() / 4).astype(np.float32)
     both = np.column_stack([noise, noise])
@@ -99,5 +99,5 @@ def write_level_noise(folder: Path) -> Path:
 
 @lru_cache(maxsize=4096)
 def _content(path: Path, changed: int, size: int) -> str:
-    """Return the hash of a file in its present state, cached so that a range request does not read the whole file."""
+    """Return the hash of a file's current content, cached so that a range request does not read the whole file."""
     return hash_file(path)

@@ -1,14 +1,14 @@
 """Read webMUSHRA's test configurations as designs, and write tests in its layout.
 
-webMUSHRA (International Audio Laboratories Erlangen) is the tool that ran PodEval's listening tests. A page names its
-stimuli freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire: the
-part that all stimuli of a page share is the category.
+webMUSHRA (International Audio Laboratories Erlangen) is the tool that ran PodEval's listening tests. A page can name
+its stimuli freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire,
+so the part that all stimuli of a page share is the category.
 
-The questions of a questionnaire are kept: those marked by labels (`rate2`, `likert`) or stars (`rate`; eleven are 0 to
-10), with the text field after them that asks why, choices of a list (`select`), and those answered in words (`text`,
-`long_text`, `option`). Questions of PodEval's own questionnaire get the names of podeval's nine, and are screened and
-scored like these. Questions about the listener on the last page become a last page here. A file with questions of other
-types is refused, and the message names them.
+The questions of a questionnaire are kept: those marked with labels (`rate2`, `likert`) or stars (`rate`; eleven stars
+mean 0 to 10), including the text field after them that asks why, choices from a list (`select`), and those answered in
+words (`text`, `long_text`, `option`). Questions of PodEval's own questionnaire get the names of podeval's nine
+questions, and are screened and scored like them. Questions about the listener on the last page become the last page of
+the test. A file with questions of other types is refused, and the message names them.
 """
 
 import html
@@ -55,7 +55,7 @@ _MASK = "\ue000"
 
 @dataclass(frozen=True)
 class Imported:
-    """The designs from a configuration, one for each kind of page, and notes on parts that were not imported."""
+    """The designs from a configuration, one for each kind of page, and notes about parts that were not imported."""
 
     designs: tuple[Design, ...]
     notes: tuple[str, ...]
@@ -65,8 +65,8 @@ def read_configuration(path: Path) -> Imported:
     """Read designs from a webMUSHRA configuration; there is no time limit, because webMUSHRA has none.
 
     Raises:
-        BadInput: it cannot be read (for example, it has more than `LONGEST_YAML` characters), has no page of a known
-            kind, or asks a question that podeval's pages cannot ask.
+        BadInput: the configuration cannot be read (for example, because it has more than `LONGEST_YAML` characters),
+            has no page of a known kind, or asks a question that podeval's pages cannot ask.
     """
     content = _read(path)
     if not isinstance(content, Mapping) or not isinstance(content.get("pages"), list):
@@ -129,7 +129,7 @@ def tabulate(test: str, kind: str, rows: Iterable[Mapping[str, Any]]) -> str:
     """Write a test as webMUSHRA's `mushra.csv`, `paired_comparison.csv` or `lss.csv`, without formulas.
 
     Args:
-        test: its id.
+        test: id of the test.
         kind: `mushra`, `abx` or `mos`.
         rows: rows from `session_results.tabulate_marks_of_test`; rows that do not count are left out.
 
@@ -158,7 +158,7 @@ def _list_cells(test: str, kind: str, row: Mapping[str, Any]) -> list[Any]:
 
 
 def _read(path: Path) -> Any:
-    """Read the document; colons in its texts are masked if only webMUSHRA's parser accepts it as YAML."""
+    """Read the document; if only webMUSHRA's parser accepts it as YAML, colons in its texts are masked."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -168,7 +168,7 @@ def _read(path: Path) -> Any:
     except BadInput as error:
         if len(text) > LONGEST_YAML:
             raise BadInput(f"{path} {error}") from None
-    # A mask is as long as a colon, so that the reported position of an error is right.
+    # A mask is as long as a colon, so that the reported position of an error is correct.
     masked = "\n".join(_mask(line) for line in text.splitlines())
     try:
         return _unmask(read_yaml(masked))
@@ -177,7 +177,7 @@ def _read(path: Path) -> Any:
 
 
 def _mask(line: str) -> str:
-    """Return a line with the colons of its text masked, so that only a key's colon counts; the texts are HTML."""
+    """Return a line with the colons in its text masked, so that only the key's colon is parsed; the texts are HTML."""
     key = _KEY.match(line)
     start = key.end() if key else 0
     text = line[start:]
@@ -185,7 +185,7 @@ def _mask(line: str) -> str:
 
 
 def _unmask(value: Any) -> Any:
-    """Return the parsed content with the masks as the characters that HTML shows as colons."""
+    """Return the parsed content with the masks replaced by characters that HTML shows as colons."""
     if isinstance(value, dict):
         return {_unmask(key): _unmask(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -194,7 +194,7 @@ def _unmask(value: Any) -> Any:
 
 
 def _flat(pages: Sequence[Any]) -> Iterable[Mapping[str, Any]]:
-    """Yield the pages in order, with those of random blocks."""
+    """Yield the pages in order, including those of random blocks."""
     for page in pages:
         if isinstance(page, Mapping):
             yield page
@@ -227,10 +227,10 @@ def _item(page: Mapping[str, Any], kind: str, notes: list[str]) -> dict[str, Any
 
 
 def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[dict[str, Any]]:
-    """Return the questions that a page asks about each of its stimuli; empty if it leaves them to podeval.
+    """Return the questions that a page asks about each stimulus; empty if it leaves them to podeval.
 
     Raises:
-        BadInput: it asks questions that podeval's pages cannot ask; the message names all of them.
+        BadInput: the page asks questions that podeval's pages cannot ask; the message names all of them.
     """
     response = page.get("response") or []
     entries = [entry for part in response for entry in (part if isinstance(part, list) else [part])]
@@ -275,12 +275,12 @@ def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[di
 
 
 def _entry(entry: Any) -> tuple[str, str, list[str]]:
-    """Return type, text and labels of an entry of a page's `response`."""
+    """Return the type, text and labels of an entry in a page's `response`."""
     if not isinstance(entry, Mapping):
         return "", str(entry), []
     kind, stars, labels = str(entry.get("type") or ""), entry.get("rate"), entry.get("rate_labels")
     listed = [part for part in entry.get("response") or () if isinstance(part, Mapping)]
-    # A list to select from may be a separate response.
+    # The list of choices may be a separate response.
     selects = [part.get("select_value") for part in (entry, *listed) if part.get("type") == "select"]
     if kind == "rate" and isinstance(stars, int) and 2 <= stars <= 20:
         labels = _label_stars(entry, stars)
@@ -295,7 +295,7 @@ def _entry(entry: Any) -> tuple[str, str, list[str]]:
 
 
 def _label_stars(entry: Mapping[str, Any], stars: int) -> list[str]:
-    """Return the numbers of stars as labels, with the page's words at the ends and in the middle."""
+    """Return the numbers of stars as labels, with the page's words at both ends and in the middle."""
     numbers = range(stars) if stars == _TEN else range(1, stars + 1)
     keys = {0: "min_value", stars // 2: "mid_value", stars - 1: "max_value"}
     meanings = {number: str(entry[key]) for number, key in keys.items() if entry.get(key)}
@@ -303,7 +303,7 @@ def _label_stars(entry: Mapping[str, Any], stars: int) -> list[str]:
 
 
 def _list_demographics(entries: Sequence[Any], notes: list[str]) -> list[dict[str, Any]]:
-    """Return the last page's questions about the listener, except their name; none without a question with labels."""
+    """Return the last page's questions about the listener, except their name; empty if no question has labels."""
     questions: list[dict[str, Any]] = []
     for number, entry in enumerate(entries, 1):
         kind, text, labels = _entry(entry)
