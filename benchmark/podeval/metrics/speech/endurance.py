@@ -285,7 +285,7 @@ def average_by_minute(
 
 
 def remove_speakers(values: Floats, clips: Sequence[Clip], turns: Sequence[SpeakerTurn]) -> Floats:
-    """Return the values with every speaker brought to the mean of all; NaN if none of several speakers speaks.
+    """Return the values with every speaker brought to the mean of all; NaN for a clip in which none of them speaks.
 
     The value of a clip is assumed to be the mean of its speakers' values, weighted by their time in it (least squares).
     """

@@ -16,8 +16,8 @@ stretches at a different pace are listed as defects (recording/defects.py). Reco
 in a language other than English or Chinese, are unscored. Only `rate_cv` has a direction, and a machine may read more
 steadily than a good speaker talks: treat it as variation, not as quality. Words missed by the recogniser lower every
 rate. Syllables are counted by rules, not with a dictionary. Octave errors in pitch tracking widen `f0_range`, and so
-does unseparated music under speech. Accented letters count as vowels in all Latin alphabets, not only in Western
-European ones (since version 1.2).
+does unseparated music under speech. Accented vowels count as vowels, also outside Western European alphabets (since
+version 1.2).
 
 Source: pYIN, Mauch and Dixon, ICASSP 2014; every frame has the pitch that `librosa.pyin` gives.
 

@@ -27,9 +27,9 @@ that leaves out a part, such as "three dollars" for `$3.50`, is an error. Englis
 or with a hyphen (`healthcare`, `health care`), because nobody hears the difference.
 
 If the reference comes with `readings`, expressions such as `$3.50` have several accepted forms ("three dollars fifty",
-"three fifty"), including the written one. The rates are then computed against the accepted text closest to what is
-heard, found by exact search; one form is chosen for each expression, so saying two of them is an error. The notes list
-the misread expressions, and errors are counted by tag, such as date, name or unit.
+"three fifty"), including the written one. The rates are then computed against the accepted text closest to the
+transcript, found by exact search; one form is chosen for each expression, so saying two of them is an error. The notes
+list the misread expressions, and errors are counted by tag, such as date, name or unit.
 
 Source: PodEval and LFS-Bench; computed with the transcriber of the profile and jiwer.
 
