@@ -1,4 +1,4 @@
-"""Facts of a metric's declaration: values of people and systems, conclusions to avoid, and its parameters."""
+"""Facts in a metric's declaration: values of people and systems, conclusions to avoid, and parameters."""
 
 import inspect
 import math
@@ -13,8 +13,8 @@ from podeval.errors import BadInput
 if TYPE_CHECKING:
     from podeval.judges import Prompt
 
-# What people and good systems reach on a metric: the values that a reader sets a score against, each with its source.
-# They are facts of a metric's declaration, as `reach=Reach(...)` of a key. A range is the middle half of individually
+# The values that people and good systems reach on a metric, with which a reader compares a score, and their sources.
+# They are part of a metric's declaration, as `reach=Reach(...)` of a key. A range is the middle half of individually
 # measured recordings, their span if there are few, or the span of the averages that a paper prints.
 
 CLIPS = (
@@ -58,8 +58,8 @@ class JudgeUse:
     """The requirements of a metric for a judge, under given parameters.
 
     Attributes:
-        prompts: the prompts it may use.
-        sampling: changes to how answers are drawn, such as the temperature of a paper.
+        prompts: the prompts that it may use.
+        sampling: changes to the sampling of answers, such as the temperature of a paper.
     """
 
     prompts: "Callable[[Mapping[str, Any]], Sequence[Prompt]]"
@@ -72,11 +72,11 @@ class Reach:
 
     Attributes:
         source: source of the values.
-        people: recordings or scripts of people; None if unknown.
-        systems: good systems; None if nothing is known.
+        people: the range of recordings or scripts by people; None if unknown.
+        systems: the range of good systems; None if unknown.
         profile: name of the profile whose models measured the values; empty if they are valid for every profile.
         version: version of the metric that measured them on recordings of podeval's kind; empty for printed values and
-            other material, which do not serve to judge a recording.
+            other material, which are no basis for rating a recording.
         n: number of those recordings.
     """
 
@@ -89,16 +89,17 @@ class Reach:
 
     @property
     def usual(self) -> tuple[float, float]:
-        """The range that includes both."""
+        """The range that includes the values of people and systems."""
         ranges = [span for span in (self.people, self.systems) if span]
         return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
-# What must not be concluded from a metric's value: a sentence each, from the study of what moves it besides quality.
+# Conclusions that must not be drawn from a metric's value: one sentence each, from the study of what moves it besides
+# quality.
 #
-# The figures are those of `docs/studies/bias.csv` (21 voices that ship, the same sentences; a dialogue metric's are of
-# pairs of these voices), differences from the plain clip of the same voice; those of tricks are in `docs/gaming.md`.
-# A metric without a sentence here has `UNWARNED`.
+# The figures are differences from the plain clip of the same voice, from `docs/studies/bias.csv` (21 voices that ship,
+# with the same sentences; dialogue metrics use pairs of these voices). The figures on tricks are in `docs/gaming.md`. A
+# metric without a sentence here has `UNWARNED`.
 
 _JUDGED = (
     "Judges have biases of their own; use `podeval judge check` and `podeval report judge` to find those of the judge "
@@ -258,7 +259,7 @@ MISREADINGS: Mapping[str, str] = {
     "rubric": f"that people would find a criterion met because a judge does. {_JUDGED}",
     "content_density": f"that a short answer is a helpful one. {_JUDGED}",
 }
-"""End of the text that begins with "Do not conclude", by metric."""
+"""The end of the text that begins with "Do not conclude", by metric."""
 
 
 # The parameters of metrics: choices that change values, read from the keywords of a metric's function.
@@ -271,8 +272,8 @@ class Constraint:
     """Facts on a parameter that its type does not express, given as `Annotated[float, Constraint(…)]`.
 
     Attributes:
-        least: smallest value of a number; None without a limit.
-        added: whether it was added after values were published: protocols then state it only if it differs from its
+        least: minimum of a number; None if there is no limit.
+        added: whether it was added after values were published; if so, protocols state it only if it is not at its
             default.
     """
 
@@ -295,7 +296,7 @@ class Parameter:
         """Read a value from text or data and check it.
 
         Raises:
-            BadInput: the value is not one of the choices, or has the wrong kind for the parameter.
+            BadInput: the value is not one of the choices, or is of the wrong kind for the parameter.
         """
         if self.choices:
             if value not in self.choices:

@@ -1,4 +1,4 @@
-"""Podcast checks: whether a recording is a whole podcast, as a safeguard for ranks of systems that choose the words.
+"""Podcast checks: whether a recording is a whole podcast, a condition for ranking systems that write their own words.
 
 Without a script there is no error rate, so four facts of the recording are checked instead: at least half of it is
 speech; at least three quarters of the words are in the requested language; at most a fifth of the words are said again;
