@@ -126,8 +126,7 @@ def _repeat(tries: int, wait: float) -> Retrying:
 
 
 def make_client(transport: httpx.BaseTransport | None = None) -> httpx.Client:
-    """Create a client with podeval's headers and the certificates of this machine; `download` follows redirects itself.
-    """
+    """Create a client with podeval's headers and this machine's certificates; `download` follows redirects itself."""
     return end_reads(httpx.Client(headers=_HEADERS, transport=transport, verify=ssl.create_default_context()))
 
 

@@ -64,8 +64,7 @@ class HttpError:
         return f"{endpoint} {verb}" + (f": {self.message}" if self.message else "")
 
     def names(self, fields: Fields) -> bool:
-        """Return whether the error is about one of these fields of the request, or about the format that they request.
-        """
+        """Return whether the error is about one of these request fields, or about the format that they request."""
         words = self.fields or frozenset(_split_words(re.sub("(?i)streaming", "stream", self.message)))
         formats = {str(value) for name, value in fields.items() if name in _FORMATS}
         return not words.isdisjoint({*fields, *formats, *(("format",) if formats else ())})

@@ -17,7 +17,7 @@ from podeval.audio.windows import Span
 Samples = NDArray[np.float32]
 
 RATE = 16_000
-"""Sample rate of the audio for most models, Hz."""
+"""Sample rate of the audio that speech models take, Hz."""
 
 
 SEGMENTATION_CHUNK, SEGMENTATION_STEP = 10.0, 5.0

@@ -43,7 +43,7 @@ class _Request:
     result: "Future[Any]" = field(default_factory=Future)
 
     def is_like(self, other: "_Request") -> bool:
-        """Return whether both can share a batch, because they differ only in the piece."""
+        """Return whether both can share a batch, that is, whether they differ only in the piece."""
         return self.prompt == other.prompt and self.options == other.options
 
 
@@ -67,7 +67,7 @@ class SharedDecoding:
         return getattr(self._network, name)
 
     def join(self, work: Callable[[], T]) -> T:
-        """Process one piece inside the block; until it ends, other pieces wait for its requests."""
+        """Do the work on one piece; until it ends, other pieces wait for its requests."""
         with self._lock:
             self._members += 1
         try:

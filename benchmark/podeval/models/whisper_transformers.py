@@ -113,8 +113,7 @@ class WhisperTransformers(Transcriber):
             except RuntimeError as error:
                 if len(batch) == 1 or not is_out_of_memory(error):
                     raise
-            # Release memory only now, because the error kept references to tensors. The words are the same in any
-            # batch.
+            # Release memory only here, because the error kept tensors alive. The words are the same in any batch.
             free_memory()
             self._batch = len(batch) // 2
 
