@@ -49,8 +49,7 @@ def page(name: str) -> gr.Interface:
 
 
 def _open(name: str, item: Any, profile: str) -> Any:
-    """Return an input as it was entered, but never as the name of a file; a recording is decoded in a separate process.
-    """
+    """Return an input as entered, but never as the name of a file; a recording is decoded in a separate process."""
     openers: dict[str, Any] = {"recording": Recording.open, "reference_voices": ReferenceVoices.read}
     if name in openers:
         return openers[name](item, apart=True, profile=profile)

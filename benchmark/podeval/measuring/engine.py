@@ -275,8 +275,7 @@ def _score(metric: Metric, inputs: MetricInputs, request: ScoreRequest) -> Resul
 
 @functools.cache
 def _find_libraries() -> ThreadpoolController:
-    """Return a controller of the numerical libraries in this process; cached, because finding them takes milliseconds.
-    """
+    """Return a controller of this process's numerical libraries; cached, because finding them takes milliseconds."""
     return ThreadpoolController()
 
 

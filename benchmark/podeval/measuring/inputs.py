@@ -314,7 +314,7 @@ class ScoreRequest:
 
     @cached_property
     def identity(self) -> str:
-        """Return a digest of everything that can change a value, except the recording and the protocols."""
+        """A digest of everything that can change a value, except the recording and the protocols."""
         words = json.dumps(self.script.to_json()) if self.script else ""
         references = self.inputs.get("reference_voices")
         voices = None if references is None else {who: voice.content for who, voice in references.items()}

@@ -273,8 +273,7 @@ def run_job(
 
 
 def _read_lines(path: Path, start: int, session: ScoreSession) -> tuple[int, bool]:
-    """Read complete lines from a position on; return the position of the next line, and whether there were any lines.
-    """
+    """Read complete lines from a position on; return the position of the next, and whether there were any lines."""
     try:
         with path.open("rb") as file:
             file.seek(start)

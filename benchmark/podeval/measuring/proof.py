@@ -319,8 +319,7 @@ def _split_by_sentence(alignment: ScriptAlignment) -> Iterator[ContentDifference
 
 
 def _move_to_sentence(each: ContentDifference, alignment: ScriptAlignment) -> ContentDifference:
-    """Move added words to the beginning of the sentence if it begins with the same words, such as "the" in "the … the".
-    """
+    """Move added words to the beginning of the sentence if it begins with the same words: "the" in "the … the"."""
     moved, written, words = each, alignment.written, alignment.heard
     while each.kind == "inserted" and 0 < moved.first < len(written) and moved.start > 0:
         if written[moved.first - 1].turn != written[moved.first].turn:

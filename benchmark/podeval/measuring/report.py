@@ -333,8 +333,7 @@ def _count_asked(scores: RecordingResults) -> int:
 
 
 def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tuple[TranscribedTurn, ...]:
-    """Group words into turns: a new turn begins when another speaker has most of a word, or after a pause of a second.
-    """
+    """Group words into turns: a turn begins when another speaker has most of a word, or after a pause of a second."""
     turns: list[TranscribedTurn] = []
     for word in words:
         who = _speaker_at(word, speakers, turns[-1].speaker if turns else "")

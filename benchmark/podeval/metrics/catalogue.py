@@ -1,5 +1,4 @@
-"""The catalogue of all metrics, by name: a metric has the name of its file, and looking it up imports only that file.
-"""
+"""The catalogue of all metrics, by name: a metric has the name of its file, and a look-up imports only that file."""
 
 import importlib
 from difflib import get_close_matches
@@ -58,8 +57,7 @@ _ORDER = (
 
 
 def _find_modules() -> dict[str, str]:
-    """Return the module of every metric by its name: each file in a subfolder of this package is a metric of that name.
-    """
+    """Return the module of every metric by its name: each file in a subfolder of `metrics` is a metric of that name."""
     paths = [path for room in metrics.__path__ for path in sorted(Path(room).glob("*/[!_]*.py"))]
     return {path.stem: f"podeval.metrics.{path.parent.name}.{path.stem}" for path in paths}
 

@@ -21,8 +21,7 @@ from podeval.models.profiles import MEASURING
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a module's `compute`; `values` are its choices, the default first, or state that it is required.
-    """
+    """An argument of a module's `compute`; `values` are its choices, default first, or state that it is required."""
 
     name: str
     values: str

@@ -40,8 +40,7 @@ class Timeline:
 
     @property
     def drift(self) -> dict[str, Any]:
-        """The drift of each key over the recording: the `slope` per `per`, and its `ci95`; empty for a short recording.
-        """
+        """The drift of each key over the recording: the `slope` per `per`, and its `ci95`; empty if it is short."""
         from podeval.stats.drift import drift
 
         per, units = ("minute", 60.0) if self.unit == "s" else (f"1000 {self.unit}", 1000.0)

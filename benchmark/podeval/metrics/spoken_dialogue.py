@@ -182,8 +182,7 @@ class SpokenDialogue:
         return replace(turn, answer_heard=words)
 
     def until(self, turn: int) -> "SpokenDialogue":
-        """Return the dialogue cut off after this turn (counted from 1), with only the criteria written for that turn.
-        """
+        """Return the dialogue cut off after this turn (counted from 1), with only the criteria for that turn."""
         kept = tuple(criterion for criterion in self.criteria if criterion.level != "sample")
         return replace(self, turns=self.turns[:turn], criteria=(*kept, *self.turn_criteria.get(turn, ())))
 

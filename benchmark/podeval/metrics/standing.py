@@ -54,8 +54,7 @@ def find_usual(metric: Metric, key: Key, profile: str = "embedded") -> tuple[flo
 
 
 def describe_band(metric: Metric, key: Key, profile: str = "embedded") -> dict[str, Any]:
-    """Return the basis of a key's word: its bounds, the material, and the number of recordings; empty if there is none.
-    """
+    """Return the basis of a key's word: bounds, material, and the number of recordings; empty if there is none."""
     if key.better == "informative":
         return {}
     if key.ideal:
@@ -109,8 +108,7 @@ def read_human_agreements() -> tuple[dict[str, str], ...]:
 
 
 def describe_human_agreement(metric: Metric, key: Key, language: str = "en") -> str:
-    """Describe how far a key agrees with people, by study, with the number of systems or outputs; if unknown, say so.
-    """
+    """Describe how far a key agrees with people, by study, with the number of systems or outputs, or as unknown."""
     studies = [
         f"{row['statistic']} {row['value']}{_format_bounds(row)}, n {row['n']} "
         f"{translate(row['of'], language)}: {translate(row['source'], language)}"

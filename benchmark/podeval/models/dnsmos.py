@@ -334,8 +334,7 @@ def _read_for_many_listeners(path: Path) -> bytes:
 
 
 def compute_features(samples: Samples) -> NDArray[np.float32]:
-    """Compute the log power of frames of 32 ms every 16 ms, shape (frames, 257), in the scale that the network expects.
-    """
+    """Compute the log power of frames of 32 ms every 16 ms, shape (frames, 257), scaled as the network expects."""
     count = -(-(len(samples) + _HOP) // _HOP)
     padded = np.zeros(_HOP * (count + 1), dtype=np.float64)
     padded[_HOP : _HOP + len(samples)] = samples

@@ -1,5 +1,4 @@
-"""The embedded profile: models whose weights come with packages, so no network connection is needed after installation.
-"""
+"""The embedded profile: models whose weights come with packages, so it works offline after installation."""
 
 from dataclasses import replace
 

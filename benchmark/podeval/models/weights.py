@@ -52,7 +52,7 @@ class Wheel:
 
     @property
     def choice(self) -> list[str]:
-        """Return the pip arguments that select this wheel."""
+        """The pip arguments that select this wheel."""
         if self.tag is None:
             return []
         python, abi, platform = self.tag.split("-", 2)

@@ -124,8 +124,7 @@ def stack_encodings(encoded: list[Any]) -> Any:
 
 
 class WhisperCT2(Transcriber):
-    """A transcriber with faster-whisper; in 32 bits, it uses 0.3 GB for its weights, and 1 GB while two threads decode.
-    """
+    """A transcriber with faster-whisper; in 32 bits, it uses 0.3 GB for its weights, 1 GB while two threads decode."""
 
     def __init__(
         self,

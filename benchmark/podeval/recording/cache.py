@@ -137,8 +137,7 @@ class Cache:
 
 
 def derive_content(content: str, *how: Any) -> str:
-    """Return the content key of a recording derived from another; its facts are deleted together with the original's.
-    """
+    """Return the content key of a recording derived from another; its facts are deleted with the original's."""
     digest = hashlib.sha256(json.dumps([content, *how], sort_keys=True).encode()).hexdigest()
     return f"{content.partition(_DERIVED)[0]}{_DERIVED}{digest}"
 

@@ -148,8 +148,7 @@ class Playback:
         return self._derive(copy, "opus", lambda path: write_opus(copy, path))
 
     def _derive(self, copy: Path, ending: str, write: Callable[[Path], object]) -> Path:
-        """Return a file that is made from a copy and stored next to it; it is deleted with the copies of its recording.
-        """
+        """Return a file made from a copy and stored next to it; it is deleted with the copies of its recording."""
         path = copy.with_suffix(f".{ending}")
         with self._lock_for((copy.parent.name + copy.stem).rpartition("-")[2]):
             if not path.is_file():

@@ -351,8 +351,7 @@ class Recording:
             return cast("T", self._facts[name])
 
     def fact_from(self, job: str, form: type[T], ask: Callable[[Any], T], **parameters: Any) -> T:
-        """Return a fact from a job's model about this recording, stored as JSON; `array_from` does the same for arrays.
-        """
+        """Return a fact from a job's model about this recording, stored as JSON; for arrays, see `array_from`."""
         from pydantic import TypeAdapter
 
         stored: TypeAdapter[T] = TypeAdapter(form)

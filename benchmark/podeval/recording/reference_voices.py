@@ -70,7 +70,7 @@ class ReferenceVoices(dict[str, Recording]):
 
     @cached_property
     def embeddings(self) -> dict[str, NDArray[np.float32]]:
-        """Return each voice's mean embedding over the windows of its recording with enough speech.
+        """The mean embedding of each voice over the windows of its recording with enough speech.
 
         Raises:
             CannotScore: a reference recording is silent, too short or contains no speech.
@@ -79,7 +79,7 @@ class ReferenceVoices(dict[str, Recording]):
 
     @cached_property
     def whole_embeddings(self) -> dict[str, NDArray[np.float32]]:
-        """Return the embedding of each voice's whole recording, as in PodEval's public code.
+        """The embedding of each voice's whole recording, as in PodEval's public code.
 
         Raises:
             CannotScore: a reference recording is silent, too short or contains no speech.

@@ -250,8 +250,7 @@ def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) ->
 
 
 def join_touching(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerTurn, ...]:
-    """Join turns of a speaker that have no pause between them, as at the seams of chunks; return them in order of time.
-    """
+    """Join turns of a speaker without a pause between them, as at the seams of chunks; return them in order of time."""
     joined: list[SpeakerTurn] = []
     for speaker in dict.fromkeys(turn.speaker for turn in turns):
         own = sorted((turn for turn in turns if turn.speaker == speaker), key=lambda turn: turn.start)

@@ -329,8 +329,7 @@ def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def _share_heard(words: Sequence[str], heard: Sequence[str]) -> float:
-    """Return the share of words that are in the other list in the same order; small differences in letters are allowed.
-    """
+    """Return the share of words that are in the other list in the same order, allowing small differences in letters."""
     if not words:
         return 0.0
     equal = sum(

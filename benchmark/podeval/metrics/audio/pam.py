@@ -171,8 +171,7 @@ def _share(good: Floats, bad: Floats) -> Floats:
 
 
 def _tracks(recording: Recording, variant: Variant) -> tuple[list[Samples], int]:
-    """Return the samples to score at 44.1 kHz (the mean of the channels, or each channel), and the first one's index.
-    """
+    """Return the samples to score at 44.1 kHz (the mean of the channels, or each channel), and the first index."""
     if variant == "default":
         samples, begin = cut_to_sound(recording, RATE)
         return [samples], begin

@@ -214,8 +214,7 @@ def _percent(findings: Sequence[Mapping[str, Any]], kind: str = "") -> float | N
 
 
 def _languages(counted: Counted, request: PodcastRequest) -> dict[str, Any]:
-    """Return notes on the languages of a script that has several, and on the reason why a requested key has no value.
-    """
+    """Return notes on the languages of a script that has several, and on why a requested key has no value."""
     notes: dict[str, Any] = {"languages": dict(counted.shares)} if counted.shares else {}
     if request.language and counted.language_as_asked is None:
         notes["language_unscored"] = Unscored(

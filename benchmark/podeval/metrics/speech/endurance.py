@@ -239,8 +239,7 @@ def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
 
 
 def compare_rates(rates: Floats) -> Floats:
-    """Return the distance of each rate from their mean, in percent (natural logarithm); NaN for a rate without words.
-    """
+    """Return the distance of each rate from their mean, in percent (natural logarithm); NaN if there are no words."""
     percent = 100 * np.log(np.where(rates > 0, rates, np.nan))
     return np.asarray(percent - np.nanmean(percent))
 
@@ -261,8 +260,7 @@ def measure_distances(track: Recording, turns: Sequence[SpeakerTurn]) -> tuple[l
 
 
 def compare_with_beginning(embeddings: NDArray[np.float32], starts: Sequence[float]) -> Floats:
-    """Return each window's cosine distance from the mean of the first minutes, which leaves out it and its neighbours.
-    """
+    """Return each window's cosine distance from the mean of the first minutes, excluding itself and its neighbours."""
     units = embeddings / np.linalg.norm(embeddings.astype(np.float64), axis=1, keepdims=True)
     numbers = np.arange(len(units))
     first = (np.asarray(starts) < REFERENCE * MINUTE) | (numbers < FEWEST)

@@ -96,8 +96,7 @@ class FactorReference(NamedTuple):
         return np.array(rows, dtype=np.float64)
 
     def measure_distance(self, sums: Array) -> Array:
-        """Return the squared distance of sets from people; each set is a sum of rows of `add_up`. NaN without windows.
-        """
+        """Return the squared distance of sets (sums of rows of `add_up`) from people; NaN without windows."""
         count = len(self.change)
         with np.errstate(invalid="ignore", divide="ignore"):
             spread = np.sqrt(np.mean(sums[:, 2 : 2 + count] / sums[:, :1], axis=1))

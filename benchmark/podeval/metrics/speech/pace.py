@@ -288,8 +288,7 @@ def measure_repeated(words: Sequence[str]) -> float:
 def describe_speakers(
     prosody: VoiceContour, turns: Sequence[SpeakerTurn], speech: Sequence[Span]
 ) -> tuple[float | None, float | None, dict[str, Any]]:
-    """Return melody (semitones) and dynamics (dB), both as the mean over speakers by time, and each speaker's figures.
-    """
+    """Return melody (semitones) and dynamics (dB), each averaged over speakers by time, and each speaker's figures."""
     described: dict[str, Any] = {}
     weighted: list[tuple[float, float, float]] = []
     for speaker in dict.fromkeys(turn.speaker for turn in turns):
@@ -315,8 +314,7 @@ def describe_speakers(
 
 
 def describe_pauses(speech: Sequence[Span], turns: Sequence[SpeakerTurn]) -> dict[str, Any]:
-    """Return the number and median of the pauses within and between turns, and the times of pauses that may be joins.
-    """
+    """Return the number and median of pauses within and between turns, and the times of pauses that may be joins."""
     pauses = [(before.end, after.start) for before, after in pairwise(speech)]
     lengths = np.array([end - start for start, end in pauses])
     between = np.array([_speaker_at(turns, start) != _speaker_at(turns, end) for start, end in pauses], dtype=bool)

@@ -202,8 +202,7 @@ def _rates_by_tag(nearest: ReadText, key: str) -> dict[str, dict[str, tuple[floa
 
 
 def _detect_language(text: str) -> dict[str, Any]:
-    """Return notes on the text's language if it is neither English nor Chinese, and on the shares of several languages.
-    """
+    """Return notes on the language if it is neither English nor Chinese, and on the shares of several languages."""
     language = identify_language(text)
     notes = {} if language.code in ("en", "zh") else {"text_language": language.code or "unknown"}
     return {**notes, **({"text_languages": language.noted} if language.noted else {})}
