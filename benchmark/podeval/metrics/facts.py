@@ -107,7 +107,7 @@ _JUDGED = (
 )
 _UNRUN = (
     "Its weights come with no package and were not available here, so its biases have not been measured; after "
-    "`podeval models install --profile reference`, `studies/bias.py run WORK --profile reference` does."
+    "`podeval models install --profile reference`, `studies/bias.py run WORK --profile reference` measures them."
 )
 _PEOPLE = (
     "The value has no bias of its own towards a voice, level or codec; it depends on who listened, to what and in "
@@ -115,14 +115,14 @@ _PEOPLE = (
 )
 
 UNWARNED = (
-    "that the better of two values is a better recording in any other respect: what moves this metric besides what it "
-    "measures has not been studied; `studies/bias.py run WORK` does."
+    "that the recording with the better value is better in any other respect: other effects on this metric have not "
+    "been studied; `studies/bias.py run WORK` does so."
 )
 
 MISREADINGS: Mapping[str, str] = {
     "grounding": f"that what a grounded podcast says is true: only its sources are known. {_JUDGED}",
     "dnsmos": (
-        "that the higher of two systems sounds better if they differ in sex, level, room or pace: women's voices "
+        "that the system with the higher value sounds better if two differ in sex, level, room or pace: women's voices "
         "score 0.30 lower, reducing the level by 20 dB costs 0.55, a small room costs 0.42, and Opus adds 0.12 "
         "(overall). Mains hum adds 0.18 to 0.46 to four robotic voices of espeak-ng; four neural ones lose 0.04 to "
         "0.37. A whistle above 8 kHz is not heard at all."
@@ -173,10 +173,10 @@ MISREADINGS: Mapping[str, str] = {
         "lowers the value by 0.16 to 0.20, and a room lowers it by 0.08 to 0.11."
     ),
     "content_errors": (
-        "that words are omitted if the speech is fast, in Chinese or in a voice that the recogniser handles badly: "
-        "two engines have 140 and 490 more errors per 1,000 words in Chinese than in English, and the same speech "
-        "played 1.5 times as fast has 95 more, all of them the recogniser's; nor that nothing is left out where words "
-        "are in brackets, which are no words of the script."
+        "that words are omitted if the speech is fast, in Chinese or in a voice that the recogniser handles badly: two "
+        "engines have 140 and 490 more errors per 1,000 words in Chinese than in English, and the same speech played "
+        "1.5 times as fast has 95 more, all of them the recogniser's; nor that nothing is left out where words are in "
+        "brackets, which do not count as words of the script."
     ),
     "distinct_n": (
         "that a Chinese script is richer than an English one: it scores 0.025 higher because of how words are split. "
@@ -192,8 +192,8 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "semantic_div": (
         "that diversity is good, or that texts of different lengths compare: the first half of the same script has "
-        "0.023 less. Chinese is not read by the embedded profile's encoder, so nobody has measured it here: "
-        "`studies/bias.py run WORK --profile reference` does."
+        "0.023 less. Chinese is not read by the embedded profile's encoder, so it has not been measured here: "
+        "`studies/bias.py run WORK --profile reference` does so."
     ),
     "sound_fidelity": f"that two voices or rooms are treated alike. {_UNRUN}",
     "utmos22": f"that two voices or rooms are treated alike. {_UNRUN}",
@@ -232,16 +232,16 @@ MISREADINGS: Mapping[str, str] = {
         "lower than Kokoro, and Chinese 0.14 lower than English."
     ),
     "human_likeness": (
-        "that listeners would take the set with the higher value for people: it has never been compared with what "
-        "they say. A set of talk, of another language or from another room than the reference is unlike it for no "
-        "fault of its own; what else moves the metric is in docs/studies/human-likeness.md."
+        "that listeners would mistake the set with the higher value for people: it has never been compared with their "
+        "ratings. A set of conversations, in another language or from another room than the reference differs from it "
+        "through no fault of its own; for other effects on the metric, see docs/studies/human-likeness.md."
     ),
     "pace": (
         "that an even pace is a good one, or that Chinese is spoken more slowly because fewer syllables are counted: "
-        "the same voices have 0.47 fewer per second in Chinese. Recordings of another level, room or speed are not "
-        "compared either: a small room raises the variation by 0.02, half of what a voice has, and hides 3 of 100 "
-        "pauses; 20 dB less raise it by 0.01, and a quarter faster by 0.02. Codecs move it by 0.002 at most. A robotic "
-        "voice has a pitch range that is 3.3 semitones smaller."
+        "the same voices have 0.47 fewer per second in Chinese. Do not compare recordings of another level, room or "
+        "speed either: a small room raises the variation by 0.02, half of what a voice has, and hides 3 of 100 pauses; "
+        "20 dB less raise it by 0.01, and a quarter faster by 0.02. Codecs move it by 0.002 at most. A robotic voice "
+        "has a pitch range that is 3.3 semitones smaller."
     ),
     "smr": (
         "that two values near a limit of the range lie on different sides of it: at a known ratio of 5 LU the value is "

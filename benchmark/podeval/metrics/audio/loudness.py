@@ -96,16 +96,16 @@ _BLOCK = 1 << 16
     paper="PodEval",
     caution=(
         "Making the first 4 s quieter by 8 dB raises the range score of a clip from 0.11 to 1.0, and lowering the "
-        "peaks by one decibel raises the peak score from 0.01 to 1: both tell how a file was mastered, not how good it"
-        " is."
+        "peaks by one decibel raises the peak score from 0.01 to 1: both show how a file was mastered, not how good it "
+        "is."
     ),
     intended_use=(
         "Checking whether an episode meets the loudness targets of podcast platforms. For volume fade, see endurance."
     ),
     limitations=(
         "The targets are conventions (about −16 to −14 LUFS), not matters of taste; a radio play or an audiobook may "
-        "well have a wider range. Recordings of a few seconds have no reliable range, and as the "
-        "standard has it, silence that is appended to a short one widens it."
+        "well have a wider range. Recordings of a few seconds have no reliable range, and under the standard, "
+        "appending silence to a short one widens it."
     ),
 )
 def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = "standard") -> Score:

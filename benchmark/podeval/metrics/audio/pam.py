@@ -83,10 +83,10 @@ Floats = NDArray[np.float64]
     paper="PAM",
     intended_use="Screening for audible noise and artefacts in any sound, music included.",
     limitations=(
-        "A recording below 44.1 kHz is upsampled, and what was not recorded may count as unclear; what that costs has "
-        "not been measured, because the weights were not available here (`studies/low_rates.py reference` does). "
-        "Two text prompts decide the score: it reflects what the captions in its training data call clear or noisy. It"
-        " was not trained to rate speech, and long recordings are judged in windows of a few seconds."
+        "A recording below 44.1 kHz is upsampled, and the missing frequencies may count as unclear; the effect has not "
+        "been measured, because the weights were not available here (`studies/low_rates.py reference` measures it). "
+        "Two text prompts decide the score: it reflects what the captions in its training data call clear or noisy. It "
+        "was not trained to rate speech, and long recordings are judged in windows of a few seconds."
     ),
 )
 def pam(recording: Recording, *, variant: Variant = "default", prompts: str = "") -> Score:

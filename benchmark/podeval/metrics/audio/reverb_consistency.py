@@ -101,7 +101,7 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
     intended_use="Checking whether a long synthesis stays in one room; systems that generate in chunks often do not.",
     limitations=(
         "Music and noise under speech are mistaken for room sound. Dry recordings have almost no reverberation, and "
-        "the ratio of two small numbers is unstable; the distortion study shows what the metric can tell."
+        "the ratio of two small numbers is unstable; the distortion study shows what the metric can detect."
     ),
 )
 def reverb_consistency(

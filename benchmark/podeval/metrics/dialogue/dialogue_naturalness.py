@@ -1,4 +1,4 @@
-"""Naturalness of dialogue: how close the rhythm and melody of a short dialogue are to those of people's dialogues.
+"""Naturalness of dialogue: how close the rhythm and melody of a short dialogue are to those of human dialogue.
 
 The mean of four parts from 0 to 1, where 1 is the published level of people; higher is better. The parts are `gaps` (1
 − |median floor-transfer offset − 0.12 s| / 1 s), `overlaps` (share of turn-taking events that overlap, relative to
@@ -99,11 +99,11 @@ FEWEST_SILENCES = 4
     only_for="two speakers or more",
     intended_use="Inspecting short dialogues in addition to listening; it is never ranked.",
     limitations=(
-        "Whether it orders systems as listeners do is not known: over the means of six systems nearly (SRCC .94, which "
-        "the best of the 24 keys compared reaches by chance in 12 % of orders), over clips of a category weakly (.34), "
-        "as docs/studies/dialogue-naturalness.md shows. Trained and checked on English podcasts."
+        "It is not known whether it orders systems as listeners do: for the means of six systems it nearly does (SRCC "
+        ".94, which the best of the 24 compared keys reaches by chance in 12 % of orders), for clips of a category "
+        "only weakly (.34); see docs/studies/dialogue-naturalness.md. It was developed and checked on English podcasts."
     ),
-    no_benchmark="It is shown and not ranked until it has been compared with what people say.",
+    no_benchmark="It is shown and not ranked until it has been compared with listeners' ratings.",
 )
 def dialogue_naturalness(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:
     """Score one recording.

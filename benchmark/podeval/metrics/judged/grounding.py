@@ -146,9 +146,9 @@ A part of it, as a machine heard it (spelling and punctuation are the machine's)
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="ours",
     asks=JudgeUse(prompts=lambda _: (ASK_TOPIC, ASK_CLAIMS)),
-    intended_use="Finding podcasts that leave their topic, or say what their sources do not.",
+    intended_use="Finding podcasts that stray from their topic, or claim what their sources do not.",
     limitations=(
-        "It knows no truth but the sources: a claim that they do not have counts as unsupported. The transcriber's "
+        "Its only truth is the sources: a claim that they do not contain counts as unsupported. The transcriber's "
         "errors in names and figures may count as the podcast's. A language model picks the claims and judges them, "
         "and its agreement with people has not been measured."
     ),

@@ -108,9 +108,9 @@ def cut_parts(script: Script) -> list[Script]:
     ),
     paper="ours",
     asks=JudgeUse(prompts=lambda _: (ASK_CLAIMS,)),
-    intended_use="Finding scripts that say what their sources do not, with each claim and the passage that decides.",
+    intended_use="Finding scripts that claim what their sources do not, with each claim and the decisive passage.",
     limitations=(
-        "It knows no truth but the sources: a claim that they do not have counts as unsupported, however true. A "
+        "Its only truth is the sources: a claim that they do not contain counts as unsupported, even if it is true. A "
         "script that claims little can be grounded throughout; read it next to `claims`. A language model picks the "
         "claims and judges them, and its agreement with people has not been measured."
     ),

@@ -81,7 +81,7 @@ voices.
     paper="ours",
     caution=(
         "It ranks good systems above people: read it as a measure of synthesis faults. Music under speech lowers it: "
-        "compare systems with music with one another."
+        "compare systems with music only with one another."
     ),
     intended_use="Ranking how natural speech sounds when no listeners are available.",
     limitations=(

@@ -104,9 +104,9 @@ _OVRL = 3
     paper="PodEval",
     caution=(
         "It depends on the level (turning a recording down by 10 dB gained 0.12 overall and 0.41 for the background). "
-        "Music under speech counts as noise, the more the louder it is: compare systems with music with one another. "
-        "Among 19 synthetic voices it scored the female ones 0.3 below the male ones: a difference of that size "
-        "between two voices says nothing about their quality."
+        "Music under speech counts as noise, and louder music counts more: compare systems with music only with one "
+        "another. Among 19 synthetic voices it scored the female ones 0.3 below the male ones: a difference of that "
+        "size between two voices says nothing about their quality."
     ),
     intended_use="Screening for noise, codec and vocoder artefacts; comparing versions of one system.",
     limitations=(

@@ -1,4 +1,4 @@
-"""Endurance: whether a long recording stays as good as it begins, or fades, speeds up or changes voice.
+"""Endurance: whether a long recording is as good at its end as at its beginning, or fades, speeds up or changes voice.
 
 Six values are tracked minute by minute: the level of the speech (volume fade), the speaking rate, the timbre of each
 voice (voice drift), the quality of the sound and, with a script, errors in its words (skipped text, hallucination) and
@@ -161,14 +161,13 @@ _MOMENTARY, _SILENT = 0.4, 1e-10
     paper="ours",
     only_for="a recording of 5 minutes or more",
     intended_use=(
-        "Finding systems whose volume fades, whose voice drifts, which hurry, skip text or swap speakers after some "
-        "minutes, and from which minute on."
+        "Finding systems whose volume fades or voice drifts, or that speed up, skip text or swap speakers after some "
+        "minutes, and the minute from which they do."
     ),
     limitations=(
-        "Minutes are compared with the first two, so what is wrong from the beginning is not found, and what happens "
-        "once and lasts less than two minutes neither. A performance may become louder or faster on purpose. A slow "
-        "change below the tolerance shows in the slope alone. DNSMOS depends on the level: a fade changes the quality "
-        "too."
+        "Minutes are compared with the first two, so faults that exist from the beginning are not found, nor are "
+        "single faults of less than two minutes. A performance may become louder or faster on purpose. A slow change "
+        "below the tolerance shows only in the slope. DNSMOS depends on the level: a fade changes the quality too."
     ),
 )
 def endurance(

@@ -269,12 +269,13 @@ load_reference = cache(PeopleReference.load)
     paper="ours",
     only_for="a set with 10 windows of 3 s of speech or more",
     caution="Not validated: whether it orders systems as listeners do has not been measured.",
-    intended_use="Seeing in which respect a system's recordings differ from those of people; it is never ranked.",
+    intended_use="Seeing in what respect a system's recordings differ from those of people; it is never ranked.",
     limitations=(
-        "The shipped reference is four minutes of read English from LibriTTS-R, which a network has restored: talk, "
-        "other languages, other rooms and microphones are unlike it for no fault of a system. Compare systems on the "
-        "same texts, or make a reference of recordings like yours. What people say, and whether it fits the words, is "
-        "not looked at. Planted changes of the voice are hardly seen (docs/studies/human-likeness.md)."
+        "The shipped reference is four minutes of read English from LibriTTS-R, which a network has restored: "
+        "conversation, other languages, other rooms and other microphones differ from it through no fault of a system. "
+        "Compare systems on the same texts, or make a reference from recordings like yours. The words, and whether the "
+        "voice suits them, are not considered. Planted changes of the voice are hardly detected "
+        "(docs/studies/human-likeness.md)."
     ),
     no_benchmark="It is not validated; `podeval run --metrics human_likeness` measures it, to be shown and not ranked.",
 )

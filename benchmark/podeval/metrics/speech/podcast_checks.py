@@ -93,11 +93,11 @@ class Repetition:
     ),
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="ours",
-    intended_use="Keeping recordings that are no whole podcasts out of the ranks of finished podcasts.",
+    intended_use="Keeping recordings that are not whole podcasts out of the ranking of finished podcasts.",
     limitations=(
         "It finds emptiness, a wrong language, repetition and brevity, and nothing else: nonsense of the right length "
-        "passes. Words are those of a transcriber, whose own loops and errors count, and a language that it does not "
-        "know is not told."
+        "passes. The words come from a transcriber, whose own loops and errors count, and a language that it does not "
+        "support is not identified."
     ),
 )
 def podcast_checks(recording: Recording, request: PodcastRequest) -> Score:

@@ -63,7 +63,7 @@ from podeval.text.script import Script
         "Pairs of speakers of different sexes score higher than pairs of the same sex, whatever the system: compare "
         "only on the same scripts and voices. One voice per speaker is assumed; diarisation errors lower the value. "
         "Beyond what listeners need to tell speakers apart, more difference is not better. Silence before the first "
-        "word shifts the grid on which speakers are told apart, and moves the value by less than 0.01."
+        "word shifts the grid on which speakers are told apart, which changes the value by less than 0.01."
     ),
 )
 def sptd(
