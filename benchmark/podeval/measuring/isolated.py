@@ -176,7 +176,7 @@ class StepTeller:
 
     Args:
         tell: function that receives `at`, the finished share of the work, and `what`, a phrase such as `3 of 21: Word
-            error rate · transcribing 1:20 of 3:40, about 40 s left`, twice per second at most.
+            error rate · transcribing 1:20 of 3:40, about 40 s left`, at most twice per second.
         words: the texts; a step that they do not name is not reported.
     """
 

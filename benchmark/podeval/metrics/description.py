@@ -213,7 +213,7 @@ EXAMPLES = Path(__file__).with_name("example_outputs.json")
 """Scores of each metric for the example below, computed by this version; a test computes them again."""
 
 PAPER_VALUES = Path(__file__).with_name("paper_values.csv")
-"""Figures of papers about metrics themselves, made from the transcribed tables by `studies/paper_values.py`."""
+"""Figures from papers about the metrics themselves, made from the transcribed tables by `studies/paper_values.py`."""
 
 
 _PAM = """@inproceedings{deshmukh2024pam,

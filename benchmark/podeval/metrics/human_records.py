@@ -271,7 +271,7 @@ _WEBMUSHRA = ("session_uuid", "trial_id", "rating_stimulus", "rating_score")
 
 
 def read_webmushra(path: Path) -> list[Mark]:
-    """Read the marks of a results file of MUSHRA pages; each session is one listener.
+    """Read the marks from a results file of MUSHRA pages; each session is one listener.
 
     Raises:
         BadInput: it cannot be read, lacks a column, or contains a mark that is not a number from 0 to 100.

@@ -220,7 +220,7 @@ def hold_conversations(
 ) -> "Iterable[Result | PodevalError]":
     """Conduct the conversations of a judged metric about several items together; without a judge, no item is scored.
 
-    The notes of a score name the judged material in which words are addressed to the judge.
+    The notes of a score name the judged material that contains words addressed to the judge.
 
     Args:
         metric: the metric's function, which returns a conversation.

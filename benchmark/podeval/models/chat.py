@@ -138,7 +138,7 @@ class Form:
 _THOUGHTS = ("reasoning", "thinking", "reasoning_text", "redacted_thinking")
 """Types of content parts that are reasoning."""
 LONGEST_BODY, VALUES_MOST = 20_000_000, 2_000_000
-"""Maximum number of bytes of a response, and of values in its JSON; 100,000 pieces of a stream have this many."""
+"""Maximum number of bytes of a response, and of values in its JSON; a stream of 100,000 pieces has this many."""
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""One defect of a recording, with its time; and unnatural pauses and changes of pace.
+"""A defect of a recording with its time, and the detection of unnatural pauses and changes of pace.
 
 Unnatural pauses and stretches at a different pace are found from existing facts about a recording: voice activity and
 the times of words.

@@ -201,7 +201,7 @@ def add_noise(samples: Samples, speech: Sequence[Span], ratio: float) -> Samples
 
 
 def _change_envelope(samples: Samples, change: Callable[[Spectrum], Spectrum]) -> Samples:
-    """Return samples with a spectral envelope (logarithm, by the cepstrum) changed by the function."""
+    """Return the samples after the function has changed their spectral envelope (logarithmic, from the cepstrum)."""
     spectrum = signal.stft(samples, RATE, nperseg=_SIZE, noverlap=_SIZE - _STEP)[2]
     cepstrum = np.fft.irfft(np.log(np.abs(spectrum) + 1e-9), axis=0)
     cepstrum[_CEPSTRUM : 1 - _CEPSTRUM] = 0

@@ -277,7 +277,7 @@ def embed_segments(recording: SpokenRecording, turns: Sequence[SpeakerTurn]) -> 
 
 
 class JoinedClips(Sequence[Samples]):
-    """Clips of joined spans, made on access, because together they are longer than the recording."""
+    """Clips of joined spans, which are made on access because together they are longer than the recording."""
 
     def __init__(self, samples: Samples, bounds: list[list[tuple[int, int]]]) -> None:
         self._samples, self._bounds = samples, bounds

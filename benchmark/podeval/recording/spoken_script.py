@@ -114,7 +114,7 @@ it tries again.
 """
 
 FEWEST_WORDS, STUCK = 0.5, 6
-"""Words per second below which a recogniser has given up; minimum number of words of which none may be more than half.
+"""Words per second below which a recogniser has given up; number of words from which one may be at most half of them.
 """
 
 LOOP, NEAR = 4, 6

@@ -57,7 +57,7 @@ PLCMOS_WINDOW, PLCMOS_WINDOWS = 6.0, 30
 """Length in seconds of a window for PLCMOS, and the maximum number of windows, spread over the recording."""
 
 WRITTEN_TWICE = 0.7
-"""Minimum share of a loop's words that must be in the script at that point for the script to contain the repetition."""
+"""Share of a loop's words that the script must contain at that point for the repetition to be part of the script."""
 
 SAME_WORDS = 0.5
 """Minimum similarity at which the words of a loop and the repeated words count as equal."""

@@ -77,8 +77,8 @@ def mushra(
         system: its name; may also be an anchor, HQ or LQ.
         reference_marks: all marks of the test, including those of the anchors.
         screening: whether to exclude listeners who do not recognise the anchors.
-        low_worst: share of pages; listeners pass if they place the low anchor last on more.
-        high_top: share of pages; listeners pass if they place the high anchor among the top two on more.
+        low_worst: minimum share of pages (exclusive) on which listeners must place the low anchor last.
+        high_top: minimum share of pages (exclusive) on which listeners must place the high anchor among the top two.
         alike: maximum share of pages on which everything but the low anchor may have the same rating.
     """
     verdicts = screen(reference_marks, MushraRules(low_worst, high_top, alike=alike)) if screening else []

@@ -181,7 +181,7 @@ def endurance(
 
     Args:
         recording: speech of 5 minutes or more, 16 kHz.
-        script: the words with their speakers, which then tell who speaks when.
+        script: the words with their speakers, which then determine who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         speakers: number of speakers if there is no script; with 0, timbre is not tracked.
     """

@@ -1,23 +1,23 @@
 """Pace: the speed, pauses, melody and dynamics of the speech, and how much they vary over the recording.
 
 Syllables (English) or characters (Chinese) are counted in the timed transcript; speech comes from voice activity
-detection. The speakers are known from aligning the words of the script if there is one, and otherwise from diarisation;
-the two are different protocols (since version 1.1; always diarisation before). This affects only `f0_range`,
-`energy_range` and notes. Both ranges are left out if less than half of the script's words are heard. `speaking_rate`
-counts syllables per second from the first word to the last, `articulation_rate` per second of speech. A pause is at
-least 0.25 s without speech; `pause_share` is the share of time in pauses. `rate_cv` is the standard deviation of the
-articulation rate divided by its mean, in windows of 20 s of speech every 10 s; lower is steadier. `rate_drift` is its
-slope in syllables per second per 10 minutes. `f0_range` is the distance in semitones between the 10th and 90th
-percentiles of a speaker's fundamental frequency (pYIN, 60 to 500 Hz), and `energy_range` the same distance in dB for
-the level of the speech; both are averaged over speakers, weighted by their time. The timeline shows rate, pauses,
-melody and dynamics with their drift. The notes give pauses within and between turns, each speaker's pitch, and pauses
-so long that they may be joins between pieces (over 1 s and over 2.5 times the median pause). Unnatural pauses and
-stretches at a different pace are listed as defects (recording/defects.py). Recordings with less than 40 s of speech, or
-in a language other than English or Chinese, are unscored. Only `rate_cv` has a direction, and a machine may read more
-steadily than a good speaker talks: treat it as variation, not as quality. Words missed by the recogniser lower every
-rate. Syllables are counted by rules, not with a dictionary. Octave errors in pitch tracking widen `f0_range`, and so
-does unseparated music under speech. Accented vowels count as vowels, also outside Western European alphabets (since
-version 1.2).
+detection. The speakers are determined by aligning the words of the script if there is one, and otherwise by
+diarisation; the two are different protocols (since version 1.1; always diarisation before). This affects only
+`f0_range`, `energy_range` and notes. Both ranges are left out if less than half of the script's words are heard.
+`speaking_rate` counts syllables per second from the first word to the last, `articulation_rate` per second of speech. A
+pause is at least 0.25 s without speech; `pause_share` is the share of time in pauses. `rate_cv` is the standard
+deviation of the articulation rate divided by its mean, in windows of 20 s of speech every 10 s; lower is steadier.
+`rate_drift` is its slope in syllables per second per 10 minutes. `f0_range` is the distance in semitones between the
+10th and 90th percentiles of a speaker's fundamental frequency (pYIN, 60 to 500 Hz), and `energy_range` the same
+distance in dB for the level of the speech; both are averaged over speakers, weighted by their time. The timeline shows
+rate, pauses, melody and dynamics with their drift. The notes give pauses within and between turns, each speaker's
+pitch, and pauses so long that they may be joins between pieces (over 1 s and over 2.5 times the median pause).
+Unnatural pauses and stretches at a different pace are listed as defects (recording/defects.py). Recordings with less
+than 40 s of speech, or in a language other than English or Chinese, are unscored. Only `rate_cv` has a direction, and a
+machine may read more steadily than a good speaker talks: treat it as variation, not as quality. Words missed by the
+recogniser lower every rate. Syllables are counted by rules, not with a dictionary. Octave errors in pitch tracking
+widen `f0_range`, and so does unseparated music under speech. Accented vowels count as vowels, also outside Western
+European alphabets (since version 1.2).
 
 Source: pYIN, Mauch and Dixon, ICASSP 2014; every frame has the pitch that `librosa.pyin` gives.
 
@@ -168,7 +168,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
 
     Args:
         recording: speech of one or more people, 16 kHz.
-        script: the words with their speakers, which then tell whose pitch and level are whose.
+        script: the words with their speakers, which then determine whose pitch and level is measured.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
     """
     recording.require_sound(SHORTEST)

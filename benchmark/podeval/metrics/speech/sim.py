@@ -88,7 +88,7 @@ def sim(
     Args:
         recording: speech, 16 kHz.
         reference_voices: a recording of each speaker's voice.
-        script: the words with their speakers, which then tell who speaks when.
+        script: the words with their speakers, which then determine who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `paper` is the cosine; `podeval` maps it to 0…1 as the public code does.
         embeddings: `windows` embeds windows of 3 s; `segments` embeds segments above 3 s and references as a whole, as

@@ -79,7 +79,7 @@ def sptd(
 
     Args:
         recording: speech of two or more people, 16 kHz.
-        script: the words with their speakers, which then tell who speaks when.
+        script: the words with their speakers, which then determine who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `paper` is Eq. 1; `podeval` halves the distance as the public code does.
         embeddings: `windows` embeds windows of 3 s; `segments` embeds whole segments above 3 s, as the public code

@@ -97,7 +97,7 @@ def timbre_consistency(
 
     Args:
         recording: speech, at least 5 s of each speaker, 16 kHz; speakers with less are left out.
-        script: the words with their speakers, which then tell who speaks when.
+        script: the words with their speakers, which then determine who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and resamples to 24 kHz first.
         speakers: number of speakers if there is no script; 0 leaves a recording without a script unscored.

@@ -64,7 +64,7 @@ def timbre_similarity(
     Args:
         recording: speech, 16 kHz.
         reference_voices: a recording of each speaker's voice.
-        script: the words with their speakers, which then tell who speaks when.
+        script: the words with their speakers, which then determine who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and resamples to 24 kHz first.
     """

@@ -25,7 +25,7 @@ from podeval.models.pretrained import Weights, build_recurrent, select_part
 
 _WEIGHTS = "squim_objective_dns2020.pth"
 _BRANCH = "branches.1."
-"""The branch that is used, of the network's three independent ones (STOI, PESQ, SI-SDR)."""
+"""The branch that is used, one of the network's three independent branches (STOI, PESQ, SI-SDR)."""
 
 _SEGMENT = 71
 _HALF = _SEGMENT // 2
