@@ -47,8 +47,8 @@ class MetricInputs(Mapping[str, Any]):
     """The inputs of one item, by the names of the metrics' parameters; each is read on first use.
 
     Args:
-        sources: for each input, by name, a path, text or data, an input that has already been read, or a function
-            without arguments that returns one of these. A `Path` is opened; other text is the input itself.
+        sources: the inputs by name: a path, text or data, an input that has already been read, or a function without
+            arguments that returns one of these. A `Path` is opened; other text is the input itself.
         profile: the profile of the models for recordings and passages.
         allow_upsampling: whether recordings below a model's sample rate are read anyway.
         keep: whether inputs are kept in memory, for an item with several metrics; otherwise, only one recording at a
@@ -185,8 +185,7 @@ def convert_to_text(item: Any, name: str = "script") -> str:
         The text; empty if the input, or an element of a list, is missing.
 
     Raises:
-        BadInput: the value is neither text nor data, the file cannot be read, or a file name is given instead of its
-            words.
+        BadInput: the value is neither text nor data, the file cannot be read, or a file name is given instead of words.
     """
     from podeval.text.script import Script
     from podeval.text.text_file import refuse_file_name

@@ -225,9 +225,7 @@ def _cut_excerpt(recording: Recording, sentence: ProofedSentence) -> str:
 def _list_sentences(
     book: Book, language: str, *, part: bool
 ) -> tuple[list[int], list[ProofedSentence], list[list[str]]]:
-    """List the sentences that have words, each with its section, its verdict if it is not read, and its words for
-    comparison.
-    """
+    """List the sentences that have words, each with section, verdict if it is not read, and words to compare."""
     sections: list[int] = []
     sentences: list[ProofedSentence] = []
     of_book: list[list[str]] = []
@@ -346,9 +344,7 @@ def _find_turn(each: ContentDifference, alignment: ScriptAlignment) -> int:
 
 
 def _judge(faults: Sequence[ContentDifference], words: int, begin: int) -> Verdict:
-    """Return the worst fault of a sentence with this many words; `begin` is its first word that is recognised as
-    written.
-    """
+    """Return the worst fault of a sentence with this many words; `begin` is its first word recognised as written."""
     if faults and sum(each.words for each in faults if each.kind == "omitted") >= WHOLE * words:
         return "missing"
     if any(each.kind == "repeated" and each.words >= HALF * words for each in faults):

@@ -142,9 +142,7 @@ def tabulate_means(table: ResultsTable, words: ReportWords) -> Table:
 
 
 def build_table(scores: RecordingResults | ResultsTable, *, whole: bool = False) -> RenderableType:
-    """Render the result of one recording, or of many, for a rich console; `whole` shows every value of a single
-    recording.
-    """
+    """Render the result of one or many recordings for a rich console; `whole` shows every value of one recording."""
     words = ReportWords()
     if isinstance(scores, ResultsTable):
         table = tabulate_means(scores, words)

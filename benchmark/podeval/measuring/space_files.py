@@ -168,9 +168,7 @@ def list_hub_models(metric: Metric) -> list[str]:
 
 
 def write_card(metric: Metric) -> str:
-    """Write the metric card: front matter of a free static Space, the metric's purpose, an example that runs, and
-    facts.
-    """
+    """Write the metric card: front matter of a free static Space, purpose, an example that runs, and facts."""
     metric_facts = collect_metric_facts(metric)
     parts = [
         f"# {metric.title}\n\n{metric.documentation}",

@@ -225,8 +225,7 @@ def choose_lines(rows: Sequence[ScoreRow], requested: Sequence[str]) -> list[Sco
 def write_verdict(
     lines: Sequence[ScoreRow], defects: Sequence[Defect], results: Mapping[str, Result], words: ReportWords
 ) -> str:
-    """Describe the faults and poor values of a recording in one or two sentences, and state that the rest is not poor.
-    """
+    """Describe the faults and poor values of a recording in one or two sentences; state that the rest is not poor."""
     texts = words["verdict"]
     if unusable := [words.defect(one)[1] for one in defects if one.kind == UNUSABLE]:
         return str(texts["unusable"].format(unusable[0]))

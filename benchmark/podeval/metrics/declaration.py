@@ -204,8 +204,7 @@ class Metric:
         }
 
     def state_parameters(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters that protocols state: all of them, except those added later if they are at their
-        default.
+        """Return the parameters that protocols state: all except those added later that are at their default.
 
         Raises:
             BadInput: a parameter is unknown, or has an invalid value.
@@ -262,9 +261,7 @@ class Metric:
         return None
 
     def to_result(self, outcome: Result | PodevalError, inputs: Mapping[str, Any]) -> Result | PodevalError:
-        """Turn an error that makes an item unscored into `Unscored`; return any other error, and check the values of a
-        score.
-        """
+        """Turn an error that makes an item unscored into `Unscored`, return any other, and check a score's values."""
         if isinstance(outcome, CannotScore):
             return Unscored(str(outcome), "ours" if isinstance(outcome, NoWords) else "system")
         if isinstance(outcome, PodevalError):

@@ -67,9 +67,7 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
 
 
 def _list_faults(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result | PodevalError:
-    """Return the faults that `integrity` notes, without PLCMOS, which is not a defect and takes three times as long as
-    the rest.
-    """
+    """Return the faults that `integrity` notes, without PLCMOS, which is not a defect and takes three times as long."""
     music_asked = metric.read_parameters(parameters)["music"] == "asked"
     recording: Recording = inputs["recording"]
     try:

@@ -176,8 +176,7 @@ def _to_plain(value: Any) -> Any:
 
 
 def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; nulls are
-    skipped.
+    """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; skip nulls.
 
     Args:
         source: the source of the objects.

@@ -301,9 +301,7 @@ def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
 
 
 def locate_default_records() -> Path:
-    """Return the default folder of judges' records: in `PODEVAL_CACHE` if it is set, otherwise in the user's cache
-    folder.
-    """
+    """Return the default folder of judges' records, in `PODEVAL_CACHE` or else in the user's cache folder."""
     from podeval.files import find_user_folder
 
     return find_user_folder() / "judgements"

@@ -88,7 +88,7 @@ def read_wordings(folder: str | Path | None) -> dict[str, str]:
 
 
 def write_wordings(folder: Path) -> list[Path]:
-    """Write the wording of every prompt to a separate file, as a starting point for custom wordings; return the files.
+    """Write the wording of every prompt to a separate file, to start custom wordings from; return the files.
 
     Raises:
         BadInput: a file already exists and may contain a custom wording; nothing is written.

@@ -141,8 +141,7 @@ class VoiceComparison:
         notes: Mapping[str, Any] | None = None,
         positive: bool = False,
     ) -> Score:
-        """Return the score of cosines, with notes on the speakers and, for the first key, the cosine of every window
-        over time.
+        """Return the score of cosines, with notes on the speakers and a timeline of the first key's cosine.
 
         Args:
             cosines: values by key, the metric's own first.

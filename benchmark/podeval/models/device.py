@@ -151,8 +151,7 @@ def count_threads(otherwise: int | None = None) -> int:
 
 
 def run_ahead(work: Callable[[S], T], items: Iterable[S], pool: ThreadPoolExecutor | None = None) -> Iterator[T]:
-    """Yield results in order, with at most one more piece of work in progress than there are threads, which bounds
-    memory.
+    """Yield results in order, with one more piece of work in progress than there are threads, to bound memory.
 
     Args:
         work: function to run in threads.

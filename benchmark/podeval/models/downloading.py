@@ -139,9 +139,7 @@ class _Passing(Exception):
 
 
 def _choose_pause(state: RetryCallState, first: float) -> float:
-    """Return the seconds until the next attempt: as requested by the server, or twice the pause before the last
-    attempt.
-    """
+    """Return the seconds until the next attempt: as requested by the server, or twice the previous pause."""
     error = state.outcome.exception() if state.outcome else None
     asked_for = error.retry_after if isinstance(error, _Passing) else None
     return min(_LONGEST_PAUSE, asked_for or first * 2.0 ** (state.attempt_number - 1))
@@ -259,8 +257,7 @@ Client = TypeVar("Client", httpx.Client, httpx.HTTPTransport)
 
 def end_reads(client: Client) -> Client:
     """Make the connections of a client or a transport obey `end_after`; return the client or transport."""
-    # httpx limits only each read, so headers that arrive at one byte per second never end; it has no option for a
-    # backend.
+    # httpx limits only each read, so headers at one byte per second never end; it has no option for a backend.
     for transport in (client._transport, *client._mounts.values()) if isinstance(client, httpx.Client) else (client,):
         if isinstance(transport, httpx.HTTPTransport):
             pool: Any = transport._pool
@@ -319,8 +316,7 @@ def _find_origin(request: httpx.Request) -> tuple[str, str, int | None]:
 def follow(client: httpx.Client, request: httpx.Request) -> Iterator[httpx.Response]:
     """Follow redirects to the final answer, and yield it with its body unread; bodies of redirects are never read.
 
-    A key is never sent to another server: httpx drops `Authorization` on redirects to one, and this function drops the
-    other headers.
+    A key is never sent to another server: httpx drops `Authorization`, and this function drops the other headers.
 
     Raises:
         httpx.TooManyRedirects: the redirects do not end.
@@ -342,8 +338,7 @@ def follow(client: httpx.Client, request: httpx.Request) -> Iterator[httpx.Respo
 
 
 def read_body(answer: httpx.Response, most_bytes: int) -> Iterator[bytes]:
-    """Yield a body as it arrives, decompressed; at most one byte more than the limit, which shows that the body is
-    larger.
+    """Yield a body as it arrives, decompressed; one byte more than the limit shows that the body is larger.
 
     Raises:
         httpx.DecodingError: the body is damaged, or its compression was not requested.

@@ -99,8 +99,7 @@ def lock() -> dict[str, Weights]:
 
 
 def locate_root() -> Path:
-    """Return the folder in which weights are installed: `PODEVAL_MODELS`, the virtual environment, or the user's data
-    folder.
+    """Return the folder for weights: `PODEVAL_MODELS`, the virtual environment, or the user's data folder.
 
     A virtual environment that this user cannot write to is used if someone else has installed weights in it.
     """

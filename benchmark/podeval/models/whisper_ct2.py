@@ -158,8 +158,7 @@ class WhisperCT2(Transcriber):
             return Transcript("", language or "", ())
         if language is None:
             language = self._detect(samples, sounding)
-        # As many pieces are processed at once as the cores can decode together; if there are few pieces, they share the
-        # cores.
+        # Process as many pieces at once as the cores can decode together; if there are few, they share the cores.
         cores = count_threads()
         together = min(MOST, -(-len(sounding) // cores))
         shared = SharedDecoding(self._model.model, together, cores)

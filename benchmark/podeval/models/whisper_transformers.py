@@ -55,8 +55,7 @@ class WhisperTransformers(Transcriber):
         (folder,) = files.values()
         self._beams = num_beams
         self._processor = load_from_folder("WhisperProcessor", folder)
-        # Only eager attention returns its weights, from which word times are computed; the encoder's weights are not
-        # needed.
+        # Only eager attention returns its weights, from which word times are computed; the encoder's are not needed.
         self._model = load_pretrained(
             "WhisperForConditionalGeneration", folder, device, dtype=getattr(torch, dtype), attn_implementation="eager"
         )
@@ -152,8 +151,7 @@ class WhisperTransformers(Transcriber):
     def _read_attentions(
         self, encoded: Any, written: Sequence[list[int]], language: str, steps: int
     ) -> NDArray[np.float32]:
-        """Return the attention of the alignment heads over each chunk while each token, and then the end, was
-        predicted.
+        """Return the alignment heads' attention over each chunk while each token, and then the end, was predicted.
 
         Shape (chunks, heads, tokens of the longest + 1, steps); values beyond the end of a shorter text have no
         meaning.

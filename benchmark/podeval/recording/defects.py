@@ -46,7 +46,7 @@ class TimedDefect:
         end: seconds from the beginning.
         script: the words of the script at that point; empty if there are none, or if they are irrelevant.
         heard: the recognised words at that point.
-        severity: how noticeable it is.
+        severity: the degree to which listeners notice it.
     """
 
     kind: str

@@ -168,9 +168,7 @@ _SIZE, _STEP, _CEPSTRUM = 512, 128, 30
 
 
 def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
-    """Move the formants up by this share of their frequencies, but not the pitch, which makes a voice that no person
-    has.
-    """
+    """Move the formants, but not the pitch, up by this share of their frequencies, which no human voice does."""
 
     def move(envelope: Spectrum) -> Spectrum:
         bins = np.arange(len(envelope))

@@ -2,8 +2,8 @@
 
 Whatever its source, a copy is FLAC at 48 kHz with two channels, 16 bits and no tags: a listener who inspects the bytes
 finds no name, no encoder of the system, no revealing rate or number of channels, and no length except that of the
-passage. Two copies that are compared can be brought to the same loudness: the target, or less if one of them would
-exceed -1 dBTP, so neither is clipped.
+passage. Two copies that are compared can be brought to the same loudness: the target, or less if either would exceed -1
+dBTP, so neither is clipped.
 """
 
 import contextlib
@@ -235,8 +235,7 @@ class Playback:
 
 
 def decode_standard(stretch: Stretch) -> Samples:
-    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; if there are more channels, both get their
-    mean.
+    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; both get the mean of more channels.
 
     Raises:
         BadInput: there is no such recording, or the passage is outside it.

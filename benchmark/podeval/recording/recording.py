@@ -125,9 +125,7 @@ class Recording:
 
     @cached_property
     def defect(self) -> str | None:
-        """The reason why nothing can be measured (samples that are not finite numbers, or digital silence); None if
-        there is none.
-        """
+        """The reason why nothing can be measured (digital silence or samples that are not finite), or None."""
         return find_defect(self.samples)
 
     @cached_property
@@ -213,12 +211,10 @@ class Recording:
         )
 
     def speech_track(self, source: Literal["auto", "mix"] = "auto") -> Recording:
-        """Return the sound for speech metrics: this recording with `mix`, or its speech stem with `auto` if it has
-        music.
+        """Return the sound for speech metrics: this recording, or with `auto` its speech stem if it has music.
 
         Raises:
-            CannotScore: there is music but no speech, or the rate is too low or there are too many channels to find
-                out.
+            CannotScore: there is music but no speech, or the rate or the number of channels does not allow finding out.
             ModelMissing: the music detector is not installed or, if there is music, the separator.
         """
         from podeval.recording.speech_track import has_music
@@ -248,8 +244,7 @@ class Recording:
         return self._compute_once("speech stem", lambda: separate_speech_stem(self))
 
     def stems(self) -> Stems:
-        """Return the speech and everything else as separate stems, which are computed on first use and not stored on
-        disk.
+        """Return the speech and everything else as stems, which are computed on first use and not stored on disk.
 
         A rate below the separator's is upsampled even if `allow_upsampling` is off, because a band that is empty in the
         mix stays empty in both stems. Code that measures the stems themselves checks the rate first.
@@ -269,8 +264,7 @@ class Recording:
         """
         from podeval.models.interfaces import Transcript
 
-        # Only one thread transcribes at a time, because a request for another language may turn out to be for the same
-        # one.
+        # One thread transcribes at a time, because a request for another language may turn out to be the same.
         with self._locks.setdefault("transcripts", RLock()):
             same = self._find_transcript(language)
             if same is None:
@@ -299,9 +293,7 @@ class Recording:
         return self._compute_once("loudness", lambda: measure(self.samples, self.rate, self.layout))
 
     def prosody(self) -> VoiceContour:
-        """Return pitch and level over time, cached in memory and on disk; raises `ModelMissing` if librosa is not
-        installed.
-        """
+        """Return pitch and level over time, cached in memory and on disk; raises `ModelMissing` without librosa."""
         from podeval.audio.prosody import VoiceContour, measure_prosody
 
         librosa = find_version("librosa")
@@ -335,8 +327,7 @@ class Recording:
     def voices(self, turns: Sequence[SpeakerTurn], *windows: float) -> tuple[SpeakerVoice, ...]:
         """Return the speakers of these turns in order of appearance; those with less than 0.5 s of speech are left out.
 
-        Speech is joined and divided into windows of 3 s every 2 s (or of other lengths, by `windows`), or used whole if
-        shorter.
+        Speech is joined and divided into windows, by default of 3 s every 2 s, or used whole if it is shorter.
         """
         from podeval.recording.speech_track import find_voices
 

@@ -127,9 +127,7 @@ def list_recordings(source: Any) -> list[Any] | None:
 
 
 def _is_bare_samples(source: Any) -> bool:
-    """Return whether it is an array or a list of numbers; a column of a table may contain recordings, or no values at
-    all.
-    """
+    """Return whether it is an array or list of numbers; a table column may contain recordings, or no values at all."""
     if hasattr(source, "dtype") and hasattr(source, "ndim"):
         kind = str(source.dtype).removeprefix("torch.").rstrip("0123456789")
         return kind in ("float", "bfloat", "int", "uint") and not all(map(is_missing, source))
@@ -200,9 +198,7 @@ def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
 
 
 def is_samples(source: Any) -> bool:
-    """Return whether it is samples with their rate, in either order (as in Gradio or SciPy), rather than two
-    recordings.
-    """
+    """Return whether it is samples with their rate, in either order (Gradio or SciPy), rather than two recordings."""
     if not isinstance(source, list | tuple) or len(source) != 2:
         return False
     return any(_is_array(samples) and _is_number(rate) for samples, rate in (source, source[::-1]))

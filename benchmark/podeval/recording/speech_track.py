@@ -49,9 +49,7 @@ SHORTEST_SPEECH = 0.5
 
 @dataclass(frozen=True)
 class Stems:
-    """The speech of a recording and everything else, which add up to it; each has the shape (frames, channels) at
-    `rate`.
-    """
+    """The speech of a recording and everything else, which add up to it; each is (frames, channels) at `rate`."""
 
     speech: Samples
     accompaniment: Samples

@@ -65,9 +65,7 @@ def hear_script(recording: Recording, script: Script) -> tuple[ScriptAlignment, 
 
 
 def time_transcript(recording: Recording, language: str | None = None) -> Transcript:
-    """Return the recognised words, with times from the profile's forced aligner, or from the transcriber if it has
-    none.
-    """
+    """Return the recognised words, with times from the profile's forced aligner or, without one, the transcriber."""
     transcript = recording.transcript(language)
     if not transcript.words or not registry.list_cards(recording.profile, ("aligner",)):
         return transcript
@@ -232,9 +230,7 @@ def _inside(words: Sequence[HeardWord], span: Span) -> list[HeardWord]:
 
 
 def find_span(difference: ContentDifference, alignment: ScriptAlignment, duration: float) -> Span:
-    """Return the time of a difference; for omitted words, from the end of the previous word to the beginning of the
-    next.
-    """
+    """Return the time of a difference; for omitted words, from the end of the previous word to the next."""
     heard = alignment.heard
     if difference.kind != "omitted":
         return Span(float(heard[difference.start].start), float(heard[difference.end - 1].end))

@@ -94,8 +94,7 @@ QUESTIONS: Mapping[str, str] = {
 def group_reasons(
     answers: Sequence[QuestionnaireAnswer], clips: Mapping[tuple[str, str], ClipFacts]
 ) -> dict[str, dict[str, list[str]]]:
-    """Return the reasons of listeners who pass the screening, by question and system; reasons about absent music are
-    left out.
+    """Return the reasons of listeners who pass the screening, by question and system, without those on absent music.
 
     A question is included only if every system has a reason.
     """

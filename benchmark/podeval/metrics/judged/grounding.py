@@ -190,8 +190,7 @@ def grounding(recording: Recording, request: PodcastRequest) -> Conversation[Res
 
 
 def request_claims(prompt: Prompt, parts: Sequence[tuple[str, Script]], request: PodcastRequest) -> list[JudgeRequest]:
-    """Ask for the claims of each part and for what the sources say about them; ask nothing if the sources have no
-    words.
+    """Ask for the claims of each part and for what the sources say about them, if the sources have any words.
 
     Args:
         prompt: the question, with placeholders for the sources and the part.

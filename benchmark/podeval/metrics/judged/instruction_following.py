@@ -55,8 +55,7 @@ def get_sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def cut_script(script: Script, variant: Variant) -> tuple[str, bool]:
     """Return the part of a script that the judge reads, and whether it was cut.
 
-    The paper's code cuts at 16,000 characters, or at the last end of a sentence before, if that keeps four fifths of
-    them.
+    The paper's code cuts at 16,000 characters, or at the last end of a sentence before if that keeps 80 % of them.
     """
     text = script.lines
     if variant != "podbench" or len(text) <= CUT:

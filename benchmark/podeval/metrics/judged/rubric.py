@@ -287,7 +287,7 @@ def rubric(
 
     Args:
         dialogue: the words of the user and the system, with the criteria.
-        modality: with `transcript`, the judge reads dialogues; with `audio`, it listens to them; with `as_needed`, it
+        modality: the form of dialogues for the judge: `transcript` to read, `audio` to listen to; with `as_needed`, it
             reads dialogues about meaning or with noted tones, and listens to the others.
         variant: `mtalk` pools over criteria, like the printed figures, at the temperature of the public code.
         no_occasion: treatment of a criterion for which there is no occasion: `judged` leaves it to the judge, `met`

@@ -249,8 +249,7 @@ def count_syllables(text: str, language: str = "en") -> int:
     """Return the number of syllables of a text in its spoken form; 0 for a text without letters or numbers.
 
     An English word has one syllable for each group of vowels, except a silent e, ed or es at its end, and at least one.
-    This is a rule without a dictionary, which tests check against a list of words. In Chinese, each character is one
-    syllable.
+    The rule uses no dictionary; tests check it against a list of words. In Chinese, each character is a syllable.
 
     Args:
         text: words of any language written in Latin letters, or Chinese.

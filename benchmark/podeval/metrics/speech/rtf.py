@@ -50,8 +50,7 @@ class GenerationLog:
 
     @classmethod
     def parse(cls, source: "str | Mapping[str, Any] | Iterable[Mapping[str, Any]] | GenerationLog") -> "GenerationLog":
-        """Parse a log: an object with `wall_seconds`, `audio_seconds` and optionally `hardware`, a list of them, or
-        JSON.
+        """Parse a log: an object with `wall_seconds`, `audio_seconds` and perhaps `hardware`, a list of them, or JSON.
 
         An object may have `speech_seconds`, for streamed sound `time_to_first_audio` and `underrun`, and the `parts`
         that it was made of, each with `wall_seconds` and `audio_seconds`.

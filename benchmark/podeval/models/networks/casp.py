@@ -137,8 +137,7 @@ class Beats:
 
 
 def make_filter_banks(samples: Tensor, filters: Tensor) -> Tensor:
-    """Compute Kaldi's log mel filter banks without dither, (clips, frames, bands), from frames that are within the
-    samples.
+    """Compute Kaldi's log mel filter banks without dither, (clips, frames, bands), from frames within the samples.
 
     Args:
         samples: samples scaled to 16-bit full scale, (clips, frames) at 16 kHz.
@@ -171,9 +170,7 @@ def _hertz_to_mel(hertz: float) -> float:
 
 
 def _read_position_kernel(weights: Weights) -> Tensor:
-    """Return the kernel of the position convolution, which is stored as direction and length (torch has two names for
-    them).
-    """
+    """Return the kernel of the position convolution, stored as direction and length (torch has two names for them)."""
     old, new = "encoder.pos_conv.0.weight_", "encoder.pos_conv.0.parametrizations.weight.original"
     length, direction = (
         (weights[f"{old}g"], weights[f"{old}v"]) if f"{old}g" in weights else (weights[f"{new}0"], weights[f"{new}1"])

@@ -179,9 +179,7 @@ class _Reader:
         return (weight, self._take(outputs)) if bias else (weight,)
 
     def take_memory(self) -> Tensor:
-        """Return a memory as one filter, (channels, 1, taps): 20 taps before the frame, the frame, and 20 taps after
-        it.
-        """
+        """Return a memory as one filter, (channels, 1, taps): 20 taps before the frame, the frame, and 20 after it."""
         import torch
 
         back = self._take(_WIDTH * _BACK).reshape(_WIDTH, 1, _BACK)

@@ -162,9 +162,7 @@ def _analyse(stretch: Tensor) -> Tensor:
 
 
 def _synthesise(spectra: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
-    """Overlap-add spectra, `(..., SEGMENT, BINS)`, to the tail of the last segment; return the samples and the new
-    tail.
-    """
+    """Overlap-add spectra, `(..., SEGMENT, BINS)`, to the last segment's tail; return the samples and the new tail."""
     pieces = torch.fft.irfft(spectra, n=FRAME) * (torch.hann_window(FRAME) * _WINDOW_GAIN)
     joined = torch.nn.functional.pad(tail, (0, _BLOCK))
     for at in range(0, FRAME, HOP):
