@@ -1,4 +1,4 @@
-"""One recording scored with every metric that has its inputs: its values, defects and report."""
+"""One recording, scored with every metric whose inputs are given: its values, defects and report."""
 
 __all__ = [
     "api",

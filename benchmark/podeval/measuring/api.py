@@ -28,25 +28,26 @@ def score(
     allow_upsampling: bool = False,
     progress: work_progress.Listener | None = None,
 ) -> Any:
-    """Score a recording, or many, with every metric that has its inputs.
+    """Score one or more recordings with every metric whose inputs are given.
 
-    A recording is decoded once, each model is loaded once, and results are cached, so a second call is nearly free.
+    A recording is decoded once, each model is loaded once, and results are cached, so a second call takes almost no
+    time.
 
     Args:
         source: a path, the bytes of a file, `(samples, rate)`, `{"array", "sampling_rate"}`, or a row of a `datasets`
-            audio column; a folder, a list or a column of such for many.
+            audio column; for many recordings, a folder, a list or a column.
         text: the spoken words, which add word errors and the speaker of each turn: the path of a file, a text, or a
-            script as turns of speaker and text. For many recordings, one for all or a list with one each.
+            script as turns of speaker and text. For many recordings, one text for all or a list with one for each.
         references: the voices that the speakers should have: one recording, or recordings by speaker.
-        metrics: names of metrics; all by default.
-        profile: the profile of the models: `embedded` or `reference`.
+        metrics: names of metrics; by default all.
+        profile: the profile whose models are used: `embedded` or `reference`.
         speakers: number of speakers, if known.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
-        progress: a function that gets the name of the current task, its finished part, and the total, such as
+        progress: a function that receives the name of the current task, the finished part and the total, such as
             `("metrics", 4, 22)`.
 
     Returns:
-        `Scores` of one recording; for many a `ScoreTable`.
+        `Scores` for one recording; a `ScoreTable` for many.
 
     Raises:
         BadInput: the recording cannot be read, there is no such metric or profile, or an input does not fit. With many
@@ -74,9 +75,9 @@ def score(
 
 
 def score_many(sources: Sequence[Any], text: Any, options: Mapping[str, Any]) -> ScoreTable:
-    """Score recordings one after the other, with one text for all or one for each; some may be missing.
+    """Score recordings one after the other, with one text for all or one for each; texts may be missing.
 
-    Those that cannot be read are errors of the table.
+    Recordings that cannot be read are in the table's `errors`.
     """
     texts = _list_texts(text, len(sources))
     if texts is None:
@@ -111,29 +112,29 @@ def measure(
     refresh: Literal["", "failed", "all"] = "",
     **choices: Any,
 ) -> Any:
-    """Measure one metric of a recording, a script, a text or another input, or of many recordings.
+    """Compute one metric for a recording, a script, a text or another input, or for many recordings.
 
     Args:
         metric: its name; `podeval.list_metrics()` lists all.
-        source: the recording, in a form for `score`; for other metrics their input, such as a script, a dialogue, a
-            generation log or the name of a system, as text, data, or the path of a file.
-        profile: the profile of the models.
-        text: the words of a recording, in a form for `score`.
+        source: the recording, in a form that `score` accepts; for other metrics, their input, such as a script, a
+            dialogue, a generation log or the name of a system, as text, data, or the path of a file.
+        profile: the profile whose models are used.
+        text: the words of a recording, in a form that `score` accepts.
         references: the material for comparison: voices, a script, or the votes, marks or answers of people.
         request: the request that the item answers, as text or data.
         speakers: the number of speakers, if known.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
-        judge: the judge of a metric that asks one: `MODEL@https://host/v1`, a GGUF file, a judge's YAML file.
+        judge: the judge for a metric that asks one: `MODEL@https://host/v1`, a GGUF file, or a judge's YAML file.
         records: the folder of the judge's raw answers.
         refresh: the recorded answers to request again: none, `failed` or `all`.
-        choices: the metric's choices by name, such as `normaliser="basic"`; with a judge also `prompts`, the folder
-            with other wordings of its prompts, in the form of `podeval judge prompts`.
+        choices: the metric's choices by name, such as `normaliser="basic"`; with a judge, also `prompts`, a folder with
+            custom wordings of its prompts, as written by `podeval judge prompts`.
 
     Returns:
-        `Scores` with the values of this metric; for many recordings a `ScoreTable`.
+        `Scores` with the values of this metric; for many recordings, a `ScoreTable`.
 
     Raises:
-        BadInput: there is no such metric, an input is missing or cannot be read, or the metric lacks a choice.
+        BadInput: there is no such metric, an input is missing or cannot be read, or the metric does not have a choice.
 
     Example:
         >>> podeval.measure("mattr", "Every word is new here.")["mattr"]  # doctest: +SKIP
@@ -175,7 +176,7 @@ def measure(
         if many is None:
             return score_source(source, read_request(text=text, **options))
         return score_many(many, text, options)
-    # The measured input and the one it is compared with, under the metric's own names for them.
+    # Use the metric's own names for the measured input and the one that it is compared with.
     first, against = declared.inputs[0], references if request is None else request
     if compared and against is None:
         option = "request" if compared == "request" else "references"
@@ -187,7 +188,7 @@ def measure(
 
 
 def _take(name: str, source: Any) -> Any:
-    """Return a program's value for an input as a file to open or as text."""
+    """Convert a program's value for an input to a file to open, or to text."""
     if name == "recordings":
         return source
     if isinstance(source, str) and name != "system" and os.path.isfile(source):
@@ -196,7 +197,7 @@ def _take(name: str, source: Any) -> Any:
 
 
 class MetricListing(tuple[Metric, ...]):
-    """Metrics in the order of the board; prints as a table."""
+    """A list of metrics in the order of the board, which is printed as a table."""
 
     def __str__(self) -> str:
         """Return the list as text."""
@@ -215,7 +216,9 @@ class MetricListing(tuple[Metric, ...]):
 
 
 def list_metrics() -> MetricListing:
-    """List the declarations of all metrics, each with its name, `about`, keys and inputs; prints as a table."""
+    """List the declarations of all metrics, each with its name, `about`, keys and inputs; the list is printed as a
+    table.
+    """
     return MetricListing(catalogue.load_all_metrics())
 
 
@@ -225,7 +228,7 @@ def _list_keys(metric: Metric) -> str:
 
 
 def _list_texts(text: Any, count: int) -> list[Any] | None:
-    """Return the texts of the recordings if there is one for each, as a list or a column; None for one for all.
+    """Return the texts of the recordings if a list or a column has one for each; None if one text is for all.
 
     Raises:
         BadInput: their number differs from that of the recordings.

@@ -1,4 +1,4 @@
-"""Compute one metric over many items: the result that the library, the command line, `evaluate` and the Space share."""
+"""Compute one metric over many items, for the library, the command line, `evaluate` and the Space alike."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from podeval.stats.intervals import Interval
 
 _AT_ONCE = {True: 4, False: 64}
-"""Number of items about which a judge is asked at the same time: recordings stay in memory, scripts are small."""
+"""Number of items about which a judge is asked at the same time: recordings are kept in memory, scripts are small."""
 
 
 def score_items(
     metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: Asked | None = None
 ) -> Iterator[Result | PodevalError]:
-    """Yield the result of each item as it comes; an item that is refused yields the error.
+    """Yield the result of each item as it becomes available; a refused item yields the error.
 
-    A judge is asked about many items at a time; one refused item does not lose the answers on the others.
+    A judge is asked about many items at a time; if one is refused, the answers about the others are kept.
 
     Args:
         metric: the metric.
-        items: inputs of each item by name; one that cannot be read makes the item unscored.
+        items: inputs of each item by name; an input that cannot be read makes the item unscored.
         chosen: every parameter with its value.
-        client: the client of the judge, for a metric that asks one.
+        client: the client of the judge, for a metric that asks a judge.
     """
     size = _AT_ONCE[metric.inputs[0] == "recording"] if client else 1
     for start in range(0, len(items), size):
@@ -52,7 +52,7 @@ def score_item(
     """Score one item.
 
     Raises:
-        PodevalError: it is refused.
+        PodevalError: the item is refused.
     """
     (result,) = score_items(metric, [inputs], chosen, client)
     return _raise_error(result)
@@ -82,10 +82,10 @@ def _raise_error(result: Result | PodevalError) -> Result:
 
 
 def open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
-    """Read an item's inputs; return an unscored result if one cannot be read or is missing.
+    """Read an item's inputs; return an unscored result if an input cannot be read or is missing.
 
-    A measured input that cannot be read counts as an output that is missing, through the system's fault; a missing cell
-    of a table is ours.
+    A measured input that cannot be read counts as a missing output, which is the system's fault; a missing cell in a
+    table is our fault.
     """
     opened = {}
     for name in inputs:
@@ -110,17 +110,17 @@ def compute(
     bench: JudgeConfig | None = None,
     timelines: bool = True,
 ) -> dict[str, Any]:
-    """Score items and return values, intervals, items and protocol in one flat dict.
+    """Score items; return values, intervals, items and protocol in one flat dict.
 
     Args:
         metric: the metric.
         items: inputs of each item by name; inputs in `MetricInputs` are read when the item is scored.
         input_names: names of the inputs that every item has.
-        parameters: the metric's value-changing choices.
+        parameters: the choices that change the metric's values.
         profile: the profile whose models are used.
-        groups: the group of each item (such as its episode), which is the cluster of intervals.
-        bench: the judge, for a metric that asks one.
-        timelines: whether each item has its values over time, which are numerous.
+        groups: the group of each item (such as its episode), by which intervals are clustered.
+        bench: the judge, for a metric that asks a judge.
+        timelines: whether to include each item's values over time, which are numerous.
 
     Returns:
         The metric's keys (mean over scored items), `ci95` by key, `scored`, `unscored`, `items`, `protocol`.

@@ -1,7 +1,7 @@
-"""A page to try one metric on one file; the stock widget of `evaluate` does not work with the present Gradio.
+"""A page to try one metric on one file; the widget of `evaluate` does not work with current versions of Gradio.
 
-On a Space its visitors are strangers: their recordings are decoded separately, their texts cannot name files, and they
-cannot choose a judge, because a judge gets the owner's key.
+On a Space, visitors are strangers: their recordings are decoded in a separate process, their texts cannot name files,
+and they cannot choose a judge, because a judge gets the owner's key.
 """
 
 import os
@@ -22,7 +22,7 @@ from podeval.recording.source import read_source
 
 
 def page(name: str) -> gr.Interface:
-    """Build the page of a metric: fields for its inputs, and its result as JSON."""
+    """Build the page of a metric, with fields for its inputs and its result as JSON."""
     metric = catalogue.get(name)
     profile = choose_own_profile(metric)
     fields = {name: _field(name) for name in metric.inputs}
@@ -49,13 +49,13 @@ def page(name: str) -> gr.Interface:
 
 
 def _open(name: str, item: Any, profile: str) -> Any:
-    """Return an input as it was entered, but never as the name of a file; a recording is decoded separately."""
+    """Return an input as entered, but never as the name of a file; a recording is decoded in a separate process."""
     openers: dict[str, Any] = {"recording": Recording.open, "reference_voices": ReferenceVoices.read}
     if name in openers:
         return openers[name](item, apart=True, profile=profile)
     if name == "recordings":
         return [read_source(Recording.open(file, apart=True, profile=profile)) for file in item]
-    # Records in a single line would be read as the name of a file on this machine.
+    # Records in a single line would be treated as the name of a file on this machine.
     return f"{item}\n" if name in RECORDS else item
 
 

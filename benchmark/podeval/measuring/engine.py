@@ -1,9 +1,9 @@
-"""The metrics that can be had of a recording or a script, and their results.
+"""The metrics that can be computed for a recording or a script, and their results.
 
-A recording is decoded once and models are loaded once. A result is kept in the cache under the content of the
-recording, the protocol and everything else that can change it, so a second call decodes nothing and loads no model, and
-a stopped one resumes. Failures through our fault (a model that is not installed) are tried again, and a judge keeps
-separate records.
+A recording is decoded once and models are loaded once. Results are cached by the content of the recording, the protocol
+and everything else that can change them, so a second call decodes nothing and loads no model, and a stopped call
+resumes. Failures that are our fault (such as a model that is not installed) are tried again, and a judge keeps records
+of its own.
 """
 
 import functools
@@ -56,10 +56,10 @@ _ADVICE: Mapping[Face, Mapping[str, str]] = {
         "profile": 'profile="{}"',
     },
 }
-"""Advice, by face, on how to get a metric that lacks an input, in the terms of its users."""
+"""Advice, by interface, on how to get a metric that lacks an input, in the terms of its users."""
 
 _FORM = 2
-"""Version of the format of cached results; raised when the format changes."""
+"""Version of the format of cached results; it increases when the format changes."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class MetricPlan:
 
     Attributes:
         metrics: the metrics to be scored, in the order of the board.
-        left_out: the reason why a metric is not tried, by its name.
-        advice: phrases on inputs to add for more metrics, each with these metrics.
+        left_out: the reason why a metric is not tried, by metric.
+        advice: phrases about inputs to add, each with the metrics that it would add.
     """
 
     metrics: tuple[Metric, ...]
@@ -81,7 +81,7 @@ def plan_metrics(request: ScoreRequest) -> MetricPlan:
     """Choose the metrics whose inputs and models are available.
 
     Raises:
-        BadInput: a metric is wanted by name that lacks an input.
+        BadInput: a metric that is requested by name lacks an input.
     """
     ready: list[Metric] = []
     left_out: dict[str, str] = {}
@@ -133,17 +133,17 @@ def _find_obstacle(metric: Metric, request: ScoreRequest) -> tuple[str, str] | N
 
 
 def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = None) -> Scores:
-    """Score one recording, and report how many metrics are finished.
+    """Score one recording, reporting how many metrics are finished.
 
     Args:
-        source: the recording in any form, which is decoded if a result is not in the cache; the name of a text file,
-            for metrics of words.
+        source: the recording in any form, which is decoded if a result is not in the cache; for metrics of words, the
+            name of a text file.
         request: the request, with the other inputs.
         plan: the metrics; by default those of the request.
 
     Raises:
-        BadInput: the recording cannot be read, an input does not fit another, or a metric that is wanted by name lacks
-            one.
+        BadInput: the recording cannot be read, an input does not fit another, or a metric that is requested by name
+            lacks an input.
     """
     if isinstance(source, str | Path) and Path(source).suffix.lower() in TEXT_SUFFIXES:
         return score_words(add_words(request, Path(source)), str(source))
@@ -172,7 +172,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
     key = Cache.key(audio.content, "described", form=_FORM, version=__version__)
     described = cache.get(key)
     facts, defects = _describe(audio.recording, cache, key) if described is None else _read_description(described)
-    # Score the rest; products of matrices are too small for a second thread.
+    # Score the rest; matrix products are too small for a second thread.
     if missing := [metric for metric in plan.metrics if metric.name not in results]:
         progress.report("metrics", 0, len(missing))
         inputs = _open_inputs(request, missing, {"recording": lambda: audio.recording})
@@ -191,7 +191,7 @@ def score_source(source: Any, request: ScoreRequest, plan: MetricPlan | None = N
 
 
 def score_words(request: ScoreRequest, name: str = "text") -> Scores:
-    """Score the inputs of a request other than a recording with the metrics that need no sound.
+    """Score the inputs of a request without a recording, with the metrics that need no sound.
 
     Raises:
         BadInput: an input is missing, cannot be read, or does not fit.
@@ -210,7 +210,7 @@ def score_words(request: ScoreRequest, name: str = "text") -> Scores:
 def _make_scores(
     name: str, results: Mapping[str, Result], request: ScoreRequest, plan: MetricPlan, **more: Any
 ) -> Scores:
-    """Make the requested scores, with the excluded metrics and those that need more inputs."""
+    """Build the requested scores, with the excluded metrics and those that need more inputs."""
     return Scores(
         name,
         results,
@@ -224,7 +224,7 @@ def _make_scores(
 
 
 def _describe_protocols(request: ScoreRequest, metrics: Sequence[Metric]) -> dict[str, dict[str, Any]]:
-    """Describe how the values of each metric are made."""
+    """Describe how the values of each metric are computed."""
     return {
         metric.name: describe_protocol(
             metric, request.chosen_for(metric), request.names_for(metric), request.profile, request.judge
@@ -256,7 +256,7 @@ def _score(metric: Metric, inputs: MetricInputs, request: ScoreRequest) -> Resul
     """Score with one metric.
 
     Raises:
-        BadInput: an input does not fit another, and the metric is wanted by name.
+        BadInput: an input does not fit another, and the metric is requested by name.
     """
     chosen = request.chosen_for(metric)
     client = request.judge.judging(metric.asks, chosen) if metric.asks and request.judge else None
@@ -268,14 +268,14 @@ def _score(metric: Metric, inputs: MetricInputs, request: ScoreRequest) -> Resul
     if isinstance(result, PodevalError):
         if request.metrics:
             raise result
-        # One unsuitable input (such as a voice without a speaker of its name) does not prevent the other scores.
+        # One unsuitable input (such as a voice whose name is not a speaker's) does not prevent the other scores.
         return Unscored(str(result), "ours")
     return add_notes(result, item, opened)
 
 
 @functools.cache
 def _find_libraries() -> ThreadpoolController:
-    """Return a controller of this process's numerical libraries; cached, because the search takes some milliseconds."""
+    """Return a controller of this process's numerical libraries; cached, because finding them takes milliseconds."""
     return ThreadpoolController()
 
 

@@ -1,9 +1,9 @@
 """Every metric of podeval as a module of the `evaluate` library.
 
-A thin layer: only strings pass through the library: paths, scripts as JSON, and an empty one for a missing value.
-Values that are not strings are written to a float WAV file before that, so samples beyond ±1 arrive unchanged.
-Each of several processes writes to its own folder, which all can read, and process 0 deletes these folders. A
-module's file on the Hub is two lines:
+The layer is thin. Only strings pass through the library: paths, scripts as JSON, and an empty string for a missing
+value. Other values are written to a float WAV file first, so samples beyond ±1 arrive unchanged. Each of several
+processes writes to its own folder, which all of them can read, and process 0 deletes these folders. A module's file on
+the Hub has two lines:
 
     from podeval.measuring.evaluate_module import module
     Sptd = module("sptd")
@@ -75,7 +75,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         )
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
-        """Add items; audio in any form for `podeval.recording.source.read_audio`; None for a missing one.
+        """Add items; audio may have any form that `podeval.recording.source.read_audio` accepts, or be None if missing.
 
         Raises:
             BadInput: the items are not a list, references are missing or not used by the metric, or audio has no rate.
@@ -90,22 +90,22 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         super().add_batch(**batch, **kwargs)
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
-        """Add one item, whose reference may be missing; `evaluate.combine` passes it under the plural names."""
+        """Add one item, with an optional reference; `evaluate.combine` passes both under the plural names."""
         prediction = kwargs.pop("predictions", prediction)
         reference = kwargs.pop("references", reference)
         references = None if reference is None and not self.metric.reference else [reference]
         self.add_batch(predictions=[prediction], references=references, **kwargs)
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
-        """Score the items that were added or given here; the module's card lists the other arguments."""
-        # `evaluate.combine` gives each of its metrics the references of all.
+        """Score the items that were added before or are given here; the module's card lists the other arguments."""
+        # `evaluate.combine` gives each of its metrics the references of all of them.
         combined = isinstance(sys._getframe(1).f_locals.get("self"), evaluate.CombinedEvaluations)
         references = None if combined and not self.metric.reference else references
         if predictions is not None or references is not None:
             self.add_batch(predictions=predictions, references=references)
         result: dict[str, Any] | None = super().compute(**kwargs)
         if self._delete_spool and self.process_id:
-            # Process 0 then reads the files, and deletes them.
+            # Process 0 then reads and deletes the files.
             self._delete_spool.detach()
             self._spool = self._delete_spool = None
         return result
@@ -181,7 +181,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         return self._as_path(item)
 
     def _as_path(self, item: Any) -> str:
-        """Return the path of a recording; write a file for anything else, and for a name that is not text."""
+        """Return the path of a recording; anything else, and a name that is not text, is written to a file."""
         audio = read_audio(item)
         if audio is None:
             return ""
@@ -208,7 +208,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         return self._spool
 
     def _find_spool_home(self) -> Path:
-        """Return the folder of spools; several processes share one by the library's rules."""
+        """Return the folder of temporary files, which several processes share by the library's rules."""
         return Path(os.path.abspath(self.data_dir) if self.num_process > 1 else tempfile.gettempdir())
 
 
@@ -220,7 +220,7 @@ def read_inputs_from_lists(
     readings: Sequence[Any] | None = None,
     **options: Any,
 ) -> list[MetricInputs]:
-    """Return the items that a program gives as lists: measured inputs, references, and the scripts of recordings.
+    """Return items from lists of measured inputs, references, and scripts of recordings.
 
     Args:
         metric: the metric.
@@ -250,7 +250,7 @@ def read_inputs_from_lists(
 
 
 def _require_list(name: str, items: Any) -> Any:
-    """Return the items; refuse a single item in place of a list."""
+    """Return the items; refuse a single item instead of a list."""
     if items is None or isinstance(items, str | bytes | Path | Mapping):
         raise BadInput(f"{name} is a list with one entry per item, not {type(items).__name__}; put it in brackets")
     return list_rows(items)

@@ -1,4 +1,6 @@
-"""Scores and proofs written to files, by the name's ending: a report, JSON, CSV or Parquet; or labels for players."""
+"""Write scores and proofs to files, in the format of the file name's extension (a report, JSON, CSV or Parquet), or
+labels for players.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +40,10 @@ ENDINGS = (".html", ".json", ".csv", ".parquet")
 
 
 def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
-    """Refuse a name whose ending does not determine the format, or a missing folder.
+    """Refuse a file name whose extension does not determine a format, or whose folder is missing.
 
     Raises:
-        BadInput: the message lists the endings.
+        BadInput: the name is refused; the message lists the extensions.
     """
     if path.suffix.lower() not in endings:
         raise BadInput(f"{path} cannot be written: the name must end in {', '.join(endings[:-1])} or {endings[-1]}")
@@ -50,7 +52,7 @@ def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
 
 
 def write_scores(scores: Scores | ScoreTable, path: Path, language: str = "en") -> Path:
-    """Write scores in the format of a checked name's ending; replace an existing file.
+    """Write scores in the format of a checked name's extension; an existing file is replaced.
 
     Args:
         scores: the scores to write.
@@ -76,17 +78,17 @@ def write_scores(scores: Scores | ScoreTable, path: Path, language: str = "en") 
 
 
 def check_label_ending(path: Path) -> None:
-    """Refuse a name whose ending does not belong to labels.
+    """Refuse a file name whose extension is not one for labels.
 
     Raises:
-        BadInput: the message lists the endings.
+        BadInput: the name is refused; the message lists the extensions.
     """
     if path.suffix.lower() not in (".txt", ".vtt"):
         raise BadInput(f"{path} cannot be written: labels are .txt (Audacity) or .vtt (WebVTT)")
 
 
 def write_labels(labels: Sequence[tuple[float, float, str]], path: Path) -> Path:
-    """Write labels, each a start, an end and a text, under a name that was checked; an existing file is replaced.
+    """Write labels (start, end and text) to a file with a checked name; an existing file is replaced.
 
     Raises:
         BadInput: the file cannot be written.
@@ -96,19 +98,19 @@ def write_labels(labels: Sequence[tuple[float, float, str]], path: Path) -> Path
 
 
 def list_labels(scores: RecordingResults) -> list[tuple[float, float, str]]:
-    """List the defects of a recording and, if speakers are known, its turns, in order of time."""
+    """List the defects of a recording and, if the speakers are known, its turns, in order of time."""
     labels = [(one.start, one.end, f"{one.kind}: {one.detail}") for one in scores.defects]
-    # Labels of the defects are useful even if no speaker is found, or no model finds speakers.
+    # Labels of the defects are useful even if no speaker is found, or if no model can find speakers.
     with contextlib.suppress(PodevalError):
         labels += [(turn.start, turn.end, f"{turn.speaker}: {turn.text}") for turn in read_turns(scores)]
     return sorted(labels)
 
 
 def write_proof(proof: BookProof, path: Path, language: str = "en") -> Path:
-    """Write the proof of a book in the format of a checked name's ending; replace an existing file.
+    """Write the proof of a book in the format of a checked name's extension; an existing file is replaced.
 
     Raises:
-        BadInput: it cannot be written, or there is no such language.
+        BadInput: the file cannot be written, or there is no such language.
     """
     if path.suffix.lower() == ".html":
         return write_page(render_document(describe_proof(proof, read_report_texts(language)["proof"]), language), path)
@@ -118,7 +120,7 @@ def write_proof(proof: BookProof, path: Path, language: str = "en") -> Path:
 
 
 def format_proof_csv(proof: BookProof) -> str:
-    """Format the sentences of a book as a table that other programs open."""
+    """Format the sentences of a book as a table for other programs."""
     import pandas as pd
 
     rows = [sentence.to_json() for sentence in proof.sentences]
@@ -127,7 +129,7 @@ def format_proof_csv(proof: BookProof) -> str:
 
 
 def describe_proof(proof: BookProof, texts: Mapping[str, Any]) -> list[Report]:
-    """Describe the proof of a book: a summary, and for each recording the sentences to record again, to be played."""
+    """Describe the proof of a book: a summary, and for each recording the playable sentences to record again."""
     of_file = {file: [one for one in proof.sentences if one.recording == file] for file in proof.recordings}
     names = ("recording", "sections", "length", "sentences", "faulty")
     rows = [
@@ -165,7 +167,7 @@ def _list_titles(sentences: Sequence[ProofedSentence]) -> str:
 
 
 def _describe_sentence(one: ProofedSentence, texts: Mapping[str, Any]) -> Entry:
-    """Write a sentence with its time and verdict, and the recognised words if they differ."""
+    """Format a sentence with its time and verdict, and the recognised words if they differ."""
     clock = format_clock(one.start or 0.0)
     lead = f"{clock} {texts['verdicts'][one.verdict]} ({texts['confidence'][one.confidence]})"
     instead = f" — {texts['heard'].format(one.heard)}" if one.faults and one.heard else ""

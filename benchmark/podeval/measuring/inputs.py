@@ -1,7 +1,7 @@
 """A request for a recording, and the inputs of metrics, in the forms that people and programs use.
 
-The command line, `evaluate`, the pages that try a metric, the Space, runs and Python all pass a `MetricInputs` for each
-item. The reader of an input is imported when such an input is read, so a metric of audio needs neither judges nor
+The command line, `evaluate`, the demo pages of metrics, the Space, runs and Python all pass a `MetricInputs` for each
+item. The reader of an input is imported when such an input is read, so a metric of audio imports neither judges nor
 questionnaires. A recording may be a path, bytes, samples with their rate, or a row of `datasets`.
 """
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from podeval.text.script import Script
 
 TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md", ".srt", ".vtt"}
-"""File name endings of the words among files of audio."""
+"""File name extensions of the words next to audio files."""
 
 WORDS = ("reference_text", "text", "passage", "script")
-"""Names of the words as an input of metrics; in metrics of texts the words themselves are measured."""
+"""Names of the words as an input of metrics; metrics of texts measure the words themselves."""
 
 DEFAULT_PROFILE = "embedded"
 
@@ -40,19 +40,19 @@ Face = Literal["shell", "python"]
 
 _OPENS_FILES = ("recording", "recordings", "reference_voices")
 RECORDS = ("reference_votes", "reference_marks", "reference_answers")
-"""Inputs that name a file to open, and the records of people, which a text may name."""
+"""Inputs that name a file to open, and records of people, which a text may name."""
 
 
 class MetricInputs(Mapping[str, Any]):
-    """One item's inputs by the names of metrics' parameters; each is read on first use.
+    """The inputs of one item, by the names of the metrics' parameters; each is read on first use.
 
     Args:
-        sources: the path, text or data of each input by its name, an input that is already read, or a function without
+        sources: the inputs by name: a path, text or data, an input that has already been read, or a function without
             arguments that returns one of these. A `Path` is opened; other text is the input itself.
-        profile: the profile whose models recordings and passages use.
+        profile: the profile of the models for recordings and passages.
         allow_upsampling: whether recordings below a model's sample rate are read anyway.
-        keep: whether inputs stay in memory, for an item of several metrics; otherwise one recording at a time is in
-            memory.
+        keep: whether inputs are kept in memory, for an item with several metrics; otherwise, only one recording at a
+            time is in memory.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class MetricInputs(Mapping[str, Any]):
         self._options = {"profile": profile, "allow_upsampling": allow_upsampling}
         self._keep = keep
         self._kept: dict[str, Any] = {}
-        # Notes on unusual readings of the texts so far, one sentence each.
+        # Notes on unusual interpretations of the texts so far, one sentence each.
         self.text_notes: dict[str, None] = {}
 
     def __getitem__(self, name: str) -> Any:
@@ -94,14 +94,14 @@ class MetricInputs(Mapping[str, Any]):
         return name in self._sources
 
     def select(self, metric: Metric, names: Sequence[str] | None = None) -> MetricInputs:
-        """Return the item with only the inputs that a metric takes, or some of them; inputs in memory are shared."""
+        """Return the item with only (some of) the inputs that a metric takes; inputs in memory are shared."""
         names = (*metric.inputs, *metric.optional_inputs) if names is None else names
         selected = MetricInputs({name: self._sources[name] for name in names if name in self}, keep=self._keep)
         selected._options, selected._kept, selected.text_notes = self._options, self._kept, self.text_notes
         return selected
 
     def read(self) -> dict[str, Any]:
-        """Read every input now, and return them by name.
+        """Read all inputs now, and return them by name.
 
         Raises:
             BadInput: an input cannot be read; the message gives the reason.
@@ -114,12 +114,12 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
 
     Args:
         name: one of `podeval.metrics.declaration.INPUTS`.
-        source: a path, a text, or data, in the form of the input; a `Path` stands for the file's content.
-        text_notes: the notes of an item; notes on unusual readings of a text are added to it.
+        source: a path, a text, or data, in the form of the input; for a `Path`, the content of the file is read.
+        text_notes: the notes of an item, to which notes on unusual interpretations of a text are added.
         options: `profile` and `allow_upsampling`, for recordings.
 
     Raises:
-        MissingInput: the source is a missing value, or a file without content.
+        MissingInput: the source is a missing value, or an empty file.
         BadInput: the input cannot be read; the message gives the reason.
     """
     is_table = isinstance(source, Path) and name in RECORDS and source.suffix == ".parquet"
@@ -173,19 +173,19 @@ _PARSERS = {
     "reference_marks": "podeval.metrics.human_records:read_marks",
     "reference_answers": "podeval.metrics.human_records:read_answers",
 }
-"""Functions that read an input directly from a source, by input."""
+"""The functions that read an input directly from a source, by input."""
 
 
 def convert_to_text(item: Any, name: str = "script") -> str:
-    """Convert a program's value for an input to text: data becomes JSON, a `Path` the content of the file.
+    """Convert a program's value for an input to text: data becomes JSON, and a `Path` becomes the content of the file.
 
-    A file name stays a name for an input that opens files itself.
+    For an input that opens files itself, a file name is kept.
 
     Returns:
-        The text, which is empty if the input is missing or part of a list is.
+        The text; empty if the input, or an element of a list, is missing.
 
     Raises:
-        BadInput: it is neither, the file cannot be read, or a file name is in the place of its words.
+        BadInput: the value is neither text nor data, the file cannot be read, or a file name is given instead of words.
     """
     from podeval.text.script import Script
     from podeval.text.text_file import refuse_file_name
@@ -221,7 +221,7 @@ def convert_to_text(item: Any, name: str = "script") -> str:
 
 
 def _convert_scalar(value: Any) -> Any:
-    """Return a scalar of numpy, or a missing value of pandas, in its JSON form."""
+    """Convert a numpy scalar, or a missing value of pandas, to its JSON form."""
     if is_missing(value):
         return None
     if hasattr(value, "tolist"):
@@ -230,13 +230,13 @@ def _convert_scalar(value: Any) -> Any:
 
 
 def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Read reference voices: one recording, recordings by speaker, SPEAKER=FILE for each, or a JSON file of them.
+    """Read reference voices: one recording, recordings by speaker, SPEAKER=FILE for each, or a JSON file.
 
     Returns:
         The input `reference_voices`; empty if there are none.
 
     Raises:
-        BadInput: several without their speakers' names, or one cannot be read.
+        BadInput: there are several recordings without the speakers' names, or a recording cannot be read.
     """
     if isinstance(references, list | tuple) and not is_samples(references):
         pairs = [str(path).partition("=") for path in references if not Path(str(path)).exists()]
@@ -254,19 +254,19 @@ def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """The request for one recording, or for only the words.
+    """A request to score one recording, or only its words.
 
     Attributes:
-        script: the words, if they could be read.
-        inputs: other inputs than the recording, by name; the words may be an empty cell or file, and the metrics that
-            need them are then unscored.
-        metrics: names of the wanted metrics; empty for all that have their inputs.
+        script: the words, if they can be read.
+        inputs: inputs other than the recording, by name; if the words are an empty cell or file, the metrics that need
+            them are unscored.
+        metrics: names of the requested metrics; empty for all whose inputs are given.
         profile: the profile of the models.
         speakers: expected number of speakers; 0 if unknown.
         parameters: the choices that are not at their default, by metric.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
         judge: the judge of the metrics that ask one.
-        face: the face whose user reads the advice on missing inputs.
+        face: the interface whose users read the advice on missing inputs.
     """
 
     script: Script | None = None
@@ -286,25 +286,25 @@ class ScoreRequest:
 
     @property
     def has_turns(self) -> bool:
-        """Whether the words name their speakers, as a script with several speakers does."""
+        """Whether the words name their speakers, as in a script with several speakers."""
         return self.script is not None and len(self.script.speakers) > 1
 
     def names_for(self, metric: Metric) -> tuple[str, ...]:
-        """The inputs that a metric gets; words without speakers do not determine the speaker of each turn."""
+        """Return the inputs for a metric; words without speakers are not used to determine the speakers of turns."""
         names = [
             name for name in (*metric.inputs, *metric.optional_inputs) if name == "recording" or name in self.inputs
         ]
-        # If the metric has no other source for the speakers, they are in the script that is missing.
+        # If the metric has no other source for the speakers, they must come from the script, which is missing.
         told_by_script = self.lacks_words and metric.needs_speakers and not self.chosen_for(metric).get("speakers")
         if "recording" in metric.inputs and not self.has_turns and not told_by_script:
             names = [name for name in names if name != "script" or name in metric.inputs]
         return tuple(names)
 
     def chosen_for(self, metric: Metric) -> dict[str, Any]:
-        """Every parameter of a metric with its value.
+        """Return every parameter of a metric with its value.
 
         Raises:
-            BadInput: an unknown parameter, or a value it cannot take.
+            BadInput: a parameter is unknown, or cannot have the given value.
         """
         values = dict(self.parameters.get(metric.name, {}))
         if self.speakers and has_speakers(metric) and not (self.speakers == 1 and is_of_speakers(metric)):
@@ -313,7 +313,7 @@ class ScoreRequest:
 
     @cached_property
     def identity(self) -> str:
-        """A digest of everything except the recording that can change a value and is in no protocol."""
+        """A digest of everything that can change a value, except the recording and the protocols."""
         words = json.dumps(self.script.to_json()) if self.script else ""
         references = self.inputs.get("reference_voices")
         voices = None if references is None else {who: voice.content for who, voice in references.items()}
@@ -332,22 +332,22 @@ def read_request(
     inputs: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> ScoreRequest:
-    """Read the request of a person or a program.
+    """Read the request of a user or a program.
 
     Args:
-        text: the words: the path of a file, a text, a script as data or JSON.
+        text: the words: the path of a file, a text, or a script as data or JSON.
         references: a recording of the voice, or recordings by speaker, as paths.
-        metrics: names, or one text with commas between them.
+        metrics: names of metrics, as a list or a text with commas between them.
         profile: the profile of the models.
         speakers: expected number of speakers.
         allow_upsampling: whether recordings below a model's rate are scored anyway.
-        inputs: further inputs of metrics by name.
+        inputs: additional inputs of metrics by name.
         options: `parameters`, `judge` and `face` of the request.
 
     Raises:
-        BadInput: no such metric or profile, or words that cannot be read.
+        BadInput: there is no such metric or profile, or the words cannot be read.
     """
-    # The default profile needs no check, which would read the card of every model.
+    # The default profile needs no check, because a check would read the card of every model.
     if profile != DEFAULT_PROFILE:
         from podeval.models.registry import require_profile
 
@@ -369,12 +369,12 @@ def read_request(
 
 
 def add_words(request: ScoreRequest, text: Any) -> ScoreRequest:
-    """Add the words to a request, or the unchanged text if it is empty.
+    """Add the words to a request, or the text as it is if it is empty.
 
     Raises:
-        BadInput: they cannot be read, or contain no words.
+        BadInput: the text cannot be read, or contains no words.
     """
-    # `Path.is_file` raises for words that are too long for a file's name.
+    # `Path.is_file` raises an error for words that are too long for a file name.
     if isinstance(text, str) and os.path.isfile(text):
         text = Path(text)
     script = None
@@ -385,10 +385,10 @@ def add_words(request: ScoreRequest, text: Any) -> ScoreRequest:
 
 
 def has_speakers(metric: Metric) -> bool:
-    """Whether a metric accepts the number of speakers."""
+    """Return whether a metric accepts the number of speakers."""
     return any(parameter.name == "speakers" for parameter in metric.parameters)
 
 
 def is_of_speakers(metric: Metric) -> bool:
-    """Whether a metric accepts the number of speakers, and needs more than one."""
+    """Return whether a metric accepts the number of speakers and needs more than one."""
     return has_speakers(metric) and not metric.needs_speakers

@@ -1,8 +1,8 @@
-"""Scores one recording or script as a separate program that others can bound in memory and time and end at any time.
+"""Score one recording or script in a separate program, which can be limited in memory and time, and ended at any time.
 
 `python -m podeval.measuring.isolated JOB.json` appends a line to `scored.jsonl` for each metric as soon as it has a
-result, lines on its progress, and writes `report.html` at the end. Facts of the recording go to `PODEVAL_CACHE`.
-`run_job` starts it in a sandbox and reads the lines.
+result, and lines on its progress; it writes `report.html` at the end. Facts about the recording go to `PODEVAL_CACHE`.
+`run_job` starts the program in a sandbox and reads the lines.
 """
 
 import json
@@ -42,17 +42,17 @@ from podeval.texts import write_sentence
 LINES, REPORT = "scored.jsonl", "report.html"
 
 _PAUSE = 0.5
-"""Seconds between two lines on the progress of a step."""
+"""Minimum seconds between two lines on the progress of a step."""
 _SOON = 2.0
 """Seconds of a step after which its remaining time can be estimated."""
 _MOST_LINES = 32 * 2**20
 HEARTBEAT = 1.0
-"""Seconds after which the same is reported again, because a reader can leave only between two results."""
+"""Seconds after which the same state is reported again, because a reader can leave only between two results."""
 
 SETTING = "NUMBA_CACHE_DIR"
 COMPILING_SECONDS = 300.0
 OF_PITCH = ("pace", "prosodic_coherence", "dialogue_naturalness")
-"""Names of metrics that follow pitch."""
+"""Names of metrics that track pitch."""
 _PROGRAM = (
     "import numpy as np; from podeval.audio.prosody import RATE, measure_prosody; "
     "measure_prosody(np.sin(np.arange(RATE) / 20).astype(np.float32))"
@@ -61,14 +61,14 @@ _LOG = logging.getLogger(__name__)
 
 
 class ScoreJob(BaseModel):
-    """The job of the program.
+    """A job for the program.
 
     Attributes:
-        recording: the file; None if the text is a script to be scored.
+        recording: the file; None if the text is a script to score.
         name: name of the recording in the report.
         text: the spoken words; empty if unknown.
         speakers: number of speakers; 0 if unknown.
-        metrics: names of the wanted metrics; those with missing inputs are left out with the reason.
+        metrics: names of the requested metrics; those that lack inputs are left out, with the reason.
         out: folder for its output.
         language: language of the report.
         allow_upsampling: whether a recording below a model's sampling rate is scored anyway.
@@ -86,13 +86,13 @@ class ScoreJob(BaseModel):
 
 @dataclass
 class ScoreSession:
-    """The messages of the scoring process so far.
+    """The messages from the scoring process so far.
 
     Attributes:
-        lines: its lines.
-        at: finished share of the work, from 0 to 1.
-        what: sentence on the current step, in the language of the report.
-        problem: the reason for an early end; empty if there was none.
+        lines: the lines that it wrote.
+        at: the finished share of the work, from 0 to 1.
+        what: a sentence about the current step, in the language of the report.
+        problem: the reason why it ended early; empty if it did not.
         report: the complete report, once it exists.
     """
 
@@ -104,7 +104,7 @@ class ScoreSession:
 
 
 def read_results(lines: Sequence[Mapping[str, Any]], name: str) -> RecordingResults | None:
-    """Return the scores so far, from the lines; None before the first.
+    """Return the scores so far, from the lines; None before the first score.
 
     Args:
         lines: the lines that the program wrote.
@@ -132,7 +132,7 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
 
     Args:
         job: the job to do.
-        tell: function that gets the content of each line.
+        tell: function that receives the content of each line.
 
     Raises:
         BadInput: the recording or the words cannot be read.
@@ -140,11 +140,11 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
     if job.recording is None:
         _score_script(job, tell)
         return
-    # A line break ensures that no text is taken for the name of a file.
+    # A line break ensures that a text is not treated as the name of a file.
     spoken = f"{job.text}\n" if job.text.strip() else None
     request = read_request(text=spoken, speakers=job.speakers or None, allow_upsampling=job.allow_upsampling)
     plan = plan_metrics(request)
-    # Quick steps come first, so that there is something to read soon.
+    # Quick steps come first, so there is soon something to read.
     chosen = tuple(
         sorted((metric for metric in plan.metrics if metric.name in job.metrics), key=lambda metric: len(metric.needs))
     )
@@ -172,12 +172,12 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
 
 
 class StepTeller:
-    """A listener to progress that reports the position in a step and its remaining time, in the language of the reader.
+    """A progress listener that reports the position in a step and its remaining time, in the language of the reader.
 
     Args:
-        tell: function that gets `at`, the finished share of the work, and `what`, a phrase such as
-            `3 of 21: Word error rate · transcribing 1:20 of 3:40, about 40 s left`, twice per second at most.
-        words: the texts; a step without a name among them is not reported.
+        tell: function that receives `at`, the finished share of the work, and `what`, a phrase such as `3 of 21: Word
+            error rate · transcribing 1:20 of 3:40, about 40 s left`, at most twice per second.
+        words: the texts; a step that they do not name is not reported.
     """
 
     def __init__(self, tell: Callable[[Mapping[str, Any]], None], words: ReportWords) -> None:
@@ -186,12 +186,12 @@ class StepTeller:
         self._at, self._what, self._last = 0.0, "", 0.0
 
     def begin(self, at: float, what: str) -> None:
-        """Report the current activity, of which later steps are a part."""
+        """Report the current activity, which includes the steps that follow."""
         self._at, self._what = at, what
         self._tell({"at": at, "what": what})
 
     def __call__(self, what: str, done: float, total: float) -> None:
-        """Report a step, unless there was a report a moment ago."""
+        """Report a step, unless there has just been a report."""
         now, name = time.monotonic(), self._texts["steps"].get(what)
         start, before = self._begun.setdefault(what, (now, done))
         if done < before:
@@ -227,13 +227,13 @@ def run_job(
     limits: sandbox.SandboxLimits,
     watch: Callable[[sandbox.Running], None],
 ) -> Iterator[ScoreSession]:
-    """Run the program in a sandbox; yield its reports so far whenever there are more, and at its end.
+    """Run the program in a sandbox; yield its reports so far whenever there are new ones, and at the end.
 
     Args:
         score_job: the job to do.
         readable: the files and folders that it reads, in addition to the weights.
         limits: the limits of the sandbox.
-        watch: function that is called while there is nothing new; it may stop the sandbox.
+        watch: function that is called while there are no new reports; it may stop the sandbox.
     """
     out, metrics = score_job.out, score_job.metrics
     os.chmod(out.parent, 0o755)  # noqa: S103 - the process may be another user's
@@ -254,7 +254,7 @@ def run_job(
     with sandbox.open_sandbox(box) as running:
         alive, last = True, time.monotonic()
         while alive:
-            # The state is read before the lines, so that the last ones are not missed.
+            # The state is read before the lines, so the last lines are not missed.
             alive = running.alive
             start, changed = _read_lines(out / LINES, start, session)
             if alive and (changed or time.monotonic() - last > HEARTBEAT):
@@ -273,7 +273,7 @@ def run_job(
 
 
 def _read_lines(path: Path, start: int, session: ScoreSession) -> tuple[int, bool]:
-    """Read complete lines from a position on; return the position of the next, and whether there were any."""
+    """Read complete lines from a position on; return the position of the next, and whether there were any lines."""
     try:
         with path.open("rb") as file:
             file.seek(start)
@@ -293,7 +293,7 @@ def _read_lines(path: Path, start: int, session: ScoreSession) -> tuple[int, boo
 
 
 def _blame(ended: sandbox.ExitInfo) -> str:
-    """Return why the program was ended, and whose fault that is."""
+    """Return why the program ended, and whose fault that is."""
     stopped = ended.stopped or ""
     if "longer than" in stopped or "more than" in stopped:
         return write_sentence("measuring-over-limit", why=stopped)
@@ -305,12 +305,13 @@ def _blame(ended: sandbox.ExitInfo) -> str:
 def copy_compiled(folder: Path) -> dict[str, str]:
     """Copy the code of librosa's pitch tracker, compiled by numba, into a sandbox's folder; return the setting for it.
 
-    A sandbox begins with an empty home, in which numba would compile everything again. The copied code is compiled by
-    our own process from our own tone. No sandbox can change it: a stranger's recording affects only its own copy. If
-    nothing has been compiled yet, there is no copy, and the code is compiled in the background for the next recording.
+    A sandbox starts with an empty home folder, in which numba would compile everything again. The copied code was
+    compiled by our own process from a tone of our own. A sandbox cannot change it: a stranger's recording can affect
+    only its own copy. If nothing has been compiled yet, nothing is copied, and the code is compiled in the background
+    for the next recording.
 
     Args:
-        folder: the sandbox's own, before it starts.
+        folder: the folder of the sandbox, before it starts.
     """
     compiled = locate_compiled()
     if compiled is None or not compiled.is_dir():
@@ -322,7 +323,7 @@ def copy_compiled(folder: Path) -> dict[str, str]:
 
 @cache
 def begin_compiling() -> None:
-    """Compile in a separate thread; only once, even if it fails."""
+    """Compile in a separate thread, and only once, even if it fails."""
     threading.Thread(target=prepare, name="compiling pitch", daemon=True).start()
 
 

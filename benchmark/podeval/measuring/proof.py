@@ -1,13 +1,13 @@
-"""A book next to its recordings: every sentence with its verdict, its time and the words recognised in its place.
+"""A book compared with its recordings: every sentence with its verdict, its time and the words recognised in its place.
 
-Recordings are placed in the book by their words: by runs of words that the book has once, in the order of the book. The
-sentences between two recordings belong to the recording with more of their words. Each recording is then aligned with
+Recordings are located in the book by runs of words that occur only once in it, in the order of the book. The sentences
+between two recordings belong to the recording that contains more of their words. Each recording is then aligned with
 its sentences, and two recognisers check every difference again, as in `content_errors`; replaced words (which that
-metric leaves to WER) are confirmed in the same way. Nothing is transcribed twice: the facts of a recording are in the
-cache, so a stopped proof continues with the next recording.
+metric leaves to WER) are confirmed in the same way. Nothing is transcribed twice: the facts about a recording are
+cached, so a stopped proof continues with the next recording.
 
-Front and back matter, notes and headings do not count as faults if they are not read; if they are read, they are
-proofed like the rest. One recording is in memory at a time.
+If front and back matter, notes and headings are not read, this is not a fault; if they are read, they are proofed like
+the rest. Only one recording is in memory at a time.
 """
 
 import re
@@ -53,17 +53,18 @@ Verdict = Literal["as_written", "misread", "missing", "twice", "added_before", "
 Confidence = Literal["high", "medium", "low"]
 
 FAULTY = ("missing", "twice", "misread", "added_before")
-"""Verdicts of sentences to record again, the worst first."""
+"""Verdicts of sentences to record again, with the worst first."""
 
 RUN = {"en": 3, "zh": 6}
-"""Words (Chinese characters) in a row that determine a recording's place in the book."""
+"""Number of words (Chinese characters) in a row that determine a recording's place in the book."""
 WHOLE, HALF, EQUAL = 0.7, 0.5, 0.9
-"""Shares of a sentence's words: omitted ones, from which it is missing; words said again, or read at all; words as
-written, from which it is surely right."""
+"""Shares of a sentence's words: the share of omitted words from which it is missing, the share of words said again, or
+read at all, and the share of words as written from which it is certainly right.
+"""
 MARGIN = 0.5
 """Seconds of an excerpt before and after its sentence."""
 MOST_EXCERPTS = 400
-"""Excerpts of a report, so that a browser can open it."""
+"""Maximum number of excerpts in a report, so that a browser can open it."""
 
 _NUMERAL = re.compile(r"^(\W*(?:[A-Za-z]+\s+)?)(?=[IVXLC])((?:X[CL]|L?X{0,4})(?:I[XV]|V?I{0,4}))\b")
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
@@ -74,18 +75,18 @@ class ProofedSentence:
     """A sentence of the book.
 
     Attributes:
-        number: its number in the book, from 1.
+        number: its number in the book, counted from 1.
         section: the heading above it.
         kind: the kind of its passage (`podeval.text.book`); `end` for words added after the last sentence.
         text: the sentence as written.
         verdict: the verdict; `not_read` is not a fault.
         confidence: the certainty of the verdict.
-        recording: its recording; empty if there is none.
-        start: seconds from the beginning of the recording; for a missing sentence, its expected place.
+        recording: the name of its recording; empty if there is none.
+        start: seconds from the beginning of the recording; for a missing sentence, the time at which it should be.
         end: seconds from the beginning of the recording.
         heard: the recognised words.
         faults: each difference with its words and times, as in the defects of `content_errors`.
-        sound: an excerpt as an address that contains it.
+        sound: an excerpt, as a data URI.
     """
 
     number: int
@@ -103,17 +104,17 @@ class ProofedSentence:
 
     @property
     def is_faulty(self) -> bool:
-        """Whether it must be recorded again."""
+        """Whether the sentence must be recorded again."""
         return self.verdict in FAULTY
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data without the excerpt."""
+        """Return plain data, without the excerpt."""
         return {name: value for name, value in vars(self).items() if name != "sound"}
 
 
 @dataclass(frozen=True)
 class BookProof:
-    """The sentences of a book, and the recordings with their seconds, in the order of the book.
+    """The sentences of a book and the recordings with their lengths in seconds, in the order of the book.
 
     `unscored` contains recordings that could not be placed in the book or analysed, with the reason.
     """
@@ -130,12 +131,12 @@ class BookProof:
 
     @property
     def spoken(self) -> int:
-        """The number of sentences that are read, or should be."""
+        """The number of sentences that are read, or should be read."""
         return sum(sentence.verdict != "not_read" and sentence.kind != "end" for sentence in self.sentences)
 
     @property
     def share(self) -> float:
-        """Share of the spoken sentences that are not as written."""
+        """The share of the spoken sentences that are not as written."""
         return len(self.faulty) / max(1, self.spoken)
 
     def to_json(self) -> dict[str, Any]:
@@ -162,17 +163,17 @@ def proof_book(
         files: the recordings, in any order.
         profile: the profile of the models.
         part: whether sections without a recording are accepted.
-        sound: whether excerpts of the faulty sentences are made.
+        sound: whether to make excerpts of the faulty sentences.
 
     Raises:
-        BadInput: no recording reads the book.
+        BadInput: no recording is a reading of the book.
         ModelMissing: a model is not installed.
     """
     whole_text = " ".join(passage.text for passage in book.passages)[:LONGEST]
     language, code = detect_language(whole_text), read_as(whole_text)
     sections, sentences, of_book = _list_sentences(book, language, part=part)
     transcribed = None if code == "other" else code or language
-    # The words of each recording, and their places in the book.
+    # Find the words of each recording, and their places in the book.
     spoken: dict[str, list[str]] = {}
     unscored: dict[str, Unscored] = {}
     for number, file in enumerate(files):
@@ -190,7 +191,7 @@ def proof_book(
         raise BadInput(
             f"no recording reads {name} ({reason}); give the book that is read, in the language it is read in"
         )
-    # Each recording next to its sentences.
+    # Compare each recording with its sentences.
     rows = {sentence.number: [sentence] for sentence in sentences}
     seconds: dict[str, float] = {}
     room = MOST_EXCERPTS if sound else 0
@@ -209,7 +210,7 @@ def proof_book(
 
 
 def _open(file: Path, profile: str) -> tuple[Recording, Recording]:
-    """Open a recording, and the sound to analyse: its speech if there is music."""
+    """Open a recording; return it and the sound to analyse, which is the speech stem if there is music."""
     recording = Recording.open(file, profile=profile, allow_upsampling=True)
     recording.require_sound(SHORTEST)
     return recording, recording.speech_track()
@@ -224,14 +225,14 @@ def _cut_excerpt(recording: Recording, sentence: ProofedSentence) -> str:
 def _list_sentences(
     book: Book, language: str, *, part: bool
 ) -> tuple[list[int], list[ProofedSentence], list[list[str]]]:
-    """List the sentences with words, each with its section, its unread verdict, and its words for the comparison."""
+    """List the sentences that have words, each with section, verdict if it is not read, and words to compare."""
     sections: list[int] = []
     sentences: list[ProofedSentence] = []
     of_book: list[list[str]] = []
     for passage in book.passages:
         texts: list[str] = []
         for text in [passage.text] if passage.kind == "heading" else split_sentences(passage.text):
-            # Text that continues in lower case, as after a question in quotes, belongs to the same sentence.
+            # Text that continues in lower case, such as after a quoted question, belongs to the same sentence.
             if texts and text[0].islower():
                 texts[-1] += f" {text}"
             else:
@@ -248,7 +249,7 @@ def _list_sentences(
 
 
 def _say_plainly(sentence: ProofedSentence) -> str:
-    """Write a sentence as it is spoken, including text in parentheses, and with headings' Roman numerals as numbers."""
+    """Write a sentence as it is spoken, including text in parentheses, with Roman numerals in headings as numbers."""
     text = sentence.text.translate(str.maketrans("()（）", ",,，，"))
     if sentence.kind == "heading" and (numeral := _NUMERAL.match(text)):
         values = [_ROMAN[letter] for letter in numeral[2]]
@@ -260,7 +261,7 @@ def _say_plainly(sentence: ProofedSentence) -> str:
 def _proof_recording(
     track: Recording, sentences: Sequence[ProofedSentence], language: str | None
 ) -> Iterator[ProofedSentence]:
-    """Align a recording with its sentences; yield them with their verdicts, and last words added at the end."""
+    """Align a recording with its sentences; yield them with their verdicts, and finally any words added at the end."""
     transcript = time_transcript(track, language)
     _, shares = _align(sentences, transcript)
     unread = {turn for turn, one in enumerate(sentences) if one.kind != "body" and shares.get(turn, 0.0) < HALF}
@@ -283,7 +284,7 @@ def _proof_recording(
             as_written |= {at} if alignment.written[partner].text == alignment.heard[at].text else set()
     words = Counter(word.turn for word in alignment.written)
     for turn, sentence in enumerate(sentences):
-        # Other words before the first correctly recognised word replace the beginning.
+        # Words before the first correctly recognised word replace the beginning of the sentence.
         begin = min((at for at in heard_words[turn] if at in as_written), default=0)
         verdict = _judge(faults[turn], words[turn], begin)
         yield _describe(
@@ -316,7 +317,7 @@ def _split_by_sentence(alignment: ScriptAlignment) -> Iterator[ContentDifference
 
 
 def _move_to_sentence(each: ContentDifference, alignment: ScriptAlignment) -> ContentDifference:
-    """Move added words to the beginning of the sentence, if it begins with the same words: "the" of "the … the"."""
+    """Move added words to the beginning of the sentence if it begins with the same words: "the" in "the … the"."""
     moved, written, words = each, alignment.written, alignment.heard
     while each.kind == "inserted" and 0 < moved.first < len(written) and moved.start > 0:
         if written[moved.first - 1].turn != written[moved.first].turn:
@@ -329,13 +330,13 @@ def _move_to_sentence(each: ContentDifference, alignment: ScriptAlignment) -> Co
 
 
 def _find_turn(each: ContentDifference, alignment: ScriptAlignment) -> int:
-    """Find the sentence of a difference; the number after the last for words added at the end."""
+    """Return the index of the sentence of a difference; for words added at the end, the index after the last."""
     written = alignment.written
     if each.kind != "repeated":
         return written[each.first].turn if each.first < len(written) else written[-1].turn + 1
     if each.first < each.last:
         return Counter(word.turn for word in written[each.first : each.last]).most_common(1)[0][0]
-    # The sentence, of those on both sides, that is more like the repeated words.
+    # Choose the sentence, before or after, that is more similar to the repeated words.
     texts = [word.text for word in alignment.heard[each.start : each.end]]
     sides = {written[at].turn for at in (each.first - 1, each.first) if 0 <= at < len(written)}
     of_side = {turn: [word.text for word in written if word.turn == turn] for turn in sides}
@@ -343,7 +344,7 @@ def _find_turn(each: ContentDifference, alignment: ScriptAlignment) -> int:
 
 
 def _judge(faults: Sequence[ContentDifference], words: int, begin: int) -> Verdict:
-    """Name the worst fault of a sentence with this many words, of which `begin` is the first recognised as written."""
+    """Return the worst fault of a sentence with this many words; `begin` is its first word recognised as written."""
     if faults and sum(each.words for each in faults if each.kind == "omitted") >= WHOLE * words:
         return "missing"
     if any(each.kind == "repeated" and each.words >= HALF * words for each in faults):
@@ -362,10 +363,10 @@ def _describe(
     alignment: ScriptAlignment,
     duration: float,
 ) -> ProofedSentence:
-    """Describe a sentence that has a verdict: its place, its recognised words, and the certainty of the verdict."""
+    """Describe a sentence that has a verdict: its time, its recognised words, and the certainty of the verdict."""
     places = [*heard_words, *(at for each in faults for at in range(each.start, each.end))]
     words = alignment.heard[min(places) : max(places) + 1] if places else ()
-    # A missing sentence has only the place where it should be.
+    # A missing sentence has only the time at which it should be.
     spans: Sequence[HeardWord | Span] = words or [find_span(each, alignment, duration) for each in faults]
     size = max((each.words for each in faults), default=0)
     sure = size >= SENTENCE if faults else share >= EQUAL

@@ -1,4 +1,4 @@
-"""The scores of recordings as data: of one recording, and of many with their means."""
+"""The scores of recordings as data, for one recording and for many with their means."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from podeval.text.script import Script
 
 MOST_COLUMNS = 7
-"""Values that a table of many recordings shows; all are in `to_pandas()`."""
+"""Number of values that a table of many recordings shows; `to_pandas()` contains all."""
 
 
 _MUSIC = "there is music, but the recordings for the comparison contain hardly any"
 
 BLOCK = 1 << 20
-"""Frames that are looked at together."""
+"""Number of frames that are checked at once."""
 
 
 @dataclass(frozen=True)
 class RecordingFacts:
-    """The basic facts of a recording.
+    """The basic facts about a recording.
 
     Attributes:
-        seconds: length.
-        rate: Hz, as stored.
+        seconds: length in seconds.
+        rate: sample rate in Hz, as stored.
         channels: number of channels, as stored.
         notes: sentences on unread or silent parts of the file.
     """
@@ -63,13 +63,13 @@ class RecordingResults:
         name: name of the recording.
         results: a score, or the reason why there is none, by metric.
         left_out: reasons why metrics were not tried, by metric.
-        advice: phrases on inputs to add for more metrics, each with these metrics.
-        defects: stretches in which the recording is faulty.
-        protocols: protocols of the values, by metric.
+        advice: phrases about inputs to add, each with the metrics that it would add.
+        defects: faulty stretches of the recording.
+        protocols: the protocols of the values, by metric.
         profile: name of the profile whose models were used.
         facts: length, rate and channels of the recording.
         requested: the metrics requested by name; empty for all.
-        script: the given words.
+        script: the words that were given.
 
     """
 
@@ -87,20 +87,20 @@ class RecordingResults:
 
     @property
     def values(self) -> dict[str, float]:
-        """Every value by `metric.key`, without those that a metric does not have for this recording."""
+        """Every value by `metric.key`, except those that do not exist for this recording."""
         return {row.name: row.value for row in self.rows if row.value is not None}
 
     @property
     def unscored(self) -> dict[str, dict[str, str]]:
-        """For each metric that was tried and has no score, `unscored` (the reason) and `cause` (`system` or `ours`)."""
+        """For each metric that was tried but has no score, `unscored` (the reason) and `cause` (`system` or `ours`)."""
         return {name: one.to_json() for name, one in self.results.items() if isinstance(one, Unscored)}
 
     @property
     def failed(self) -> dict[str, str]:
         """The unscored metrics that count as a failure, with the reason.
 
-        Metrics for other kinds of recordings (with music, with several speakers) are not among them, unless requested
-        by name.
+        Metrics for other kinds of recordings (with music, with several speakers) are not included unless requested by
+        name.
         """
         return {
             name: result.reason
@@ -111,7 +111,7 @@ class RecordingResults:
 
     @property
     def notes(self) -> dict[str, list[str]]:
-        """By metric, and for the `file` and the `text`, the sentences that a reader of the values needs."""
+        """The sentences that a reader of the values needs, by metric and for the `file` and the `text`."""
         notes = {"file": list(self.facts.notes), "text": list(self.script.notes) if self.script else []}
         scored = {name: describe_notes(one) for name, one in self.results.items() if isinstance(one, Score)}
         return {name: sentences for name, sentences in (notes | scored).items() if sentences}
@@ -124,7 +124,7 @@ class RecordingResults:
 
     @property
     def shown_rows(self) -> list[ScoreRow]:
-        """Those of `rows` that have a value."""
+        """The `rows` that have a value."""
         return [row for row in self.rows if row.value is not None]
 
     @property
@@ -137,7 +137,7 @@ class RecordingResults:
             if isinstance(result, Score):
                 metric = catalogue.get(name)
                 keys = {key.name: key for key in metric.keys}
-                # The length that rates refer to: hours of sound, or thousands of words.
+                # The length that rates refer to: hours of sound or thousands of words.
                 notes = result.notes
                 lengths = {"per hour": notes.get("seconds_sounding", 0) / 3600}
                 lengths["per 1000 words"] = notes.get("reference_length", 0) / 1000
@@ -178,7 +178,7 @@ class RecordingResults:
         return write_verdict(self.lines, self.defects, self.results, words)
 
     def __getitem__(self, name: str) -> float:
-        """Return a value by `metric.key`, or a metric's headline by the metric's name.
+        """Return a value by `metric.key`, or a metric's headline value by the metric's name.
 
         Raises:
             KeyError: there is no such value; the message lists the values, or gives the reason why it is unscored.
@@ -197,18 +197,18 @@ class RecordingResults:
         raise KeyError(f"there is no score {name!r}; choose from {', '.join(values) or 'none'}")
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the names of the values."""
+        """Iterate over the names of the values."""
         return iter(self.values)
 
     def __len__(self) -> int:
-        """Count the values."""
+        """Return the number of values."""
         return len(self.values)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data, as `podeval score --json` prints it.
+        """Return plain data, as printed by `podeval score --json`.
 
-        `duration` is the length of the analysed sound in seconds, null if there was none. `titles` contains the name of
-        each value, and `band` the basis of its word (`good`, `usual`, `poor`).
+        `duration` is the length of the analysed sound in seconds, or null if there was none. `titles` contains the name
+        of each value, and `band` contains the basis of its word (`good`, `usual`, `poor`).
         """
         titles: dict[str, dict[str, str]] = {}
         bands: dict[str, dict[str, Any]] = {}
@@ -230,10 +230,10 @@ class RecordingResults:
         }
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a table with one row per value; a file name that is not text has its bytes written out.
+        """Return a table with one row per value; if a file name is not text, its bytes are written out.
 
         Its columns are file, metric, key, value, unit, better, people, systems, word, protocol, note (of the metric)
-        and file_note (of the file and the text); both are empty for most values.
+        and file_note (of the file and the text); both notes are empty for most values.
         """
         import pandas as pd
 
@@ -262,7 +262,7 @@ class ResultsTable:
 
     Attributes:
         scores: scores of the readable recordings, in their order.
-        errors: errors of the unreadable recordings, by name.
+        errors: the errors of unreadable recordings, by name.
     """
 
     scores: tuple[RecordingResults, ...]
@@ -270,7 +270,7 @@ class ResultsTable:
 
     @cached_property
     def intervals(self) -> dict[str, Interval]:
-        """The mean by `metric.key` over the recordings with the value, with its 95 % interval."""
+        """The mean over the recordings that have the value, with its 95 % interval, by `metric.key`."""
         from podeval.metrics.aggregate import aggregate
 
         intervals = {}
@@ -283,7 +283,7 @@ class ResultsTable:
 
     @cached_property
     def headlines(self) -> list[ScoreRow]:
-        """The values that fit into a table: the first value shown of each metric, in the order of the board."""
+        """The values that fit into a table: the first shown value of each metric, in the order of the board."""
         rows: dict[str, ScoreRow] = {}
         for scores in self.scores:
             for row in scores.lines:
@@ -294,14 +294,14 @@ class ResultsTable:
 
     @cached_property
     def short_names(self) -> list[str]:
-        """The recordings, under the shortest names that distinguish them."""
+        """The recordings, by the shortest names that distinguish them."""
         from podeval.files import shorten_names
 
         return shorten_names([scores.name for scores in self.scores])
 
     @property
     def failures(self) -> dict[tuple[str, str], int]:
-        """Number of recordings without a score, by metric and reason."""
+        """The number of recordings without a score, by metric and reason."""
         return Counter(failure for scores in self.scores for failure in scores.failed.items())
 
     @property
@@ -311,7 +311,7 @@ class ResultsTable:
 
     @property
     def notes(self) -> list[str]:
-        """The unscored values and the notes, with their numbers of recordings, and the omitted values."""
+        """The unscored values and the notes, each with the number of recordings, and the omitted values."""
         total, hidden = len(self.scores), self.hidden_values
         lines = [
             f"Not scored in {count} of {total}: {name}: {reason}" for (name, reason), count in self.failures.items()
@@ -323,7 +323,7 @@ class ResultsTable:
         return [*lines, *([f"{hidden} more values: --out scores.csv, --json, or to_pandas()"] if hidden > 0 else [])]
 
     def __getitem__(self, name: str | int) -> Any:
-        """Return the interval of a value by `metric.key`, or the scores of a recording by its number or name.
+        """Return the interval of a value by `metric.key`, or the scores of a recording by its index or name.
 
         Raises:
             KeyError: there is no such value or recording.
@@ -338,15 +338,15 @@ class ResultsTable:
         raise KeyError(f"there is no value or recording {name!r}; values are {', '.join(self.intervals) or 'none'}")
 
     def __iter__(self) -> Iterator[RecordingResults]:
-        """Go through the recordings."""
+        """Iterate over the recordings."""
         return iter(self.scores)
 
     def __len__(self) -> int:
-        """Count the recordings that could be read."""
+        """Return the number of recordings that could be read."""
         return len(self.scores)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return plain data: an object a recording."""
+        """Return plain data, with an object for each recording."""
         return [scores.to_json() for scores in self.scores]
 
     def to_pandas(self) -> pd.DataFrame:
@@ -374,7 +374,7 @@ def find_defects(recording: Recording) -> tuple[Defect, ...]:
 
 
 def list_noted_defects(results: Iterable[Result]) -> list[Defect]:
-    """List the defects that metrics noted, in order of time; a defect found by two of them is listed once."""
+    """List the defects that metrics noted, in order of time; a defect that two metrics found is listed once."""
     noting = [result for result in results if isinstance(result, Score) and "defects" in result.notes]
     if not noting:
         return []

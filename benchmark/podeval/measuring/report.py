@@ -1,4 +1,4 @@
-"""Recordings as reports: values, unscored metrics, defects, transcript, values over time, protocols, sources."""
+"""Reports on recordings: values, unscored metrics, defects, transcript, values over time, protocols and sources."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from podeval.reports.page import (
 )
 
 PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)
-"""Sample rates of MP3 in Hz: the sound is resampled to the next lower one."""
+"""Sample rates of MP3 in Hz; the sound is resampled to the next lower one."""
 QUALITY = 0.6
-"""Quality of the sound, from 0 (best, largest) to 1: about 60 kbit/s for speech in one channel."""
+"""Quality of the sound, from 0 (best, largest) to 1; this is about 60 kbit/s for speech in one channel."""
 MOST_SECONDS = 2 * 3600.0
-"""Longer recordings are not put into a file, which a browser could not open."""
+"""Maximum length of a recording that is put into the file; a browser could not open a longer one."""
 _PEAKS = 900
 
 
@@ -60,7 +60,7 @@ def write_report(scores: RecordingResults, path: Path, language: str = "en") -> 
     """Write the report of one recording; an existing file is replaced.
 
     Raises:
-        BadInput: it cannot be written, or there is no such language.
+        BadInput: the file cannot be written, or there is no such language.
     """
     return write_page(render_document([_describe(scores, 0, ReportWords(language))], language), path)
 
@@ -69,7 +69,7 @@ def write_reports(table: ResultsTable, path: Path, language: str = "en") -> Path
     """Write the report of many recordings, with the means first.
 
     Raises:
-        BadInput: it cannot be written, or there is no such language.
+        BadInput: the file cannot be written, or there is no such language.
     """
     words = ReportWords(language)
     head: list[Part] = [tabulate_means(table, words), *(Text(line) for line in _list_failures(table, words))]
@@ -79,7 +79,7 @@ def write_reports(table: ResultsTable, path: Path, language: str = "en") -> Path
 
 
 def _describe(scores: RecordingResults, number: int, words: ReportWords) -> Report:
-    """Describe one recording by its available parts."""
+    """Describe one recording, with the parts that are available."""
     title, about = scores.name, f"{describe_facts(scores, words)}. {words.made}"
     seconds = scores.facts.seconds
     head = [*sum_up(scores, words), *_play(scores, words)]
@@ -87,7 +87,7 @@ def _describe(scores: RecordingResults, number: int, words: ReportWords) -> Repo
 
 
 def list_sections(scores: RecordingResults, words: ReportWords) -> list[Section]:
-    """Everything except the verdict and the defects, by section: the values first, their origin last."""
+    """Return everything except the verdict and the defects, by section: the values first, their origin last."""
     values = tabulate_all(scores, words)
     values += [
         Text(words.note(name, note), lead=words.metric(name)) for name, notes in scores.notes.items() for note in notes
@@ -115,7 +115,7 @@ def list_sections(scores: RecordingResults, words: ReportWords) -> list[Section]
 
 
 def _play(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
-    """Make a player of the recording, or a sentence that there is none to play, or that it cannot be played."""
+    """Make a player for the recording, or a sentence that there is nothing to play, or that it cannot be played."""
     recording = scores.source.recording if scores.source and scores.facts.seconds <= MOST_SECONDS else None
     if recording and not recording.defect:
         marks = [(one.start, one.end) for one in scores.defects]
@@ -138,7 +138,7 @@ def render_html(scores: RecordingResults) -> str:
 
 
 def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
-    """Make the transcript from existing words; empty if no metric transcribed the recording."""
+    """Make the transcript from existing words; return an empty one if no metric transcribed the recording."""
     try:
         turns = read_turns(scores)
     except PodevalError:
@@ -151,7 +151,7 @@ def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
 
 
 def _draw(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
-    """Draw the values over time, if there are some."""
+    """Draw the values over time, if there are any."""
     pictures = plot_results(scores, words=words, css_class="drawn wide").pictures if scores.timelines else {}
     if pictures:
         yield Text(words["over_time_about"])
@@ -159,7 +159,7 @@ def _draw(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
 
 
 def _list_sources(scores: RecordingResults, words: ReportWords) -> list[Entry]:
-    """List the origins of the values of people and systems."""
+    """List the sources of the values of people and systems."""
     sources = dict.fromkeys(row.band["material"] for row in scores.rows if row.band.get("n"))
     return [Entry(translate(source, words.language).replace("`", "")) for source in sources]
 
@@ -173,7 +173,7 @@ def _list_failures(table: ResultsTable, words: ReportWords) -> list[str]:
 
 
 def make_player(recording: Recording, marks: Sequence[tuple[float, float]], label: str, hint: str) -> Player:
-    """Make a player of a recording; `marks` are stretches in seconds that are marked in its waveform."""
+    """Make a player for a recording; `marks` are stretches, in seconds, that are marked in its waveform."""
     seconds = max(len(recording.samples) / recording.rate, 1e-3)
     from podeval.recording.playback import measure_peaks
 
@@ -183,7 +183,7 @@ def make_player(recording: Recording, marks: Sequence[tuple[float, float]], labe
 
 
 def encode_sound(recording: Recording) -> str:
-    """Encode the sound of a recording as an address that contains it, `data:audio/mpeg;base64,…`."""
+    """Encode the sound of a recording as a data URI, `data:audio/mpeg;base64,…`."""
     import numpy as np
     import soundfile
 
@@ -197,29 +197,29 @@ def encode_sound(recording: Recording) -> str:
     return "data:audio/mpeg;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-# A metric's values over time, as pictures: one line for each key, the usual range behind it, and marked defects.
+# Plots of a metric's values over time: one line for each key, with the usual range behind it and marked defects.
 
 WIDTH, HEIGHT = 720, 130
 
 
 @dataclass(frozen=True)
 class TimelinePlot:
-    """Pictures of values over time; a notebook shows them.
+    """Plots of values over time, which a notebook shows.
 
     Attributes:
-        pictures: SVG, one for each value, by `metric.key`.
+        pictures: an SVG for each value, by `metric.key`.
     """
 
     pictures: Mapping[str, str]
 
     def save(self, path: str | Path) -> Path:
-        """Write them as one SVG file, one under another."""
+        """Write the plots to one SVG file, one below the other."""
         target = Path(path)
         target.write_text(stack_pictures(list(self.pictures.values()), ", ".join(self.pictures)), encoding="utf-8")
         return target
 
     def to_html(self) -> str:
-        """Return the pictures one under another as HTML, which a notebook shows."""
+        """Return the plots as HTML, one below the other, which a notebook shows."""
         return "".join(f"<div>{picture}</div>" for picture in self.pictures.values())
 
     _repr_html_ = to_html
@@ -233,11 +233,11 @@ def plot_results(
     Args:
         results: the scores of the recording.
         name: a metric, or one value of it (`dnsmos.ovrl`); empty for every metric with a timeline.
-        words: the texts of a report in the language of the reader; English if there are none.
-        css_class: the class of pictures on a page with a style for them; empty for pictures on their own.
+        words: the texts of a report in the language of the reader; by default English.
+        css_class: the CSS class of plots on a page that has a style for them; empty for plots on their own.
 
     Raises:
-        BadInput: it has no values over time; the message lists the metrics that have.
+        BadInput: there are no values over time; the message lists the metrics that have them.
     """
     words = words or ReportWords()
     metric, _, wanted = name.partition(".")
@@ -254,7 +254,7 @@ def plot_results(
             title, unit = words.title(catalogue.get(one), keys[column]), keys[column].unit
             in_time = timeline.unit == "s"
             length = max(results.facts.seconds if in_time else 0.0, timeline.starts[-1] + timeline.window)
-            # A value is drawn in the middle of its window.
+            # A value is drawn at the middle of its window.
             middles = [start + timeline.window / 2 for start in timeline.starts]
             pictures[f"{one}.{column}"] = draw_lines(
                 [Line(list(zip(middles, values, strict=True)))],
@@ -275,14 +275,14 @@ def plot_results(
     return TimelinePlot(pictures)
 
 
-# The recognised words of a recording with their times and speakers, for reports and labels.
+# The recognised words of a recording, with their times and speakers, for reports and labels.
 #
-# Nothing is transcribed again after scoring: transcript and speakers are in the cache.
+# Nothing is transcribed again after scoring, because transcript and speakers are in the cache.
 
 
 @dataclass(frozen=True)
 class TranscribedTurn:
-    """One speaker's words, with the time of each; `speaker` is empty if unknown."""
+    """The words of one speaker, with the time of each; `speaker` is empty if unknown."""
 
     speaker: str
     start: float
@@ -291,15 +291,15 @@ class TranscribedTurn:
 
     @property
     def text(self) -> str:
-        """The words in a row."""
+        """The words as a text."""
         return " ".join(word.text.strip() for word in self.words)
 
 
 def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
-    """The turns of a recording that metrics have transcribed; empty for one that none has.
+    """Return the turns of a recording; empty if no metric has transcribed it.
 
     Raises:
-        CannotScore: the recording's rate is too low to recognise words.
+        CannotScore: the recording's rate is too low for recognising words.
         ModelMissing: the transcriber is not installed.
     """
     heard = {
@@ -327,13 +327,13 @@ def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
 
 
 def _count_asked(scores: RecordingResults) -> int:
-    """The expected number of speakers, if more were found; otherwise 0."""
+    """Return the expected number of speakers if more were found; otherwise 0."""
     notes = getattr(scores.results.get("sptd"), "notes", {})
     return int(notes["speakers_asked"]) if "voices_heard" in notes else 0
 
 
 def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tuple[TranscribedTurn, ...]:
-    """Words in turns: a new turn begins if another speaker has most of a word, or after a pause of a second."""
+    """Group words into turns: a turn begins when another speaker has most of a word, or after a pause of a second."""
     turns: list[TranscribedTurn] = []
     for word in words:
         who = _speaker_at(word, speakers, turns[-1].speaker if turns else "")
@@ -346,7 +346,7 @@ def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tu
 
 
 def _speaker_at(word: Word, speakers: tuple[SpeakerTurn, ...], before: str) -> str:
-    """The speaker with the largest part of a word; the previous speaker if nobody has any part of it."""
+    """Return the speaker with the largest part of a word, or the previous speaker if no one has any part of it."""
     shares = {
         turn.speaker: min(word.end, turn.end) - max(word.start, turn.start)
         for turn in speakers

@@ -1,4 +1,4 @@
-"""Scores as tables: for a report, a terminal, a text and a notebook, in the words of the reader's language."""
+"""Scores as tables for a report, a terminal, a text and a notebook, in the language of the reader."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from podeval.text.terminal_safe import make_printable
 
 _COLOURS = {"good": "green", "poor": "yellow", "quiet": "dim"}
 _WIDTH = 120
-"""Number of columns of a table if no width is given."""
+"""Width of a table in characters if no width is given."""
 STYLE = """<style>
 .podeval table{border-collapse:collapse}.podeval td,.podeval th{padding:.15em .7em;text-align:left}
 .podeval td.number{text-align:right;font-variant-numeric:tabular-nums}
@@ -40,16 +40,16 @@ STYLE = """<style>
 
 
 MOST_DEFECTS = 8
-"""Defects that a terminal lists and that reports do not fold; files have all."""
+"""Maximum number of defects that a terminal lists, and that reports show unfolded; files contain all."""
 
 
 def write_heading(scores: RecordingResults, words: ReportWords) -> str:
-    """Write the name of a recording with its basic facts."""
+    """Format the name of a recording with its basic facts."""
     return f"{scores.name} · {describe_facts(scores, words)}"
 
 
 def describe_facts(scores: RecordingResults, words: ReportWords) -> str:
-    """Describe a recording in one line: length, rate, channels, profile."""
+    """Describe a recording in one line: length, rate, channels and profile."""
     facts = scores.facts
     parts = [str(words["only_words"])]
     if facts.channels:
@@ -59,7 +59,7 @@ def describe_facts(scores: RecordingResults, words: ReportWords) -> str:
 
 
 def write_notes(scores: RecordingResults) -> list[str]:
-    """The text under the table: necessary notes, unscored metrics with reasons, and how to get more."""
+    """Write the text below the table: necessary notes, unscored metrics with reasons, and how to get more."""
     lines = []
     noted = ((sentence, name) for name, sentences in scores.notes.items() for sentence in sentences)
     for sentence, names in _group(noted).items():
@@ -73,7 +73,7 @@ def write_notes(scores: RecordingResults) -> list[str]:
 
 
 def list_defects(scores: RecordingResults, words: ReportWords) -> list[Listing]:
-    """List the defects with their times, which start a player; many are folded."""
+    """List the defects with their times, which start a player; a long list is folded."""
     entries = []
     for one in scores.defects:
         kind, detail = words.defect(one)
@@ -85,12 +85,12 @@ def list_defects(scores: RecordingResults, words: ReportWords) -> list[Listing]:
 
 
 def sum_up(scores: RecordingResults, words: ReportWords) -> list[Part]:
-    """Describe a recording, and list its defects: the beginning of every form of the result."""
+    """Describe a recording and list its defects, which is the beginning of every form of the result."""
     return [Text(scores.write_verdict(words), "conclusion"), *list_defects(scores, words)]
 
 
 def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool = False) -> Table:
-    """Make the table of a recording's values in groups: the chosen lines, or the whole, which is folded."""
+    """Make the table of a recording's values in groups: the chosen lines, or the whole table, which is folded."""
     rows: list[RowOfCells] = []
     rows_of_scores = scores.shown_rows if whole else scores.lines
     for group, members in group_rows(rows_of_scores).items():
@@ -107,7 +107,7 @@ def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool
 
 
 def tabulate_all(scores: RecordingResults, words: ReportWords) -> list[Part]:
-    """Make the tables of a recording: the chosen lines, and all others, folded, if there are more."""
+    """Make the tables of a recording: the chosen lines and, if there are more, all others, folded."""
     tables: list[Part] = [tabulate_values(scores, words)]
     return [*tables, tabulate_values(scores, words, whole=True)] if count_hidden(scores) else tables
 
@@ -142,7 +142,7 @@ def tabulate_means(table: ResultsTable, words: ReportWords) -> Table:
 
 
 def build_table(scores: RecordingResults | ResultsTable, *, whole: bool = False) -> RenderableType:
-    """The result of one recording, or of many, for a console of rich; `whole` shows every value of one."""
+    """Render the result of one or many recordings for a rich console; `whole` shows every value of one recording."""
     words = ReportWords()
     if isinstance(scores, ResultsTable):
         table = tabulate_means(scores, words)
@@ -165,10 +165,10 @@ def build_table(scores: RecordingResults | ResultsTable, *, whole: bool = False)
 
 
 def _convert(table: Table, *, named: bool = True) -> RenderableType:
-    """Convert a table of a report; `named` says whether all its columns have headers, not only the last."""
+    """Convert a table of a report; `named` states whether all its columns have headers, not only the last."""
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number, head in enumerate(table.headers):
-        # In a narrow terminal names take several lines, so that no figure is cut off.
+        # In a narrow terminal, names take several lines, so figures are not cut off.
         text = "\n".join(filter(None, (head.text, head.note))) if named or number == len(table.headers) - 1 else ""
         justify: Any = "right" if head.css else "left"
         grid.add_column(Line(text), justify=justify, vertical="bottom", overflow="fold", no_wrap=number > 0)
@@ -182,7 +182,7 @@ def _convert(table: Table, *, named: bool = True) -> RenderableType:
 
 
 def render_text(scores: RecordingResults | ResultsTable, *, whole: bool = False) -> str:
-    """The result as plain text."""
+    """Return the result as plain text."""
     stream = io.StringIO()
     console = Console(file=stream, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
     console.print(build_table(scores, whole=whole), soft_wrap=True)
@@ -190,7 +190,7 @@ def render_text(scores: RecordingResults | ResultsTable, *, whole: bool = False)
 
 
 def render_summary_html(table: ResultsTable) -> str:
-    """The table of many recordings, for a notebook."""
+    """Return the table of many recordings, for a notebook."""
     return render_for_notebook([tabulate_means(table, ReportWords()), *map(Text, table.notes)])
 
 

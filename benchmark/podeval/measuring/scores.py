@@ -1,4 +1,4 @@
-"""The result of `podeval.score`: scores that print, plot and report themselves."""
+"""The result of `podeval.score`: scores that can be printed, plotted and written as reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _PrintsTable:
-    """An object that prints as a table."""
+    """An object that is printed as a table."""
 
     def __str__(self) -> str:
         """Return the table as text."""
@@ -28,21 +28,21 @@ class _PrintsTable:
 class Scores(_PrintsTable, RecordingResults):
     """The scores of one recording.
 
-    Print it to see a table; in a notebook it shows itself as a table with plots.
+    Print it to see a table; a notebook shows it as a table with plots.
 
     Attributes:
         name: name of the recording.
         values: every value by `metric.key`.
-        unscored: reason why a metric has no score, and its cause, by metric.
-        defects: stretches in which the recording is faulty.
+        unscored: the reason why a metric has no score, and the cause, by metric.
+        defects: faulty stretches of the recording.
         results: a score with its notes and timeline, or the reason why there is none, by metric.
         left_out: reasons why metrics were not tried, by metric.
-        advice: phrases on inputs to add for more metrics, each with these metrics.
-        protocols: protocols of the values, by metric.
+        advice: phrases about inputs to add, each with the metrics that it would add.
+        protocols: the protocols of the values, by metric.
         profile: name of the profile whose models were used.
         facts: length, rate and channels of the recording.
         requested: the metrics requested by name; empty for all.
-        script: the given words.
+        script: the words that were given.
 
     Example:
         >>> import podeval
@@ -52,13 +52,13 @@ class Scores(_PrintsTable, RecordingResults):
     """
 
     def plot(self, name: str = "") -> TimelinePlot:
-        """Return a picture of a metric's values over time: a notebook shows it, `save` writes it as SVG.
+        """Return a plot of a metric's values over time: a notebook shows it, and `save` writes it as SVG.
 
         Args:
             name: a metric, or one value of it (`dnsmos.ovrl`); empty for every metric that has a timeline.
 
         Raises:
-            BadInput: it has no values over time; the message lists the metrics that have.
+            BadInput: there are no values over time; the message lists the metrics that have them.
         """
         from podeval.measuring.report import plot_results
 
@@ -68,11 +68,11 @@ class Scores(_PrintsTable, RecordingResults):
         """Write one self-contained HTML file: player, transcript, timelines, defects, values and protocols.
 
         Args:
-            path: the path of the file; an existing one is replaced.
+            path: the path of the file; an existing file is replaced.
             language: `en` or `zh`.
 
         Raises:
-            BadInput: it cannot be written, or there is no such language.
+            BadInput: the file cannot be written, or there is no such language.
         """
         from podeval.measuring.report import write_report
 
@@ -87,23 +87,23 @@ class Scores(_PrintsTable, RecordingResults):
 
 @dataclass(frozen=True, repr=False)
 class ScoreTable(_PrintsTable, ResultsTable):
-    """The scores of many recordings: one row each, and the mean of every value with its 95 % interval.
+    """The scores of many recordings: a row for each, and the mean of every value with its 95 % interval.
 
     Attributes:
         scores: scores of the readable recordings, in their order.
-        errors: errors of the unreadable recordings, by name.
-        intervals: mean with its interval, by `metric.key`.
+        errors: the errors of unreadable recordings, by name.
+        intervals: the mean with its interval, by `metric.key`.
     """
 
     def report(self, path: str | Path, language: str = "en") -> Path:
         """Write one self-contained HTML file with the table of means and a report of every recording.
 
         Args:
-            path: the path of the file; an existing one is replaced.
+            path: the path of the file; an existing file is replaced.
             language: `en` or `zh`.
 
         Raises:
-            BadInput: it cannot be written, or there is no such language.
+            BadInput: the file cannot be written, or there is no such language.
         """
         from podeval.measuring.report import write_reports
 

@@ -1,7 +1,8 @@
-"""The files of the metric Spaces, scripts and cards, made from the declarations and installed for offline use.
+"""The files of the metric Spaces (scripts and cards), which are made from the declarations and installed for offline
+use.
 
-`evaluate.load("podeval/<name>")` looks on the Hub and then, on any failure, for the newest copy under `evaluate`'s
-module cache. `install` puts the packaged scripts there, so that the same call works without network.
+`evaluate.load("podeval/<name>")` looks on the Hub and then, after any failure, for the newest copy in `evaluate`'s
+module cache. `install` puts the packaged scripts there, so the same call works without a network connection.
 """
 
 import json
@@ -32,7 +33,7 @@ from podeval.version import __version__
 
 BOARD_SPACE = "podeval/leaderboard"
 BOARD_SITE = f"https://{BOARD_SPACE.replace('/', '-')}.hf.space"
-"""Address of the Space of the board itself, outside the Hub's frame, which passes no paths on."""
+"""Address of the board's own Space, outside the Hub's frame, which does not pass on paths."""
 THUMBNAIL = f"https://huggingface.co/spaces/{BOARD_SPACE}/resolve/main/static/thumbnail.png"
 
 TIMES = " * "
@@ -65,13 +66,13 @@ _JUDGE = 'judge="judge.yaml"'
 
 
 BIAS_PICTURE = "bias.svg"
-"""File of the picture that `studies/bias.py` draws, in the folder of a metric's Space."""
+"""Name of the plot that `studies/bias.py` draws, in the folder of a metric's Space."""
 
 
 def install() -> dict[str, Path]:
     """Copy every metric's script into the module cache of `evaluate`, and return the paths by name.
 
-    `evaluate` takes the copy with the newest script, so a new installation replaces the files of an older version.
+    `evaluate` uses the copy with the newest script, so a new installation replaces the files of an older version.
     """
     from evaluate.config import HF_MODULES_CACHE
     from evaluate.loading import files_to_hash, init_dynamic_modules
@@ -91,7 +92,7 @@ def install() -> dict[str, Path]:
 
 
 def list_sources(metric: Metric) -> dict[str, str]:
-    """Return the files of a metric's Space, by name; the picture of its bias comes from the study."""
+    """Return the files of a metric's Space, by name; the plot of its bias comes from the study."""
     picture = locate_hub_source("hf_metrics") / metric.name / BIAS_PICTURE
     return {
         f"{metric.name}.py": write_script(metric),
@@ -109,7 +110,7 @@ def name_extra(metric: Metric) -> str:
 
 
 def write_script(metric: Metric) -> str:
-    """Write the script that `evaluate` loads; the package makes the module.
+    """Write the script that `evaluate` loads; the package creates the module.
 
     If podeval is not installed, `evaluate` asks the user to install the package after `From:`.
     """
@@ -122,7 +123,7 @@ def write_script(metric: Metric) -> str:
 
 
 def write_app(metric: Metric) -> str:
-    """Write a page to try the metric on one file, for people who run the Space with `sdk: gradio`."""
+    """Write a page for trying the metric on one file, for people who run the Space with `sdk: gradio`."""
     return (
         f'"""Try {metric.title} on one file: `pip install podeval{name_extra(metric)} gradio`, '
         f'then `python app.py`."""\n\n'
@@ -146,12 +147,12 @@ def write_front_page(metric: Metric) -> str:
 
 
 def score_address(metric: Metric) -> str:
-    """Return the address of the site's Score tab with the metric chosen; empty if the tab does not offer it."""
+    """Return the address of the site's Score tab with the metric selected; empty if the tab does not offer it."""
     return f"{BOARD_SITE}/score?metric={metric.name}" if find_score_part(metric) else ""
 
 
 def _try_it(metric: Metric) -> str:
-    """Write the line of the page that leads to the Score tab."""
+    """Write the line of the page that links to the Score tab."""
     if not (address := score_address(metric)):
         return ""
     thing = "recording" if find_score_part(metric) == "recording" else "script"
@@ -161,13 +162,13 @@ def _try_it(metric: Metric) -> str:
 
 
 def list_hub_models(metric: Metric) -> list[str]:
-    """Return the model repos of the Hub that measure it in some profile."""
+    """Return the model repos on the Hub that are used to measure it in any profile."""
     cards = (card for card in registry.CARDS if card.job in metric.needs and card.profiles)
     return sorted({repo.id for card in cards for repo in card.hub})
 
 
 def write_card(metric: Metric) -> str:
-    """Write the metric card: front matter of a free static Space, its purpose, an example that runs, facts."""
+    """Write the metric card: front matter of a free static Space, purpose, an example that runs, and facts."""
     metric_facts = collect_metric_facts(metric)
     parts = [
         f"# {metric.title}\n\n{metric.documentation}",
@@ -191,7 +192,7 @@ def write_card(metric: Metric) -> str:
 
 
 def _describe_bias(metric: Metric) -> str:
-    """Return its limits, the conclusions to avoid, and the picture of effects other than quality."""
+    """Return the metric's limits, the conclusions to avoid, and the plot of effects other than quality."""
     parts = [part for part in (metric.limitations, metric.misreading) if part]
     if metric.misreading and (locate_hub_source("hf_metrics") / metric.name / BIAS_PICTURE).exists():
         parts.append(f"![What moves {metric.title} besides quality: effects with intervals]({BIAS_PICTURE})")
@@ -199,7 +200,7 @@ def _describe_bias(metric: Metric) -> str:
 
 
 def _describe_origin(metric: Metric) -> list[str]:
-    """Write the parts of the card on its place, values from papers, citation and curation."""
+    """Write the parts of the card on benchmarks, values from papers, citation and curation."""
     places = [f"{title} (track {track})" for title, track in list_places(metric)]
     where = f"Measured by {', '.join(places)}." if places else f"No benchmark measures it. {metric.no_benchmark}"
     parts = [f"## Benchmarks\n\n{where}"]
@@ -216,7 +217,7 @@ def _describe_origin(metric: Metric) -> list[str]:
 
 
 def _describe_paper_values(metric: Metric) -> str:
-    """Write the papers' figures: values of systems over all items, and of the metric itself."""
+    """Write the figures from papers: values of systems over all items, and figures about the metric itself."""
     parts = []
     if values := list_paper_values(metric):
         head = ("paper, table, conditions", "key", "systems", "lowest to highest", "people")
@@ -238,7 +239,7 @@ def _describe_paper_values(metric: Metric) -> str:
 
 
 def _describe_output(metric: Metric) -> str:
-    """Write an example's output, and the substitutes for a judge or for weights; a test computes it again."""
+    """Write the output of the example, and the substitutes for a judge or for weights; a test computes it again."""
     output = read_example_output(metric)
     if output is None:
         return "There is no output here yet; `studies/example_outputs.py` computes it."
@@ -305,12 +306,12 @@ def _use(metric: Metric) -> str:
 
 
 def find_reference(metric: Metric) -> str:
-    """Return the reference of a metric's example: its own, or that of every metric with such a reference."""
+    """Return the reference for a metric's example: its own, or the one for all metrics with such a reference."""
     return _REFERENCE.get(metric.name) or _REFERENCE[metric.reference or ""]
 
 
 def write_example(metric: Metric) -> str:
-    """Write an example call that runs unchanged if its files exist."""
+    """Write an example call that runs as it is if its files exist."""
     lines = ["import evaluate", "", f'metric = evaluate.load("podeval/{metric.name}")']
     call = f"predictions=[{PREDICTION[metric.inputs[0]]}]"
     if metric.reference:

@@ -1,4 +1,4 @@
-"""A verdict on a recording in a sentence or two, and the few values that are shown first, in the reader's language."""
+"""A verdict on a recording in one or two sentences, and the few values to show first, in the reader's language."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "script": ("script",),
     "other": ("",),
 }
-"""Beginnings of the dimensions of a group; a metric is in the first group that has its own."""
+"""Beginnings of the dimensions of a group; a metric is in the first group with the beginning of its dimension."""
 
 LINES = (
     *("wer.wer", "wer.cer", "content_errors.errors_per_1000"),
@@ -41,21 +41,21 @@ LINES = (
     *("loudness.integrated", "loudness.true_peak", "smr.smr"),
     *("turn_taking.human_distance", "pace.speaking_rate", "mattr.mattr"),
 )
-"""The values that are shown by default, without names and without `--all`."""
+"""The values that are shown by default, if no names and no `--all` are given."""
 
 _OF_DEFECTS = {"integrity": "sound", "content_errors": "words"}
-"""Parts of a recording that a metric listens to for defects."""
+"""The parts of a recording in which a metric looks for defects."""
 
 _FEW = 3
 
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """One value of a metric for a table; `value` is None if the metric has none for this recording.
+    """A value of a metric, for a table; `value` is None if it does not exist for this recording.
 
-    A value that is not ranked (`unranked` gives the reason) is neither good nor bad news, and no value is better than
-    people's in a recording with defects (`faulty`). For a rate, `counted` is the length in its own unit: hours, or
-    thousands of words. A `censored` value is the lowest possible one.
+    A value that is not ranked (`unranked` gives the reason) is neither good nor bad news, and no value counts as better
+    than people's in a recording with defects (`faulty`). For a rate, `counted` is the length in its unit: hours or
+    thousands of words. A `censored` value is a lower bound.
     """
 
     metric: Metric
@@ -75,22 +75,22 @@ class ScoreRow:
 
     @property
     def band(self) -> dict[str, Any]:
-        """The basis of the word: its bounds, the material, the number of recordings; empty if there is no word."""
+        """The basis of the word: its bounds, the material and the number of recordings; empty if there is no word."""
         return describe_band(self.metric, self.key, self.profile) if self.word else {}
 
     @property
     def name(self) -> str:
-        """`metric.key`, the name of the value in requests."""
+        """The name of the value in requests, `metric.key`."""
         return f"{self.metric.name}.{self.key.name}"
 
 
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
-"""Phrases around the words or the name in a metric's report of recognised words."""
+"""The phrases around the words or the name in a metric's report of recognised words."""
 
 _UNRANKED = re.compile(r"not ranked \(([^)]*)\): ")
 
 UNUSABLE = "unusable"
-"""The kind of a defect of the whole recording, whose detail begins with a verb."""
+"""The kind of defect that affects the whole recording, whose detail begins with a verb."""
 
 
 class ReportWords:
@@ -120,11 +120,11 @@ class ReportWords:
         return str(self["made"]).format(__version__, datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))
 
     def reason(self, sentence: str) -> str:
-        """The reason why something is not scored."""
+        """Return the reason why something is not scored."""
         return translate_reason(sentence, self._causes)
 
     def note(self, name: str, sentence: str) -> str:
-        """The notes that a reader of a metric's values needs, with their titles in place of their keys."""
+        """Return the notes that a reader of a metric's values needs, with titles instead of keys."""
         unranked = _UNRANKED.match(sentence)
         if unranked and name in NAMES:
             metric = get(name)
@@ -133,23 +133,23 @@ class ReportWords:
         return self.reason(sentence)
 
     def unit(self, row: ScoreRow) -> str:
-        """Unit and direction of a value."""
+        """Return the unit and direction of a value."""
         return f"{self.unit_alone(row)} {ARROWS[row.key.better]}".strip()
 
     def unit_alone(self, row: ScoreRow) -> str:
-        """Unit of a value if its text has none yet."""
+        """Return the unit of a value if its text does not contain one yet."""
         return "" if row.counted else translate(row.key.unit, self.language)
 
     def name(self, row: ScoreRow) -> str:
-        """The title of a row's value."""
+        """Return the title of a row's value."""
         return self.title(row.metric, row.key)
 
     def title(self, metric: Metric, key: Key) -> str:
-        """The name of a value."""
+        """Return the name of a value."""
         return translate(metric.title_of(key), self.language)
 
     def value(self, row: ScoreRow) -> str:
-        """A value for people: in percent, or as a count if it is a rate."""
+        """Format a value for readers: in percent, or as a count if it is a rate."""
         if not row.counted or row.value is None:
             return AT_LEAST * row.censored + format_value(row.key, row.value)
         in_hours = row.key.unit == "per hour"
@@ -157,7 +157,7 @@ class ReportWords:
         return str(self["counted"]["hours" if in_hours else "words"]).format(round(row.value * row.counted), length)
 
     def usual(self, row: ScoreRow) -> str:
-        """The usual values, or the best range of a key that has one; empty without a word."""
+        """Format the usual values, or the best range of a key that has one; empty if the value has no word."""
         band = row.band
         if not band:
             return ""
@@ -167,14 +167,14 @@ class ReportWords:
         return f"{span} {translate(row.key.unit, self.language)}" if row.counted and band["high"] else span
 
     def basis(self, row: ScoreRow) -> str:
-        """The basis of a value's word, as its tooltip."""
+        """Return the basis of a value's word, for its tooltip."""
         band = row.band
         if not band.get("n"):
             return self.usual(row)
         return str(self["basis"]).format(self.usual(row), translate(band["material"], self.language), band["n"])
 
     def defect(self, defect: Defect) -> tuple[str, str]:
-        """The kind of a defect, and the expected words."""
+        """Describe the kind of a defect, and the expected words."""
         kinds, phrases = self._defects["defect_kinds"], self._defects["defect_heard"]
         name = defect.kind.replace(" ", "_")
         kind = kinds.get(name) or self["file_defects"].get(name, defect.kind)
@@ -187,7 +187,7 @@ class ReportWords:
         return str(kind), "" if detail == kind else detail
 
     def length(self, seconds: float) -> str:
-        """A length of time: `48.2 s`, `1 min 31 s`, `1 h 02 min`."""
+        """Format a duration: `48.2 s`, `1 min 31 s`, `1 h 02 min`."""
         if seconds < 60:
             return str(self["lengths"]["seconds"]).format(f"{seconds:.1f}")
         minutes, rest = divmod(round(seconds), 60)
@@ -196,12 +196,12 @@ class ReportWords:
         return str(self["lengths"]["hours"]).format(minutes // 60, f"{minutes % 60:02d}")
 
     def round_length(self, seconds: float) -> str:
-        """A length of time that is estimated, in steps of 5 s: `40 s`, `1 min 30 s`."""
+        """Format an estimated duration, in steps of 5 s: `40 s`, `1 min 30 s`."""
         rounded = max(5, 5 * round(seconds / 5))
         return self.length(rounded) if rounded >= 60 else str(self["lengths"]["seconds"]).format(rounded)
 
     def metric(self, name: str) -> str:
-        """The title of a metric, or the topic of a note without a metric."""
+        """Return the title of a metric, or the topic of a note without a metric."""
         return str(self["noted"].get(name) or translate(get_title(name), self.language))
 
 
@@ -214,10 +214,10 @@ def group_rows(rows: Iterable[ScoreRow]) -> dict[str, list[ScoreRow]]:
 
 
 def choose_lines(rows: Sequence[ScoreRow], requested: Sequence[str]) -> list[ScoreRow]:
-    """Choose the values to show first: those requested by name, or about ten."""
+    """Choose the values to show first: those that were requested by name, or about ten."""
     if requested:
         return list(rows)
-    # In a language with words, the error rate of its letters adds nothing.
+    # In a language with spaces between words, the character error rate adds nothing.
     hidden = {"wer.cer"} if "wer.wer" in (row.name for row in rows) else set()
     return [row for row in rows if row.name in LINES and row.name not in hidden]
 
@@ -225,7 +225,7 @@ def choose_lines(rows: Sequence[ScoreRow], requested: Sequence[str]) -> list[Sco
 def write_verdict(
     lines: Sequence[ScoreRow], defects: Sequence[Defect], results: Mapping[str, Result], words: ReportWords
 ) -> str:
-    """Describe in a sentence or two the faults of a recording, its poor values, and that the rest is not poor."""
+    """Describe the faults and poor values of a recording in one or two sentences; state that the rest is not poor."""
     texts = words["verdict"]
     if unusable := [words.defect(one)[1] for one in defects if one.kind == UNUSABLE]:
         return str(texts["unusable"].format(unusable[0]))
@@ -237,7 +237,7 @@ def write_verdict(
     judged = [row for row in lines if row.word]
     poor = [row for row in judged if row.word == "poor"]
     sentences += [_describe_level(row, words) for row in poor if row.name == _LEVEL]
-    # A count of faults would repeat the defects.
+    # The number of faults would repeat the defects.
     listed = [row for row in poor if row.name != _LEVEL and not (row.counted and defects)]
     if listed:
         bands = (texts["usual"].format(words.usual(row)) if row.band["n"] else words.usual(row) for row in listed)
@@ -251,7 +251,7 @@ def write_verdict(
         sentences.append(texts["rest" if poor or defects else "all"][("usual", "good")[is_better]])
     if absent := [name for name, one in results.items() if isinstance(one, Unscored) and one.cause == "ours"]:
         sentences.append(texts["absent"].format(", ".join(absent)))
-    # Chinese has no space between sentences.
+    # Chinese has no spaces between sentences.
     return ("" if words.language == "zh" else " ").join(sentences) or str(texts["nothing"])
 
 
@@ -259,7 +259,7 @@ _LEVEL = "loudness.integrated"
 
 
 def _describe_level(row: ScoreRow, words: ReportWords) -> str:
-    """Say that a recording is too quiet or too loud, with the middle of the best range."""
+    """State that a recording is too quiet or too loud, with the middle of the best range."""
     low, high = row.key.ideal or (0.0, 0.0)
     side = "quiet" if row.value is not None and row.value < low else "loud"
     target = format_span(row.key, ((low + high) / 2,) * 2)
@@ -267,12 +267,12 @@ def _describe_level(row: ScoreRow, words: ReportWords) -> str:
 
 
 def _quote(row: ScoreRow, words: ReportWords) -> str:
-    """A value with its unit."""
+    """Format a value with its unit."""
     return f"{words.value(row)} {words.unit_alone(row)}".strip()
 
 
 def _sum_up_defects(defects: Sequence[Defect], results: Mapping[str, Result], words: ReportWords) -> Iterable[str]:
-    """Describe the found defects with their places, or the checks that found none."""
+    """Describe the defects that were found, with their times, or the checks that found none."""
     texts = words["verdict"]
     if defects:
         kinds: dict[str, list[Defect]] = {}

@@ -1,6 +1,6 @@
-"""Metrics: each file of a folder here is one, a pure function with its declaration; shared code is next to them.
+"""Metrics: each file in a subfolder is a metric, a pure function with its declaration; shared code is in this folder.
 
-A metric is written with the names that are imported here: `metric` declares it, and it returns a `Score` or `Unscored`.
+To write a metric, use the names that are imported here: `metric` declares it, and it returns a `Score` or `Unscored`.
 """
 
 from podeval.metrics.declaration import Key, Metric, metric

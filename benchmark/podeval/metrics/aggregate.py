@@ -16,8 +16,8 @@ class Aggregate:
     """The values of one metric over many items.
 
     `intervals[key]` contains the mean and its 95 % interval, clustered by item group; None if no item has a value. The
-    keys are those of the scores in the order of the declaration; if nothing was scored, those of the declaration.
-    Intervals stay within the bounds of their key.
+    keys are those of the scores, in the order of the declaration, or all declared keys if nothing was scored. Intervals
+    stay within the bounds of their key.
     """
 
     intervals: dict[str, Interval | None]
@@ -34,7 +34,7 @@ class Aggregate:
     @property
     def rankable(self) -> bool:
         """Whether a system may be ranked by these values: no item is missing through our fault, and at least the share
-        `COMPLETE` is scored, so leaving items unscored does not pay.
+        `COMPLETE` is scored, so a system gains nothing from unscored items.
         """
         return is_complete(self.scored, self.unscored_system, self.unscored_ours)
 
@@ -45,16 +45,16 @@ def is_complete(scored: int, unscored_system: int, unscored_ours: int) -> bool:
 
 
 def find_gap(score: Score, key: Key) -> Unscored | None:
-    """Return the reason why a score lacks a value that the item could have; None if no value is missing.
+    """Return the reason why a score lacks a value that the item should have; None if no value is missing.
 
     A key does not exist for an item if the score leaves it out, or if it is None and its declaration has a condition
-    `only_for`. Otherwise the item is unscored for the key: for the reason and cause in the note `<key>_unscored`, or
-    else by the system.
+    `only_for`. Otherwise, the item is unscored for the key, for the reason and cause in the note `<key>_unscored`;
+    without such a note, the cause is the system.
     """
     stated = score.notes.get(f"{key.name}_unscored", {})
     if score.values.get(key.name, 0.0) is not None or (key.only_for and not stated):
         return None
-    # The sentence alone states which model is not installed.
+    # Only the sentence states which model is not installed.
     stated = stated if isinstance(stated, Mapping) else {"unscored": stated, "cause": "ours"}
     return Unscored(stated.get("unscored", f"{key.name} has no value"), stated.get("cause", "system"))
 

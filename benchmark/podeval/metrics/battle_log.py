@@ -1,4 +1,4 @@
-"""Logs of battles, as podeval, judges and other arenas write them: each record with two sides and an outcome."""
+"""Logs of battles as written by podeval, judges and other arenas: each record has two sides and an outcome."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _WORDS: Mapping[str, str] = {
     **dict.fromkeys(("bothbad", "tiebothbad"), "both_bad"),
     **dict.fromkeys(("skip", "skipped"), SKIPPED),
 }
-"""Outcomes by their names in logs, in lower case and without spaces, underscores, hyphens and brackets."""
+"""Outcomes by their names in logs; names are in lower case, without spaces, underscores, hyphens and brackets."""
 
 _VOTERS = (
     "voter",
@@ -33,21 +33,23 @@ _VOTERS = (
     "annotator_id",
     "worker_id",
 )
-"""Names of the voter in logs of the field; next to an `outcome` only the first, because a model as judge judges all."""
+"""Names of the field for the voter in other logs; if there is an `outcome`, only the first is read, because a model
+that is the judge judges all battles.
+"""
 _SIDES = (("first", "second"), ("system_a", "system_b"), ("model_a", "model_b"))
 
 JUDGES, BATTLES = "judges", "battles.jsonl"
-"""Folder in a folder of runs with one folder per judge, and the file in it with the output of `judge battles`."""
+"""The folder of judges in a folder of runs, and the file in each judge's folder with the output of `judge battles`."""
 
 
 @dataclass(frozen=True)
 class JudgedLog:
-    """The battles before one judge that were held in one way.
+    """The battles that one judge decided in the same way.
 
     Attributes:
-        file: the file that they are in.
+        file: the file that contains them.
         judge: the id of the judge.
-        way: the variant, the rule of pairing and the seed.
+        way: the variant, the pairing rule and the seed.
         records: the records of the battles.
     """
 
@@ -58,11 +60,11 @@ class JudgedLog:
 
     @property
     def is_trial(self) -> bool:
-        """Whether the judge is declared a trial model, whose scores are not for publication."""
+        """Whether the judge is declared to be a trial model, whose scores are not for publication."""
         return any(record.get("trial") for record in self.records)
 
     def read_by_dimension(self) -> dict[str, Battles]:
-        """Read the battles of each dimension, and all together under an empty name.
+        """Read the battles of each dimension, and all battles under an empty name.
 
         Raises:
             BadInput: a record is not a battle; the message names the file.
@@ -77,7 +79,7 @@ class JudgedLog:
 def read_judged_logs(runs: Path) -> list[JudgedLog]:
     """Read the battles of all judges in a folder of runs; a half-written last line is ignored.
 
-    Battles of different files, before different judges or held in different ways are never one log.
+    Battles from different files, by different judges or in different ways are never combined into one log.
 
     Raises:
         BadInput: a line does not have the format of `podeval judge battles`; the message names the file.
@@ -98,15 +100,15 @@ def read_judged_logs(runs: Path) -> list[JudgedLog]:
 def read_battles(records: Iterable[Mapping[str, Any]], places: Sequence[str] = ()) -> Battles:
     """Read battles from the records of a log, in any form of `read_log_record`.
 
-    Votes that an export calls excluded, and its gold battles, are skipped.
+    Votes that are marked as excluded in an export are skipped, and so are its gold battles.
 
     Args:
         records: the records.
-        places: place of each record in the log, such as `line 3`; by default they are numbered.
+        places: place of each record in the log, such as `line 3`; by default, records are numbered.
 
     Raises:
-        BadInput: a record has another form or another word for its outcome, or only some battles have a covariate;
-            the message names its place.
+        BadInput: a record has an unknown form or outcome, or only some battles have a covariate; the message names its
+            place.
     """
     rows = []
     for number, record in enumerate(records):
@@ -130,23 +132,23 @@ def read_battles(records: Iterable[Mapping[str, Any]], places: Sequence[str] = (
 
 
 def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Read a record of a log of battles: ours, a judge's (`podeval judge battles`), an export's or another arena's.
+    """Read a record from a log of battles of podeval, a judge (`podeval judge battles`), an export or another arena.
 
-    It has two sides (`first` and `second`, `system_a` and `system_b`, or `model_a` and `model_b`) and an `outcome` or a
-    `winner`: a word such as `a`, `model_a`, `left`, `tie`, `tie (bothbad)` or `draw`, or the name of a side. None, NaN
-    and an empty text are a skipped battle. It may have `covariates` by name and a `voter`, which with `winner` may be
-    called `judge`, `user_id` and the like; without one, battles on one `dialogue` belong together. Names are cleaned
-    by `clean_name`.
+    A record has two sides (`first` and `second`, `system_a` and `system_b`, or `model_a` and `model_b`) and an
+    `outcome` or a `winner`: a word such as `a`, `model_a`, `left`, `tie`, `tie (bothbad)` or `draw`, or the name of a
+    side. None, NaN or an empty text means a skipped battle. A record may have `covariates` by name and a `voter`, which
+    can also be called `judge`, `user_id` and so on if there is a `winner`; without a voter, battles on the same
+    `dialogue` are grouped. Names are cleaned by `clean_name`.
 
     Args:
-        place: its place in the log, for the message.
+        place: the place of the record in the log, for the message.
         record: the record as plain data.
 
     Returns:
         `first`, `second`, `outcome` (of `OUTCOMES`, or `SKIPPED`), `voter` and `covariates`.
 
     Raises:
-        BadInput: it has another form, or another word for its outcome.
+        BadInput: the record has an unknown form or outcome.
     """
     sides = next((pair for pair in _SIDES if not set(pair).isdisjoint(record)), _SIDES[0])
     key = next((name for name in ("outcome", "winner") if not is_missing(record.get(name))), "")
@@ -180,7 +182,7 @@ def clean_name(name: object) -> str:
 
 
 def _read_outcome(place: str, key: str, word: Any, first: str, second: str) -> str:
-    """Return the outcome of a record; a `winner` is a name before it is a word, and an `outcome` a word before that."""
+    """Return the outcome of a record; a `winner` may be a name and then a word, an `outcome` a word and then a name."""
     if is_missing(word):
         return SKIPPED
     word_only = re.sub(r"[\s_()-]+", "", word.lower()) if isinstance(word, str) else ""

@@ -1,4 +1,4 @@
-"""The catalogue of all metrics, by name: a metric has the name of its file, and only that file is imported for it."""
+"""The catalogue of all metrics, by name: a metric has the name of its file, and a look-up imports only that file."""
 
 import importlib
 from difflib import get_close_matches
@@ -53,11 +53,11 @@ _ORDER = (
     "mushra",
     "mos",
 )
-"""Metrics in the order of the board, which differs from that of names; other metrics come after these."""
+"""Metrics in the order of the board, which is not alphabetical; other metrics come after these."""
 
 
 def _find_modules() -> dict[str, str]:
-    """Return the module of every metric by its name: each file of a folder in this room is a metric of that name."""
+    """Return the module of every metric by its name: each file in a subfolder of `metrics` is a metric of that name."""
     paths = [path for room in metrics.__path__ for path in sorted(Path(room).glob("*/[!_]*.py"))]
     return {path.stem: f"podeval.metrics.{path.parent.name}.{path.stem}" for path in paths}
 
@@ -85,7 +85,7 @@ def get(name: str) -> Metric:
 
 
 def get_title(name: str) -> str:
-    """Return the title of a metric, or the name of a metric that is unknown to this version."""
+    """Return the title of a metric, or its name if this version does not have the metric."""
     return get(name).title if name in NAMES else name.replace("_", " ")
 
 

@@ -1,12 +1,13 @@
 """Whether a script meets its request (PodBench, stage 1).
 
-A checklist is derived from the request alone, explicit wishes and what they imply, and the script is audited against
-it, each item 0, 0.5 or 1 with passages from the script as evidence. As the list does not depend on the script, every
-system is audited against the same one. What can be counted (language, speakers, length) is counted, told to the judge
-as a fact, and left out of the list.
+A checklist is derived from the request alone: its explicit requirements and those that they imply. The script is
+audited against it; each item gets 0, 0.5 or 1, with passages from the script as evidence. Because the list does not
+depend on the script, every system is audited against the same one. Language, speakers and length are counted, given to
+the judge as facts, and left out of the list.
 
-Differs from the paper, whose judge derives the list again with each script before its eyes and estimates length itself
-(`acceptance`, the variant `podbench`). A list without knowledge of podcasts, from the paper's table 4, is `generic`.
+Differs from the paper, whose judge derives the list again for each script, sees the script, and estimates the length
+itself (`acceptance`, the variant `podbench`). The list `generic`, from the paper's Table 4, is derived without
+knowledge of podcasts.
 """
 
 import re
@@ -21,7 +22,8 @@ from podeval.text.characters import HAN, keep_letters
 from podeval.text.podcast_request import PodcastRequest
 from podeval.text.script import Script
 
-# Apart from the metric `instruction_following`: together they have 430 lines, and `rubric_writing` derives lists too.
+# Separate from the metric `instruction_following`: together they have 430 lines, and `rubric_writing` also derives
+# lists.
 
 
 Kind = Literal["explicit", "implied"]
@@ -45,8 +47,8 @@ class Requirement(JudgeAnswer):
     @model_validator(mode="before")
     @classmethod
     def _kind_from_tag(cls, data: Any) -> Any:
-        """Read the kind of a requirement from a tag such as `[Implicit/Inferred]`, which the paper's judge writes
-        before the text.
+        """Read the kind of a requirement from a tag such as `[Implicit/Inferred]` that the paper's judge writes before
+        the text.
         """
         if not isinstance(data, Mapping):
             return data
@@ -216,11 +218,11 @@ Duration is checked strictly by the rule above. A score above 0 without a passag
 
 
 Findings = tuple[list[dict[str, Any]], list[str]]
-"""Each requirement with its kind, score, reason and quotes; and the records from which the findings can be replayed."""
+"""Each requirement with its kind, score, reason and quotes, and the records from which the findings can be replayed."""
 
 
 def derive(request: PodcastRequest, generic: bool = False) -> Conversation[tuple[list[Requirement], list[str]]]:
-    """Ask the judge to derive the checklist of a request; return it with the records of the answers."""
+    """Ask the judge to derive the checklist for a request; return it with the records of the answers."""
     answers = yield [JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _request_inputs(request))]
     return select_values(Checklist, answers)[0].checklist, [answer.record_id for answer in answers]
 
@@ -235,7 +237,7 @@ def audit(
         script: the whole script, which is searched for evidence.
         shown_text: the text of the script for the judge.
         counted: the counts, in words.
-        generic: derive the list without knowledge of podcasts.
+        generic: whether to derive the list without knowledge of podcasts.
     """
     requirements = [Requirement(requirement=text, kind=kind) for text, kind in request.checklist]
     records: list[str] = []
@@ -250,7 +252,7 @@ def audit(
 
 
 def accept(request: PodcastRequest, script: Script, text: str) -> Conversation[Findings]:
-    """Ask for checklist and audit in a single answer, as the paper does."""
+    """Ask for the checklist and the audit in a single answer, as the paper does."""
     inputs = {**_request_inputs(request), "script": text}
     answers = yield [JudgeRequest(ACCEPT, inputs, check=partial(_check_acceptance, script=script))]
     graded = select_values(Acceptance, answers)[0].checklist
@@ -285,19 +287,19 @@ def _require_evidence(items: Sequence[tuple[str, Audited | Accepted]], script: S
     require_found([quote for _, item in items for quote in item.quotes], script, _OR_NONE)
 
 
-# Check evidence: whether what a judge puts in quotation marks occurs in the text that it judges.
+# Check evidence: whether the passages that a judge quotes occur in the text that it judges.
 #
-# Only letters and digits are compared, without case and in compatibility form, so that spacing, punctuation and the
-# kind of quotation marks do not matter. `…` or `...` inside a quote leaves words out; what is around it must occur in
+# Only letters and digits are compared, without case and in compatibility form, so spacing, punctuation and the kind of
+# quotation marks do not matter. `…` or `...` inside a quote stands for omitted words; the parts around it must occur in
 # order.
 
 _GAP = re.compile(r"\.{3,}|…+|\[…\]|\[\.{3}\]")
 _WORDS, _CHARACTERS = 3, 6
-"""Words a quote needs to be evidence, and Chinese characters if it has any: one word is in every script."""
+"""Minimum number of words of a quote, and of Chinese characters if it has any; a single word occurs in every script."""
 
 
 def list_missing(quotes: Iterable[str], script: Script) -> list[str]:
-    """Return the quotes that do not occur in the script, with or without speakers' names, or are too short."""
+    """Return the quotes that are too short, or do not occur in the script with or without speakers' names."""
     texts = [keep_letters(script.lines), keep_letters(script.text)]
     return [
         quote
@@ -312,9 +314,9 @@ def require_found(
     """Refuse quotes that do not occur in the script.
 
     Args:
-        quotes: the passages that a judge put in quotation marks.
+        quotes: the passages that a judge quoted.
         script: the script in which they should occur.
-        advice: a sentence with the remedy for the judge.
+        advice: a sentence that tells the judge what to do instead.
 
     Raises:
         ValueError: a quote is not in the script; the message, which goes to the judge, names it.

@@ -34,26 +34,28 @@ DIMENSION_GROUPS = {
     "human": "👂",
     "efficiency": "⏱️",
 }
-"""The emoji of each group of dimensions, in the order of the board; the group is the part before a dimension's dot."""
+"""The emoji of each group of dimensions, in the order of the board; the group is the part of a dimension before the
+dot.
+"""
 INPUTS = {
     "recording": "audio to measure",
     "recordings": "the recordings of one system: a folder",
     "text": "a script or plain text",
     "passage": "a script or plain text",
     "reference_text": "the words that should be heard",
-    "readings": "the same text by lines, with every reading of its stretches that counts as right",
-    "script": "a script with its speakers; beside audio it tells who speaks when",
-    "reference_voices": "a recording of the voice each speaker should have",
-    "reference_script": "the script it is compared with, which counts as zero",
-    "request": "what was asked for: a text, or an object with `instruction` and `sources`",
+    "readings": "the same text, line by line, with every reading of its parts that counts as right",
+    "script": "a script with its speakers; next to audio, it states who speaks when",
+    "reference_voices": "a recording of the voice that each speaker should have",
+    "reference_script": "the script to compare with, which counts as 0",
+    "request": "the request: a text, or an object with `instruction` and `sources`",
     "dialogue": "a spoken dialogue: what the user and the system say, turn by turn, with its criteria",
-    "generation_log": "how long it took to generate how much audio",
+    "generation_log": "a log of generation times and lengths of the generated audio",
     "system": "the name of the system to score",
-    "reference_votes": "the votes on all systems, as JSON lines, CSV or a file of them",
-    "reference_marks": "the marks of all listeners, as JSON lines or a file of them",
-    "reference_answers": "the answers of all listeners, as JSON lines or a file of them",
+    "reference_votes": "the votes on all systems, as JSON lines or CSV, or a file with them",
+    "reference_marks": "the marks of all listeners, as JSON lines, or a file with them",
+    "reference_answers": "the answers of all listeners, as JSON lines, or a file with them",
 }
-"""The inputs a metric may ask for, by parameter name."""
+"""The inputs that a metric may ask for, by parameter name."""
 ARROWS: Mapping[Better, str] = {"higher": "↑", "lower": "↓", "in range": "↔", "informative": ""}
 """Arrow of the better direction, by direction."""
 
@@ -72,19 +74,20 @@ class Key:
     ideal: tuple[float, float] | None = None
     about: str = ""
     title: str = ""
-    """Name of the column if the metric's title with the key's name would not do."""
+    """Title of the column, if it is not made from the metric's title and the key's name."""
     reach: Reach | None = None
     """Values that people and good systems reach; None if no comparable values are known."""
     ranked: bool = True
-    """Whether systems are ranked by it; False for a key that is easily won, and shown because a paper prints it."""
+    """Whether systems are ranked by it; False for a key that is easy to game and shown only because a paper prints it.
+    """
     unreached: str = ""
     """Reason why no comparable values are known; a key that ranks systems has this or `reach`."""
     timing: bool = False
-    """Whether it depends on pauses between turns: then the strategy is part of the protocol's id."""
+    """Whether it depends on pauses between turns, in which case the strategy is part of the protocol's id."""
     percent: bool = False
-    """Whether people read it in percent; data keep the fraction."""
+    """Whether it is shown in percent; data contain the fraction."""
     only_for: str = ""
-    """Condition under which the key exists for an item; if this is empty, None is a gap."""
+    """Condition under which the key exists for an item; if it is empty, None is a gap."""
 
     @property
     def unit_text(self) -> str:
@@ -114,19 +117,19 @@ class Metric:
     only_for: str = ""
     """Condition on a recording for a meaningful value; empty if every recording of speech fulfils it."""
     caution: str = ""
-    """Pitfalls that raise the value without being better, or a reading to avoid, in a sentence for its card."""
+    """Ways to raise the value without an improvement, or a misreading, in a sentence for its card."""
     needs_speakers: bool = False
-    """Whether it is unscored if neither a script nor the parameter `speakers` states the number of speakers."""
+    """Whether an item is unscored if neither a script nor the parameter `speakers` states the number of speakers."""
     intended_use: str = ""
     """Intended use of the metric, and uses that it is not meant for."""
     limitations: str = ""
     """Limits of the metric: distinctions that it cannot make, and speakers or recordings that it favours."""
     where_available: tuple[str, ...] = ()
-    """The model jobs that it uses in profiles with a model for them, and does without in others."""
+    """The model jobs that it uses in profiles that have a model for them, and does without in others."""
     no_benchmark: str = ""
     """Reason why no benchmark measures it; empty if one does."""
     courses: tuple[Key, ...] = ()
-    """Values over time that a recording as a whole does not have."""
+    """Values over time that do not exist for a recording as a whole."""
 
     @property
     def emoji(self) -> str:
@@ -151,7 +154,7 @@ class Metric:
 
     @property
     def purpose(self) -> str:
-        """The measured quantity, without the metric's name before it."""
+        """The measured quantity, without the metric's name in front."""
         return self.about.partition(": ")[2] or self.about
 
     @property
@@ -163,7 +166,7 @@ class Metric:
         """Return the model jobs that can change its values under these parameters.
 
         Music detection does not run on a recording that is scored as it is (`source="mix"`), so the same network in two
-        profiles has one protocol; an answer with the system's own words is not transcribed either.
+        profiles makes the same protocol; an answer with the system's own words is not transcribed.
         """
         unused = ("music_detector", "separator") if parameters.get("source") == "mix" else ()
         reads = any(parameter.name == "transcripts" for parameter in self.parameters)
@@ -173,12 +176,12 @@ class Metric:
 
     @property
     def reference(self) -> str | None:
-        """The input that every item is compared with or measured against; None if there is no such input."""
+        """The input that every item is compared with; None if there is no such input."""
         return self.inputs[1] if len(self.inputs) > 1 else None
 
     @property
     def headline(self) -> Key:
-        """The key to show if there is room for one only."""
+        """The key to show if there is room for only one."""
         return self.keys[0]
 
     def key(self, name: str) -> Key:
@@ -186,7 +189,7 @@ class Metric:
         return next(key for key in self.keys if key.name == name)
 
     def read_parameters(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return every parameter with its value: given ones are checked, the others have their defaults.
+        """Return every parameter with its value: given values are checked, and the others are the defaults.
 
         Raises:
             BadInput: a parameter is unknown, or has an invalid value.
@@ -201,7 +204,7 @@ class Metric:
         }
 
     def state_parameters(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters that protocols state: every one, but those added later only if not at their default.
+        """Return the parameters that protocols state: all except those added later that are at their default.
 
         Raises:
             BadInput: a parameter is unknown, or has an invalid value.
@@ -212,10 +215,10 @@ class Metric:
     def __call__(
         self, inputs: Mapping[str, Any], parameters: Mapping[str, Any] | None = None, client: Asked | None = None
     ) -> Result:
-        """Score one item by its inputs, with the choices that are not at their default and the client of a judge.
+        """Score one item from its inputs, with the choices that are not at their default and the client of a judge.
 
         Raises:
-            PodevalError: the item is refused; one that cannot be scored is unscored, with its cause.
+            PodevalError: the item is refused; an item that cannot be scored is unscored, with the cause.
         """
         (result,) = self.score([inputs], self.read_parameters(parameters or {}), client)
         if isinstance(result, PodevalError):
@@ -225,7 +228,7 @@ class Metric:
     def score(
         self, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: Asked | None
     ) -> Iterator[Result | PodevalError]:
-        """Yield the result of each item, or the error of a refused one; a judge is asked about all of them together."""
+        """Yield the result of each item, or the error of a refused item; a judge is asked about all items together."""
         if self.asks:
             from podeval.metrics.judge_use import hold_conversations
 
@@ -258,7 +261,7 @@ class Metric:
         return None
 
     def to_result(self, outcome: Result | PodevalError, inputs: Mapping[str, Any]) -> Result | PodevalError:
-        """Turn an error that makes an item unscored into that; return any other, and check the values of a score."""
+        """Turn an error that makes an item unscored into `Unscored`, return any other, and check a score's values."""
         if isinstance(outcome, CannotScore):
             return Unscored(str(outcome), "ours" if isinstance(outcome, NoWords) else "system")
         if isinstance(outcome, PodevalError):
@@ -268,7 +271,7 @@ class Metric:
         return self._check_values(outcome, inputs.get("recording"))
 
     def _arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the inputs of the function.
+        """Return the inputs for the function.
 
         Raises:
             BadInput: a required input is missing.
@@ -318,23 +321,23 @@ def metric(
     """Declare a function as a metric.
 
     Args:
-        name: the metric's name on the Hub and the command line; its file has the same name.
-        title: the field's spelling of it.
-        version: part of the protocol; increases with every change of a value.
+        name: the metric's name, on the Hub and on the command line; its file has the same name.
+        title: its usual spelling in the field.
+        version: its version, which is part of the protocol and increases with every change of a value.
         dimension: the column group of the board, `group.column`.
         keys: the values, with the headline first.
         paper: the source paper.
         needs: the model jobs that it uses; their weights become part of the protocol.
         asks: the kind of question to a judge, if it asks one.
-        only_for: condition on a recording for a meaningful value; a recording that does not meet it is unscored,
-            without being a failure.
-        caution: pitfalls that raise the value without an improvement, or a reading to avoid, in a sentence.
+        only_for: condition on a recording for a meaningful value; a recording that does not meet it is unscored, which
+            is not a failure.
+        caution: ways to raise the value without an improvement, or a misreading, in a sentence.
         needs_speakers: whether it needs a script or the parameter `speakers` for the number of speakers.
         intended_use: its uses, and uses that are not intended; on its card.
         limitations: distinctions that it cannot make, and speakers or recordings that it favours; on its card.
         where_available: model jobs that it uses in profiles that have a model for them, and does without in others.
         no_benchmark: the reason why no benchmark measures it, in a sentence; on its card.
-        courses: values over time that a recording as a whole does not have.
+        courses: values over time that do not exist for a recording as a whole.
 
     Raises:
         ValueError: an essential field of the metric is missing, or the dimension's group is not in `DIMENSION_GROUPS`.

@@ -1,8 +1,8 @@
 """All defects of one recording, with their times, as a proof-listener would list them.
 
-The notes of `speaker_attribution`, `content_errors` and `integrity` on a recording, in one list by time, with breaks of
-pace; each of them can be measured separately, with the same result. The pace of words is checked if a script is given,
-because only then the words are transcribed.
+The list combines the notes of `speaker_attribution`, `content_errors` and `integrity` on a recording with changes of
+pace, in order of time; each of them can be measured separately, with the same result. The pace of words is checked only
+if a script is given, because words are not transcribed otherwise.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ LISTENING = ("integrity", "content_errors", "speaker_attribution")
 """The metrics that note defects."""
 
 _COVERS = 0.5
-"""Share of a stretch that another one must cover to count as the same."""
+"""Share of a stretch that another stretch must cover to count as the same."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class DefectReport:
 
     Attributes:
         defects: the defects in order of time.
-        unscored: sentence on a check that was impossible, with the reason, by metric.
+        unscored: the sentence with the reason why a check was impossible, by metric.
     """
 
     defects: tuple[TimedDefect, ...]
@@ -40,8 +40,8 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
     """Find the defects of one recording.
 
     Args:
-        inputs: `recording`, and if there is one its `script` and `reference_voices`; without a script there are only
-            the faults of `integrity`.
+        inputs: `recording` and, if they exist, its `script` and `reference_voices`; without a script, only the faults
+            of `integrity` are found.
         parameters: choices that are not at their default, by metric.
 
     Raises:
@@ -67,7 +67,7 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
 
 
 def _list_faults(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result | PodevalError:
-    """Return the faults that `integrity` notes, without PLCMOS, which is no defect and costs three times the rest."""
+    """Return the faults that `integrity` notes, without PLCMOS, which is not a defect and takes three times as long."""
     music_asked = metric.read_parameters(parameters)["music"] == "asked"
     recording: Recording = inputs["recording"]
     try:
@@ -89,7 +89,7 @@ def _list_pace_defects(inputs: Mapping[str, Any]) -> list[TimedDefect]:
 
 
 def collect_defects(results: Iterable[Result | PodevalError]) -> list[TimedDefect]:
-    """Collect the defects that results note, in order of time; a defect found by two of them is listed once."""
+    """Collect the defects that the results note, in order of time; a defect in two results is listed once."""
     noted = [
         TimedDefect.from_json(entry)
         for result in results
@@ -97,7 +97,7 @@ def collect_defects(results: Iterable[Result | PodevalError]) -> list[TimedDefec
         for entry in result.notes.get("defects", ())
     ]
     repeated = [defect for defect in noted if defect.kind == "repeated"]
-    # For a stretch, repeated words say more than that it is a loop.
+    # If a stretch is both a loop and repeated words, keep the repeated words, which say more.
     kept = [
         defect
         for defect in noted

@@ -1,4 +1,4 @@
-"""The facts of a metric for its card, the command line and the docs, all from its declaration."""
+"""The facts about a metric for its card, the command line and the docs, all from its declaration."""
 
 import csv
 import json
@@ -21,7 +21,7 @@ from podeval.models.profiles import MEASURING
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a module's `compute`; `values` are its choices, the default first, or say if it is required."""
+    """An argument of a module's `compute`; `values` are its choices, default first, or state that it is required."""
 
     name: str
     values: str
@@ -41,7 +41,7 @@ def describe_metric(metric: Metric) -> dict[str, Any]:
 
 
 def list_arguments(metric: Metric) -> tuple[Argument, ...]:
-    """Return the arguments of `compute` of the metric's module, inputs first."""
+    """Return the arguments of the `compute` of the metric's module, inputs first."""
     first, compared, more = metric.inputs[0], metric.reference or "", metric.optional_inputs
     each, switch = "one entry per item (None: missing)", _list_values((False, True))
     form = "a list of lines, each `{'text', 'readings': [{'text', 'accepted'}]}`"
@@ -114,11 +114,11 @@ def collect_metric_facts(metric: Metric) -> dict[str, Any]:
 
 
 VISITOR_INPUTS = {"recording": ("recording", "reference_text"), "script": ("text", "passage")}
-"""Inputs of visitors of the site, by part of its Score tab."""
+"""Inputs from visitors of the site, by part of its Score tab."""
 
 
 def find_score_part(metric: Metric) -> str:
-    """Return the part of the site's Score tab that offers a metric; empty if that needs a judge or a download."""
+    """Return the part of the site's Score tab that offers a metric; empty if the metric needs a judge or a download."""
     if metric.asks or choose_own_profile(metric) != MEASURING[0]:
         return ""
     return next((part for part, given in VISITOR_INPUTS.items() if set(metric.inputs) <= set(given)), "")
@@ -130,7 +130,7 @@ def choose_own_profile(metric: Metric) -> str:
 
 
 def group_by_weights(metrics: Iterable[Metric]) -> list[tuple[str, str]]:
-    """Return the requirements of metrics (no weights, those of a profile, a judge), each with its metrics."""
+    """Return the requirements of metrics (no weights, the weights of a profile, or a judge), each with its metrics."""
     groups: dict[str, list[str]] = {}
     for metric in metrics:
         able = [f"`{profile}`" for profile in MEASURING if all(_model(job, profile) for job in metric.needs)]
@@ -202,18 +202,18 @@ def _model(job: str, profile: str) -> str | None:
     return f"{card.title} ({card.licence})"
 
 
-# What a metric's card says beyond its declaration: values from papers, how to cite it, an example's output.
+# The parts of a metric's card that are not from its declaration: values from papers, citation, output of an example.
 
 CURATOR = "The maintainers of podeval (https://huggingface.co/podeval); report faults in the repository's issues."
 
 PEOPLE = frozenset({"real_pod", "real_dialogue", "real_speech", "mtalk_human"})
-"""Reported rows of people, not of systems."""
+"""Reported rows that are of people, not of systems."""
 
 EXAMPLES = Path(__file__).with_name("example_outputs.json")
-"""Scores of each metric for the example below, as this version computes them; a test computes them again."""
+"""Scores of each metric for the example below, computed by this version; a test computes them again."""
 
 PAPER_VALUES = Path(__file__).with_name("paper_values.csv")
-"""Figures of papers about metrics themselves, made from the transcribed tables by `studies/paper_values.py`."""
+"""Figures from papers about the metrics themselves, made from the transcribed tables by `studies/paper_values.py`."""
 
 
 _PAM = """@inproceedings{deshmukh2024pam,
@@ -233,13 +233,13 @@ PAPER_TITLES = {"podeval": "PodEval", "lfs": "LFS-Bench", "podbench": "PodBench"
 
 
 def name_source(source: str) -> str:
-    """Return `PodEval, Table 9` of a paper's id and its table, `podeval, Table 9`; any other source as it is."""
+    """Return `PodEval, Table 9` for a paper's id and table, `podeval, Table 9`; return any other source as it is."""
     paper, comma, table = source.partition(", ")
     return f"{PAPER_TITLES.get(paper, paper)}{comma}{table}"
 
 
 def cite(metric: Metric) -> str:
-    """Return the BibTeX of a metric's source; podeval's own for a metric without a paper."""
+    """Return the BibTeX entry of a metric's source, or podeval's own for a metric without a paper."""
     entries = [benchmarks.get(benchmark).citation for title, benchmark in _BENCHMARKS.items() if title in metric.paper]
     entries += [_PAM] if metric.paper == "PAM" else []
     return "\n\n".join(entries or [_OWN])
@@ -259,7 +259,7 @@ def list_paper_values(metric: Metric) -> list[tuple[str, ...]]:
     """Return the values that papers report over all their items, a row for each table and key.
 
     Returns:
-        The paper, the table, the conditions, the key, the number of systems, their least and greatest value with the
+        The paper, the table, the conditions, the key, the number of systems, their lowest and highest values with the
         systems that have them, and the values of people.
     """
     declared = {key.name for key in metric.keys}
@@ -295,18 +295,18 @@ def _read_figures() -> tuple[tuple[str, Mapping[str, str]], ...]:
 
 @cache
 def read_table(path: Path) -> tuple[dict[str, str], ...]:
-    """Read a table with a line of names."""
+    """Read a table with a header line."""
     with path.open(encoding="utf-8", newline="") as table:
         return tuple(csv.DictReader(table))
 
 
 def read_example_output(metric: Metric) -> Mapping[str, Any] | None:
-    """Return the output of the example on a metric's card; None for a metric without one.
+    """Return the output of the example on a metric's card; None for a metric without an example.
 
     Returns:
-        `output`, each key's value or the reason for its absence; possibly `of`, the measured material if it is neither
-        the example nor the tutorials' dialogue; `judge`, the scripted judge's answer; and `random`, whether random
-        numbers replaced weights that no package contains, so the values mean nothing.
+        `output`, with the value of each key or the reason for its absence; possibly `of`, the measured material if it
+        is neither the example nor the tutorials' dialogue; `judge`, the scripted judge's answer; and `random`, whether
+        random numbers replaced weights that no package contains, in which case the values mean nothing.
     """
     outputs: Mapping[str, Mapping[str, Any]] = json.loads(EXAMPLES.read_text(encoding="utf-8"))
     return outputs.get(metric.name)

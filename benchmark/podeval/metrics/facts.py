@@ -1,4 +1,4 @@
-"""Facts of a metric's declaration: values of people and systems, conclusions to avoid, and its parameters."""
+"""Facts in a metric's declaration: values of people and systems, conclusions to avoid, and parameters."""
 
 import inspect
 import math
@@ -13,8 +13,8 @@ from podeval.errors import BadInput
 if TYPE_CHECKING:
     from podeval.judges import Prompt
 
-# What people and good systems reach on a metric: the values that a reader sets a score against, each with its source.
-# They are facts of a metric's declaration, as `reach=Reach(...)` of a key. A range is the middle half of individually
+# The values that people and good systems reach on a metric, with which a reader compares a score, and their sources.
+# They are part of a metric's declaration, as `reach=Reach(...)` of a key. A range is the middle half of individually
 # measured recordings, their span if there are few, or the span of the averages that a paper prints.
 
 CLIPS = (
@@ -58,8 +58,8 @@ class JudgeUse:
     """The requirements of a metric for a judge, under given parameters.
 
     Attributes:
-        prompts: the prompts it may use.
-        sampling: changes to how answers are drawn, such as the temperature of a paper.
+        prompts: the prompts that it may use.
+        sampling: changes to the sampling of answers, such as the temperature of a paper.
     """
 
     prompts: "Callable[[Mapping[str, Any]], Sequence[Prompt]]"
@@ -72,11 +72,11 @@ class Reach:
 
     Attributes:
         source: source of the values.
-        people: recordings or scripts of people; None if unknown.
-        systems: good systems; None if nothing is known.
+        people: the range of recordings or scripts by people; None if unknown.
+        systems: the range of good systems; None if unknown.
         profile: name of the profile whose models measured the values; empty if they are valid for every profile.
         version: version of the metric that measured them on recordings of podeval's kind; empty for printed values and
-            other material, which do not serve to judge a recording.
+            other material, which are no basis for rating a recording.
         n: number of those recordings.
     """
 
@@ -89,16 +89,17 @@ class Reach:
 
     @property
     def usual(self) -> tuple[float, float]:
-        """The range that includes both."""
+        """The range that includes the values of people and systems."""
         ranges = [span for span in (self.people, self.systems) if span]
         return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
-# What must not be concluded from a metric's value: a sentence each, from the study of what moves it besides quality.
+# Conclusions that must not be drawn from a metric's value: one sentence each, from the study of what moves it besides
+# quality.
 #
-# The figures are those of `docs/studies/bias.csv` (21 voices that ship, the same sentences; a dialogue metric's are of
-# pairs of these voices), differences from the plain clip of the same voice; those of tricks are in `docs/gaming.md`.
-# A metric without a sentence here has `UNWARNED`.
+# The figures are differences from the plain clip of the same voice, from `docs/studies/bias.csv` (21 voices that ship,
+# with the same sentences; dialogue metrics use pairs of these voices). The figures on tricks are in `docs/gaming.md`. A
+# metric without a sentence here has `UNWARNED`.
 
 _JUDGED = (
     "Judges have biases of their own; use `podeval judge check` and `podeval report judge` to find those of the judge "
@@ -106,7 +107,7 @@ _JUDGED = (
 )
 _UNRUN = (
     "Its weights come with no package and were not available here, so its biases have not been measured; after "
-    "`podeval models install --profile reference`, `studies/bias.py run WORK --profile reference` does."
+    "`podeval models install --profile reference`, `studies/bias.py run WORK --profile reference` measures them."
 )
 _PEOPLE = (
     "The value has no bias of its own towards a voice, level or codec; it depends on who listened, to what and in "
@@ -114,14 +115,14 @@ _PEOPLE = (
 )
 
 UNWARNED = (
-    "that the better of two values is a better recording in any other respect: what moves this metric besides what it "
-    "measures has not been studied; `studies/bias.py run WORK` does."
+    "that the recording with the better value is better in any other respect: other effects on this metric have not "
+    "been studied; `studies/bias.py run WORK` does so."
 )
 
 MISREADINGS: Mapping[str, str] = {
     "grounding": f"that what a grounded podcast says is true: only its sources are known. {_JUDGED}",
     "dnsmos": (
-        "that the higher of two systems sounds better if they differ in sex, level, room or pace: women's voices "
+        "that the system with the higher value sounds better if two differ in sex, level, room or pace: women's voices "
         "score 0.30 lower, reducing the level by 20 dB costs 0.55, a small room costs 0.42, and Opus adds 0.12 "
         "(overall). Mains hum adds 0.18 to 0.46 to four robotic voices of espeak-ng; four neural ones lose 0.04 to "
         "0.37. A whistle above 8 kHz is not heard at all."
@@ -172,10 +173,10 @@ MISREADINGS: Mapping[str, str] = {
         "lowers the value by 0.16 to 0.20, and a room lowers it by 0.08 to 0.11."
     ),
     "content_errors": (
-        "that words are omitted if the speech is fast, in Chinese or in a voice that the recogniser handles badly: "
-        "two engines have 140 and 490 more errors per 1,000 words in Chinese than in English, and the same speech "
-        "played 1.5 times as fast has 95 more, all of them the recogniser's; nor that nothing is left out where words "
-        "are in brackets, which are no words of the script."
+        "that words are omitted if the speech is fast, in Chinese or in a voice that the recogniser handles badly: two "
+        "engines have 140 and 490 more errors per 1,000 words in Chinese than in English, and the same speech played "
+        "1.5 times as fast has 95 more, all of them the recogniser's; nor that nothing is left out where words are in "
+        "brackets, which do not count as words of the script."
     ),
     "distinct_n": (
         "that a Chinese script is richer than an English one: it scores 0.025 higher because of how words are split. "
@@ -191,8 +192,8 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "semantic_div": (
         "that diversity is good, or that texts of different lengths compare: the first half of the same script has "
-        "0.023 less. Chinese is not read by the embedded profile's encoder, so nobody has measured it here: "
-        "`studies/bias.py run WORK --profile reference` does."
+        "0.023 less. Chinese is not read by the embedded profile's encoder, so it has not been measured here: "
+        "`studies/bias.py run WORK --profile reference` does so."
     ),
     "sound_fidelity": f"that two voices or rooms are treated alike. {_UNRUN}",
     "utmos22": f"that two voices or rooms are treated alike. {_UNRUN}",
@@ -231,16 +232,16 @@ MISREADINGS: Mapping[str, str] = {
         "lower than Kokoro, and Chinese 0.14 lower than English."
     ),
     "human_likeness": (
-        "that listeners would take the set with the higher value for people: it has never been compared with what "
-        "they say. A set of talk, of another language or from another room than the reference is unlike it for no "
-        "fault of its own; what else moves the metric is in docs/studies/human-likeness.md."
+        "that listeners would mistake the set with the higher value for people: it has never been compared with their "
+        "ratings. A set of conversations, in another language or from another room than the reference differs from it "
+        "through no fault of its own; for other effects on the metric, see docs/studies/human-likeness.md."
     ),
     "pace": (
         "that an even pace is a good one, or that Chinese is spoken more slowly because fewer syllables are counted: "
-        "the same voices have 0.47 fewer per second in Chinese. Recordings of another level, room or speed are not "
-        "compared either: a small room raises the variation by 0.02, half of what a voice has, and hides 3 of 100 "
-        "pauses; 20 dB less raise it by 0.01, and a quarter faster by 0.02. Codecs move it by 0.002 at most. A robotic "
-        "voice has a pitch range that is 3.3 semitones smaller."
+        "the same voices have 0.47 fewer per second in Chinese. Do not compare recordings of another level, room or "
+        "speed either: a small room raises the variation by 0.02, half of what a voice has, and hides 3 of 100 pauses; "
+        "20 dB less raise it by 0.01, and a quarter faster by 0.02. Codecs move it by 0.002 at most. A robotic voice "
+        "has a pitch range that is 3.3 semitones smaller."
     ),
     "smr": (
         "that two values near a limit of the range lie on different sides of it: at a known ratio of 5 LU the value is "
@@ -258,7 +259,7 @@ MISREADINGS: Mapping[str, str] = {
     "rubric": f"that people would find a criterion met because a judge does. {_JUDGED}",
     "content_density": f"that a short answer is a helpful one. {_JUDGED}",
 }
-"""End of the text that begins with "Do not conclude", by metric."""
+"""The end of the text that begins with "Do not conclude", by metric."""
 
 
 # The parameters of metrics: choices that change values, read from the keywords of a metric's function.
@@ -271,8 +272,8 @@ class Constraint:
     """Facts on a parameter that its type does not express, given as `Annotated[float, Constraint(…)]`.
 
     Attributes:
-        least: smallest value of a number; None without a limit.
-        added: whether it was added after values were published: protocols then state it only if it differs from its
+        least: minimum of a number; None if there is no limit.
+        added: whether it was added after values were published; if so, protocols state it only if it is not at its
             default.
     """
 
@@ -295,7 +296,7 @@ class Parameter:
         """Read a value from text or data and check it.
 
         Raises:
-            BadInput: the value is not one of the choices, or has the wrong kind for the parameter.
+            BadInput: the value is not one of the choices, or is of the wrong kind for the parameter.
         """
         if self.choices:
             if value not in self.choices:

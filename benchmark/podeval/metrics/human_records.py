@@ -1,14 +1,15 @@
-"""Records of people as a metric's input: votes, marks and answers, from a file or as data; the same text is read once.
+"""Records of people as the input of a metric: votes, marks and answers, from a file or as data; a text is read only
+once.
 
-Votes may also have the forms of other arenas and of judges (`podeval.metrics.battle_log`), and a table may be CSV with
-commas, semicolons or tabs, Parquet, or a DataFrame. Results of webMUSHRA are read as marks by `read_webmushra`.
+Votes may also be in the formats of other arenas and of judges (`podeval.metrics.battle_log`), and a table may be CSV
+with commas, semicolons or tabs, Parquet, or a DataFrame. `read_webmushra` reads results of webMUSHRA as marks.
 
     {"first": "aria", "second": "basso", "outcome": "a", "voter": "p1"}                           a vote, one line each
     {"rater": "p1", "page": "Arts", "stimulus": "aria", "value": 71}                              a mark
     {"rater": "p1", "item": "Arts", "system": "aria", "question": "quality", "mark": 4, "reason": "clear"}    an answer
 
-In addition to answers, lines `{"item", "system", "speakers", "music"}` state the facts about a clip, and
-`{"system", "question", "judged"}` a judge's reading of the reasons.
+In addition to answers, lines `{"item", "system", "speakers", "music"}` state the facts about a clip, and lines
+`{"system", "question", "judged"}` state a judge's score of the reasons.
 """
 
 import csv
@@ -30,16 +31,16 @@ from podeval.stats.questionnaire_scores import RATED, SPEAKERS, ClipFacts, Quest
 
 _KEPT = 8
 _CONTENT = re.compile(r"^\s*[\[{]|\n")
-"""Pattern of content, which the name of a file does not match."""
+"""Pattern of content; names of files do not match it."""
 _FIRST_LINES = re.compile(r'\A\ufeff?\s*(?:"?sep=[^\n]*\n)?\s*')
-"""Pattern of the lines that Excel and editors write before the line of names."""
+"""Pattern of the lines that Excel and editors write before the header line."""
 _MUSIC = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-"""Values of the field on the music in a clip."""
+"""Values of the field that states whether a clip has music."""
 
 
 @dataclass(frozen=True)
 class QuestionnaireAnswers:
-    """The answers, the facts of the clips by (item, system), and the judge's score J by (system, question)."""
+    """The answers, the facts about the clips by (item, system), and the judge's score J by (system, question)."""
 
     answers: tuple[QuestionnaireAnswer, ...]
     clips: Mapping[tuple[str, str], ClipFacts]
@@ -47,7 +48,7 @@ class QuestionnaireAnswers:
 
 
 def read_votes(source: Any) -> Battles:
-    """Read votes from JSON lines, a JSON list, CSV, data, or the path of a file that contains one of these.
+    """Read votes from JSON lines, a JSON list, CSV, data, or the path of a file with one of these.
 
     Raises:
         BadInput: the source is none of these, or contains something that is not a vote.
@@ -56,7 +57,7 @@ def read_votes(source: Any) -> Battles:
 
 
 def read_marks(source: Any) -> tuple[Mark, ...]:
-    """Read marks, in the same forms.
+    """Read marks in the same forms.
 
     Raises:
         BadInput: the source is none of these forms, or contains something that is not a mark.
@@ -65,7 +66,7 @@ def read_marks(source: Any) -> tuple[Mark, ...]:
 
 
 def read_answers(source: Any) -> QuestionnaireAnswers:
-    """Read answers, in the same forms.
+    """Read answers in the same forms.
 
     Raises:
         BadInput: the source is none of these forms, or contains something that is not an answer.
@@ -124,7 +125,7 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
         # A listener's answer.
         question = _word(record, "question", location).casefold()
         if question not in (*RATED, SPEAKERS) and "mark" in record and is_missing(record["mark"]):
-            continue  # A question that is answered only in words.
+            continue  # A question that was answered only in words.
         if question not in (*RATED, SPEAKERS):
             raise BadInput(f"{location}: the questions are {', '.join((*RATED, SPEAKERS))}, not {record['question']!r}")
         mark = _read_count(record, "mark", location)
@@ -154,7 +155,7 @@ def _read_source(source: Any, what: str) -> str:
 
 
 def write_records(source: Any, what: str) -> str:
-    """Return data as JSON: an object, a list of objects, or a DataFrame; scalars of numpy are numbers.
+    """Return data as JSON: an object, a list of objects, or a DataFrame; numpy scalars become numbers.
 
     Raises:
         BadInput: it has none of these forms.
@@ -175,15 +176,15 @@ def _to_plain(value: Any) -> Any:
 
 
 def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; null is none.
+    """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; skip nulls.
 
     Args:
-        source: the place of the objects.
-        what: their kind: `vote`, `mark` or `answer`.
+        source: the source of the objects.
+        what: the kind of the objects: `vote`, `mark` or `answer`.
 
     Raises:
         MissingInput: there are no objects.
-        BadInput: one is not an object, or not JSON.
+        BadInput: an entry is not an object, or not JSON.
     """
     text = _FIRST_LINES.sub("", _read_source(source, f"{what}s"))
     content = text.strip()
@@ -242,7 +243,7 @@ def _word(record: Mapping[str, Any], name: str, location: str) -> str:
 
 
 def read_number(value: Any) -> float | None:
-    """Return a number, which is a text in CSV; None if it is not a number."""
+    """Return a number, which in CSV is a text; None if it is not a number."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
@@ -254,7 +255,7 @@ def _read_count(record: Mapping[str, Any], name: str, location: str) -> int | No
     """Return a whole number from 0; None if it is missing.
 
     Raises:
-        BadInput: it is of another kind.
+        BadInput: it is neither a whole number from 0 nor missing.
     """
     value, number = record.get(name), read_number(record.get(name))
     if is_missing(value):
@@ -265,11 +266,11 @@ def _read_count(record: Mapping[str, Any], name: str, location: str) -> int | No
 
 
 _WEBMUSHRA = ("session_uuid", "trial_id", "rating_stimulus", "rating_score")
-"""Columns of webMUSHRA's results that a mark is read from."""
+"""Columns of webMUSHRA's results from which a mark is read."""
 
 
 def read_webmushra(path: Path) -> list[Mark]:
-    """Read the marks of a results file of MUSHRA pages; each session is one listener.
+    """Read the marks from a results file of MUSHRA pages; each session is one listener.
 
     Raises:
         BadInput: it cannot be read, lacks a column, or contains a mark that is not a number from 0 to 100.
@@ -286,7 +287,7 @@ def read_webmushra(path: Path) -> list[Mark]:
         pages.setdefault(str(row["trial_id"]), {})[str(row["rating_stimulus"])] = None
     split = {page: split_names(page, list(stimuli)) for page, stimuli in pages.items()}
     if len({item for item, _ in split.values()}) < len(split):
-        # What the stimuli of all pages share is a part of the systems' names.
+        # Any part that the stimuli of all pages share belongs to the names of the systems.
         split = {page: (page.removeprefix("trial_"), list(stimuli)) for page, stimuli in pages.items()}
     stimuli_of = {page: (item, dict(zip(pages[page], systems, strict=True))) for page, (item, systems) in split.items()}
     return [
@@ -296,7 +297,7 @@ def read_webmushra(path: Path) -> list[Mark]:
 
 
 def split_names(page: str, names: Sequence[str]) -> tuple[str, list[str]]:
-    """Split the names of stimuli into the shared part, at the beginning or end, which is the item, and the systems."""
+    """Split the names of stimuli into the item, which is the shared part at their beginning or end, and the systems."""
     parts = [name.split("_") for name in names]
     shortest = min(len(part) for part in parts)
     for sign in (-1, 1):

@@ -1,12 +1,14 @@
-"""The use of a judge by a metric: the judge and its prompts are part of the protocol, the place of its records is not.
+"""The use of a judge by a metric: the judge and its prompts are part of the protocol, the location of its records is
+not.
 
-The function of a judged metric is a conversation (`podeval.judges.rounds`): it yields requests, is sent answers and
-returns a score. It is independent of the judge. The judge is a keyword of `compute` and an option of the command line.
+The function of a judged metric is a conversation (`podeval.judges.rounds`): it yields requests, receives answers and
+returns a score. It does not depend on the judge, which is a keyword of `compute` and an option of the command line.
 
 Material that addresses its judge (asks for a score, gives orders, imitates delimiters or control words) is reported
-next to the score and does not change it: the material is delimited in any case, and a judge is told to obey nothing
-inside (`podeval.judges.prompt`). The detection is a heuristic for English and Chinese: it misses new wordings, and it
-reports a podcast about prompt injection. A sign is therefore a reason to read the script, never one to refuse it.
+next to the score but does not change it: the material is delimited in any case, and the judge is told not to obey
+anything in it (`podeval.judges.prompt`). The detection is a heuristic for English and Chinese: it misses new wordings,
+and it also reports a podcast about prompt injection. A sign is therefore a reason to read the script, but never to
+refuse it.
 """
 
 import re
@@ -71,24 +73,24 @@ SIGNS: Mapping[str, re.Pattern[str]] = {
 
 
 def count_signs(text: str) -> Counter[str]:
-    """Count the occurrences of each sign that a text addresses its judge."""
+    """Count the occurrences of each sign that a text is addressing its judge."""
     counts = {name: sum(1 for _ in pattern.finditer(text)) for name, pattern in SIGNS.items()}
     return Counter({name: count for name, count in counts.items() if count})
 
 
 def note(texts: Mapping[str, str]) -> dict[str, object]:
-    """Return a score's notes on material that addresses the judge; empty if there is no sign of that.
+    """Return a score's notes on material that addresses the judge; empty if there is no sign of it.
 
     Args:
-        texts: the texts of the inputs by name. A text that is part of another, such as a dialogue up to a turn,
-            counts once.
+        texts: the texts of the inputs by name. A text that is part of another, such as a dialogue up to a turn, is
+            counted once.
     """
-    # Texts that are not part of another.
+    # Keep the texts that are not part of another.
     whole: list[str] = []
     for text in sorted(texts, key=len, reverse=True):
         if not any(text in longer for longer in whole):
             whole.append(text)
-    # Signs by input.
+    # Count the signs by input.
     counts: dict[str, Counter[str]] = {}
     for text in whole:
         counts.setdefault(texts[text], Counter()).update(count_signs(text))
@@ -124,10 +126,10 @@ NO_JUDGE = (
 
 @dataclass(frozen=True)
 class JudgeConfig:
-    """The choice of a judge: its name and the folder of its records; without a name there is no judge.
+    """The choice of a judge: its name and the folder of its records. Without a name, there is no judge.
 
-    `refresh` names the recorded answers to request again: none, `failed` or `all`. All metrics share the `budget`;
-    without one, there is no limit. `wordings` are other wordings of prompts by name
+    `refresh` states which recorded answers to request again: none, `failed` or `all`. All metrics share the `budget`;
+    without a budget, there is no limit. `wordings` are custom wordings of prompts by name
     (`podeval.metrics.prompts.read_wordings`).
     """
 
@@ -154,7 +156,7 @@ class JudgeConfig:
 
     @property
     def hears(self) -> bool:
-        """Whether there is a judge that takes audio.
+        """Whether there is a judge that accepts audio.
 
         Raises:
             BadInput: there is no judge of that name.
@@ -181,10 +183,10 @@ class JudgeConfig:
         return JudgeClient(judge, folder, workers=self.workers, refresh=anew, **choices)
 
     def require_client(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "JudgeClient":
-        """Return the client of the judge, as `judging` does.
+        """Return the client of the judge as `judging` does, but require a judge.
 
         Raises:
-            BadInput: also if no judge is named.
+            BadInput: no judge is named, or `judging` raises it.
         """
         if (client := self.judging(asks, parameters)) is None:
             raise BadInput("choose a judge with --judge")
@@ -201,7 +203,7 @@ class JudgeConfig:
         }
 
     def reword(self, prompt: "Prompt") -> "Prompt":
-        """Return the prompt in the form in which it is used, possibly with another wording."""
+        """Return the prompt as it is used, possibly with a custom wording."""
         from podeval.judges.wording import reword
 
         return reword(prompt, self.wordings.get(prompt.family, ""))
@@ -216,7 +218,7 @@ def hold_conversations(
     chosen: Mapping[str, Any],
     client: "Asked | None",
 ) -> "Iterable[Result | PodevalError]":
-    """Conduct the conversations of a judged metric about several items together; without a judge none is scored.
+    """Conduct the conversations of a judged metric about several items together; without a judge, no item is scored.
 
     The notes of a score name the judged material that contains words addressed to the judge.
 
@@ -245,7 +247,7 @@ def note_injections(
         transcripts: function that returns the words spoken in the judge's recordings, by the name of the recording.
     """
     texts: dict[str, str] = {}
-    """Name of the input in which each text first occurred."""
+    """The name of the input in which each text first occurred."""
     audible = False
     # Pass requests and answers through, and collect every text that is shown.
     try:
@@ -299,7 +301,7 @@ def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
 
 
 def locate_default_records() -> Path:
-    """Return the default folder of judges' records: in `PODEVAL_CACHE`, or else in the user's cache folder."""
+    """Return the default folder of judges' records, in `PODEVAL_CACHE` or else in the user's cache folder."""
     from podeval.files import find_user_folder
 
     return find_user_folder() / "judgements"

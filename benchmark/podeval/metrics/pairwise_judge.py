@@ -1,13 +1,13 @@
 """A judge as a voter of the arena: which of two systems answered better in one dialogue (MTalk-Bench, section 5.1).
 
-The judge is asked in both orders. A system wins if it is preferred in both. If the order decides, or the judge finds
-both equally good, as people in the arena may, the battle is a tie, and the preferred place is recorded. The judge reads
-or hears dialogues. A system's own transcript of its answers is read as its claim, or replaced by the recogniser's
-(`transcripts`).
+The judge is asked in both orders. A system wins if it is preferred in both. If the order decides, or if the judge finds
+both equally good (as voters in the arena may), the battle is a tie, and the preferred position is recorded. The judge
+reads or listens to dialogues. A system's own transcript of its answers is presented as its claim, or replaced by the
+recogniser's (`transcripts`).
 
 Differs from the paper, whose judge sees one random order (`variant="mtalk"`: drawn from the seed, the dialogue and the
-two systems, so it can be reproduced) and must always name a winner. Its code passes over missing answers silently; here
-they end the battle.
+two systems, so it can be reproduced) and must always name a winner. The paper's code silently ignores missing answers;
+here they end the battle.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ Side = Literal["A", "B", "tie"]
 Outcome = Literal["a", "b", "tie"]
 
 SAMPLING: dict[str, dict[str, Any]] = {"default": {}, "mtalk": {"temperature": 0.1}}
-"""Changes of each variant to how answers are drawn."""
+"""Changes to the sampling of answers, by variant."""
 
 
 class Choice(JudgeAnswer):
@@ -39,7 +39,7 @@ class Choice(JudgeAnswer):
     @field_validator("winner", mode="before")
     @classmethod
     def _letter(cls, winner: Any) -> Any:
-        """Read the winner's letter from forms such as `Model A`, and a tie however it is written."""
+        """Read the winner's letter from forms such as `Model A`, and a tie in any wording."""
         if not isinstance(winner, str):
             return winner
         letter = winner.strip().removeprefix("Model ").removeprefix("System ")
@@ -112,7 +112,7 @@ def build_hearing_prompt(turns: int, variant: Variant = "default") -> Prompt:
 
 @dataclass(frozen=True)
 class JudgeBallot:
-    """The judge's choice in one order: which system stood first, and which was preferred, None for a tie."""
+    """The judge's choice in one order: the system that was first, and the one that was preferred; None for a tie."""
 
     first: str
     second: str
@@ -141,11 +141,11 @@ class JudgedBattle:
     ballots: tuple[JudgeBallot, ...]
     modality: Literal["transcript", "audio"] = "transcript"
     lengths: Mapping[str, float] = field(default_factory=dict)
-    """Length of each system's dialogue in the form that the judge read or heard, in characters or seconds."""
+    """Length of each system's dialogue, as the judge read it (in characters) or heard it (in seconds)."""
 
     @property
     def winner(self) -> str | None:
-        """The system preferred in every order; None for a tie, or if the choice depends on the order."""
+        """The system that is preferred in every order; None for a tie, or if the choice depends on the order."""
         winners = {ballot.winner for ballot in self.ballots}
         return winners.pop() if len(winners) == 1 else None
 
@@ -155,7 +155,7 @@ class JudgedBattle:
         return {self.system_a: "a", self.system_b: "b", None: "tie"}[self.winner]  # type: ignore[return-value]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data, one line of a log of battles."""
+        """Return plain data, which is one line of a log of battles."""
         return {
             "dialogue": self.dialogue,
             "dimension": self.dimension,
@@ -172,7 +172,7 @@ class JudgedBattle:
 
 
 def list_prompts(modality: Modality, variant: Variant = "default") -> tuple[Prompt, ...]:
-    """Return the prompts of a modality; for audio, the prompt for a single turn stands for all lengths."""
+    """Return the prompts of a modality; for audio, the prompt for a single turn represents all lengths."""
     reading, hearing = build_reading_prompt(variant), build_hearing_prompt(1, variant)
     return {"transcript": (reading,), "audio": (hearing,), "as_needed": (reading, hearing)}[modality]
 
@@ -191,11 +191,11 @@ def judge_battle(
     Args:
         one: the dialogue with one system.
         other: the same user's turns with another.
-        variant: `default` asks for both orders, `mtalk` for a random one and a winner.
-        modality: whether the judge reads or hears; with `as_needed`, it hears dialogues for which plain words do not
-            suffice.
+        variant: `default` asks in both orders; `mtalk` asks in a random order and requires a winner.
+        modality: whether the judge reads or listens; with `as_needed`, it listens to dialogues for which plain words do
+            not suffice.
         seed: the seed of the judge and of the random order.
-        transcripts: `claimed` shows the systems' own words, marked as claims; `heard` the recogniser's words.
+        transcripts: `claimed` shows the systems' own words, marked as claims; `heard` shows the recogniser's words.
 
     Raises:
         BadInput: the dialogues differ in the user's words, do not name two different systems, or concern the sound of
@@ -232,7 +232,7 @@ def judge_battle(
 
 
 def _measure_length(request: JudgeRequest, side: str) -> float:
-    """Return the seconds or characters of a side in a question."""
+    """Return the length of a side in a question, in seconds or characters."""
     shown = {name: value for name, value in request.inputs.items() if name.startswith((f"{side}_", f"dialogue_{side}"))}
     return round(sum(len(value) if isinstance(value, str) else value.seconds for value in shown.values()), 3)
 
@@ -259,7 +259,7 @@ def _require_comparable(one: SpokenDialogue, other: SpokenDialogue) -> None:
 
 
 def _draw_order(one: SpokenDialogue, other: SpokenDialogue, seed: int) -> int:
-    """Draw 0 or 1; the same battle and seed always give the same, whichever system is named first."""
+    """Draw 0 or 1; the same battle and seed always give the same number, whichever system is named first."""
     names = sorted((str(one.system), str(other.system)))
     bit = hashlib.sha256("\n".join([str(seed), one.id, *names]).encode()).digest()[0] & 1
     return bit ^ (str(one.system) != names[0])

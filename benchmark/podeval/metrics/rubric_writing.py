@@ -1,11 +1,11 @@
-"""Criteria and checklists written by a judge, and the file in which a person decides on each of them before its use.
+"""Criteria and checklists written by a judge, and the file in which a person decides on each of them before use.
 
 Criteria of the sample are written from the user's words, for the whole dialogue and, if requested, for the dialogue cut
-off at each earlier turn (MTalk-Bench, section 5.2.1 and appendix D.2); checklists from requests (PodBench). A file of
-them is YAML: every entry has a `decision`, `open` until somebody sets it to `accept` or `reject`. Wording may be
-changed and entries added. Nothing is used while anything in its file is open.
+off at each earlier turn (MTalk-Bench, section 5.2.1 and appendix D.2). Checklists are written from requests (PodBench).
+They are stored in YAML files: every entry has a `decision`, which is `open` until a person sets it to `accept` or
+`reject`. The wording may be changed, and entries may be added. A file cannot be used while any entry is open.
 
-Differs from MTalk-Bench in showing the judge no system's answers, so that the same criteria fit every system.
+Differs from MTalk-Bench in not showing the judge any system's answers, so the same criteria fit every system.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from podeval.text.podcast_request import PodcastRequest
 from podeval.text.yaml_text import describe_place, read_yaml_file
 
 FEWEST, MOST = 3, 5
-"""Criteria written for a sample; with the four standing ones they are the paper's seven to nine."""
+"""Numbers of criteria to write for a sample; with the four standing ones, there are seven to nine, as in the paper."""
 
 _ABOUT = {
     "semantic": "what is meant: references, instructions, memory over turns, reasoning",
@@ -109,7 +109,7 @@ class ReviewFile(BaseModel):
         """Return the accepted criteria of a dialogue or request; None if the file contains none for it.
 
         Raises:
-            BadInput: an entry has not been decided on yet.
+            BadInput: an entry is still open.
         """
         if self.open:
             raise BadInput(f"{self.open} entries of the review are open; set each decision to accept or reject first")
@@ -155,7 +155,7 @@ def save_review(review: ReviewFile, path: Path) -> None:
     """Write a review file.
 
     Raises:
-        BadInput: the file already exists, and may contain decisions.
+        BadInput: the file already exists and may contain decisions.
     """
     import yaml
 
@@ -169,7 +169,7 @@ def load_review(path: Path) -> ReviewFile:
     """Read a review file.
 
     Raises:
-        BadInput: it is not a review file; the message names the difference.
+        BadInput: it is not a review file; the message says why.
     """
     try:
         return ReviewFile.model_validate(read_yaml_file(path, trusted=True))

@@ -1,6 +1,6 @@
 """The result of one metric on one item: a score, or the reason why there is none.
 
-Unscored is a value, not an absence: it is counted, shown with its reason and cause, and never becomes 0.
+`Unscored` is a value, not an absence: it is counted, shown with its reason and cause, and never becomes 0.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,24 +10,27 @@ from typing import Any, Literal
 import numpy as np
 
 CENSORED, LEFT_AFTER, SLOPES = "censored", "left_after", "slope_intervals"
-"""Notes of `endurance`: keys with the lowest possible value, because the recording ended before; the minute after which
-each value left its usual range; and the 95 % interval of each slope per ten minutes."""
+"""Notes of `endurance`: keys whose value is a lower bound, because the recording ended first; the minute after which
+each value left its usual range; and the 95 % interval of each slope per ten minutes.
+"""
 
 UNRANKED = "unranked"
 """The note that gives, by key, the reason why a value is shown without a rank."""
 
 LOW_RATE = "its sampling rate is below what the models need, so what was not recorded is missing"
-"""The reason why values of a recording that was upsampled on request are not ranked."""
+"""The reason why values are not ranked if the recording was upsampled on request."""
 
 Cause = Literal["system", "ours"]
-"""`system`: the output is missing, silent, has too few speakers. `ours`: a model is absent, a judge unreadable."""
+"""`system`: for example, the output is missing or silent, or has too few speakers. `ours`: for example, a model is
+missing, or a judge's answer is unreadable.
+"""
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """The values of a windowed metric over time (or tokens): `values[key][i]` is that of the window at `starts[i]`.
+    """The values of a windowed metric over time (or tokens): `values[key][i]` belongs to the window at `starts[i]`.
 
-    If windows differ in length, as segments of speech do, `window` is the length of the longest.
+    If windows differ in length, like segments of speech, `window` is the length of the longest.
     """
 
     starts: Sequence[float]
@@ -37,7 +40,7 @@ class Timeline:
 
     @property
     def drift(self) -> dict[str, Any]:
-        """The drift of each key over the recording: `slope` for each `per`, and its `ci95`; empty for a short one."""
+        """The drift of each key over the recording: the `slope` per `per`, and its `ci95`; empty if it is short."""
         from podeval.stats.drift import drift
 
         per, units = ("minute", 60.0) if self.unit == "s" else (f"1000 {self.unit}", 1000.0)
@@ -54,8 +57,9 @@ class Timeline:
 class Score:
     """The values of one metric on one item, by key.
 
-    A key that does not exist for the item is left out, or is None and declared `only_for` what the item lacks. Any
-    other None is a gap: the item is unscored for that key, see `podeval.metrics.aggregate.find_gap`.
+    A key that does not exist for the item is left out, or is None and declared with a condition `only_for` that the
+    item does not meet. Any other None is a gap: the item is unscored for that key (see
+    `podeval.metrics.aggregate.find_gap`).
     """
 
     values: Mapping[str, float | None]
@@ -68,13 +72,13 @@ class Score:
 
     @property
     def unranked(self) -> Mapping[str, str]:
-        """The reasons why values are not ranked, by key: they are right, but would be easy to win with."""
+        """The reasons why values are not ranked, by key: the values are right, but would be easy to game."""
         reasons: Mapping[str, str] = self.notes.get(UNRANKED, {})
         return reasons
 
     def to_json(self, *, with_drift: bool = True) -> dict[str, Any]:
         """Return plain data: the keys first, then `notes`, `drift`, `timeline`, `weights` and `parts`, if there are
-        any; data that is read again needs no `drift`, which is computed from the timeline.
+        any; `drift` is not needed to read the data again, because it is computed from the timeline.
         """
         timeline = self.timeline and {
             "starts": list(self.timeline.starts),
@@ -108,7 +112,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Unscored:
-    """The absence of a score: the reason, as a sentence that a person can act on, and its cause."""
+    """The absence of a score: the reason, as a sentence that a person can act on, and the cause."""
 
     reason: str
     cause: Cause
@@ -130,17 +134,17 @@ _NOTED: Mapping[str, str] = {
     "windows_left_out": "{0} windows with hardly any speech were left out",
     "habitual_silences": "{0} silences inside words are a habit of the voice and are not counted as dropouts",
 }
-"""Sentences for notes that contain a number or a name, by note; a note of 0 or an empty one has no sentence."""
+"""Sentences for notes that contain a number or a name, by note; a note that is 0 or empty has no sentence."""
 
 
 def format_clock(seconds: float, places: int = 0) -> str:
-    """Format a time in a recording: `1:02`, or with a place `1:02.5`."""
+    """Format a time in a recording: `1:02`, or with a decimal place `1:02.5`."""
     minutes, rest = divmod(round(seconds, places), 60)
     return f"{int(minutes)}:{rest:0{places + 3 if places else 2}.{places}f}"
 
 
 def describe_notes(score: Score) -> list[str]:
-    """List the values of a score that are not ranked, with reasons, and the omitted parts."""
+    """List the values of a score that are not ranked, with the reasons, and the parts that were left out."""
     notes, lines = score.notes, []
     if "voices_heard" in notes:
         heard, asked = notes["voices_heard"], notes["speakers_asked"]
@@ -171,7 +175,7 @@ def describe_notes(score: Score) -> list[str]:
 
 
 def _describe_endurance(notes: Mapping[str, Any]) -> Iterator[str]:
-    """List the values that left their usual range with the times, and the certainty of the slopes."""
+    """List the values that left their usual range, with the times, and the uncertainty of the slopes."""
     if notes.get(CENSORED):
         yield "nothing leaves its usual range before the end, so it lasts at least as long as the recording"
     if left_after := notes.get(LEFT_AFTER):
@@ -207,10 +211,10 @@ def parse_result(data: Mapping[str, Any]) -> Result:
 
 MINUTE = 60.0
 LONG = 300.0
-"""Minimum seconds of a recording with a course; in a shorter one, a minute is too large a part."""
+"""Minimum seconds of a recording with values by minute; in a shorter one, a minute is too large a part."""
 
 FEWEST = 20
-"""Number of words in a minute from which it has a share of its own."""
+"""Minimum number of words in a minute for which a share is computed."""
 
 
 def compute_share_by_minute(
@@ -220,14 +224,14 @@ def compute_share_by_minute(
     scale: float = 1.0,
     fewest: float = FEWEST,
 ) -> Timeline | None:
-    """Return the number of occurrences per minute, or None for a recording under five minutes.
+    """Return the share of each minute, or None for a recording under five minutes.
 
     Args:
-        key: the metric's key, which is the sum of the shares.
+        key: the metric's key, which sums up the shares.
         duration: length of the recording in seconds; a short rest of a minute belongs to the minute before it.
-        counts: time in seconds, amount and possible amount of each counted thing.
-        scale: the factor of the shares.
-        fewest: the possible amount that a minute needs for a share.
+        counts: the time in seconds, the amount and the maximum possible amount of each counted thing.
+        scale: the factor by which shares are multiplied.
+        fewest: the minimum possible amount in a minute for which a share is computed.
     """
     if duration < LONG:
         return None
@@ -248,10 +252,10 @@ class Defect:
     """A defective stretch of a recording.
 
     Attributes:
-        kind: kind of the defect in a word, such as `hole` or `clipped`.
+        kind: the kind of defect, in one word such as `hole` or `clipped`.
         start: seconds from the beginning.
         end: seconds from the beginning.
-        detail: phrase for a reader.
+        detail: a phrase for readers.
     """
 
     kind: str

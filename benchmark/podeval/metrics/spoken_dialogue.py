@@ -1,14 +1,15 @@
-"""A spoken dialogue under judgement: what a user said, what a system answered, and the criteria for it (MTalk-Bench).
+"""A spoken dialogue that is judged: the user's words, the system's answers, and the criteria (MTalk-Bench).
 
-How an answer sounds reaches a judge that hears it, or reads the tones that a listener noted (`answer_tags`). Without
-either, paralinguistic and ambient dialogues cannot be judged (the paper's two conditions, section 6.2.2).
+A judge can consider the sound of an answer only if it hears it, or reads the tones that a listener noted
+(`answer_tags`). Otherwise, paralinguistic and ambient dialogues cannot be judged (the paper's two conditions, section
+6.2.2).
 
 As data: `{"id", "dimension", "turns": [{"user", "answer", "user_audio", "answer_audio", "user_tags", "answer_tags"}],
 "criteria": {"general": […], "dimension": […], "sample": […]}, "turn_criteria": {"1": […]}, "capability", "scenario",
-"system"}`. Texts are transcripts, `tags` the sounds and tones in them, audio paths of files. `answer` is what the
-system says of itself: judges see it as its own claim, with brackets turned into quotation marks. `answer_heard`, where
-somebody else transcribed the answer, is shown in its place; `transcribe_answers` has the recogniser do so. General
-criteria and those of the dimension need not be given: podeval has its own wording of both.
+"system"}`. Texts are transcripts, `tags` are the sounds and tones in them, and audio is given as paths of files.
+`answer` is the system's own transcript: judges see it as a claim, with brackets turned into quotation marks. If someone
+else transcribed the answer, `answer_heard` is shown instead; with `transcribe_answers`, the recogniser does so. The
+general criteria and those of the dimension are optional: podeval has its own wording of both.
 """
 
 import json
@@ -27,9 +28,11 @@ from podeval.text.text_file import read_text
 from podeval.text.tokens import detect_language
 
 Transcripts = Literal["claimed", "heard"]
-"""Source of the words that a judge reads: the system's own transcript, marked so, or the recogniser."""
+"""Source of the words that a judge reads: the system's own transcript, marked as such, or the recogniser."""
 Modality = Literal["transcript", "audio", "as_needed"]
-"""Whether a judge reads or hears a dialogue; with `as_needed`, it hears those for which plain words do not suffice."""
+"""Whether a judge reads or listens to a dialogue; with `as_needed`, it listens to those for which plain words do not
+suffice.
+"""
 DimensionName = Literal["semantic", "paralinguistic", "ambient"]
 Level = Literal["general", "dimension", "sample"]
 
@@ -40,7 +43,7 @@ BRACKETS = (
     "Square brackets hold sounds and tones that were heard. Where a line says that the system wrote it, it is the "
     "system's own claim of its words, and quotation marks in it show no tone."
 )
-"""Facts about a transcript for a judge that reads it."""
+"""Facts about the transcript for a judge that reads it."""
 
 UNHEARD = (
     "a judge that reads plain words does not know how an answer sounds, which {} dialogues are about; choose a judge "
@@ -103,19 +106,19 @@ CAPABILITIES: Mapping[str, str] = {
     "ambient_sound_perception": "drawing on sounds around the user for what to say",
     "multi_party_interaction": "keeping several speakers apart, and knowing when and to whom to speak",
 }
-"""Meaning of each capability of MTalk-Bench, in our words."""
+"""The meaning of each capability of MTalk-Bench, in our words."""
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """One criterion, which is met or not; `id` is written as in the paper, `criteria_s_1`."""
+    """One criterion, which is met or not; its `id` has the paper's form, `criteria_s_1`."""
 
     id: str
     text: str
 
     @property
     def level(self) -> Level:
-        """The level, general, dimension or sample, by the letter of the id."""
+        """The level (general, dimension or sample), from the letter of the id."""
         return next(level for level in LEVELS if level == _LETTERS[self.id.split("_")[1]])
 
 
@@ -130,17 +133,17 @@ class DialogueTurn:
     user_tags: tuple[str, ...] = ()
     answer_tags: tuple[str, ...] = ()
     answer_heard: str = ""
-    """The answer as transcribed by somebody other than the system; empty if nobody transcribed it."""
+    """The answer as transcribed by someone other than the system; empty if there is no such transcript."""
 
     @property
     def words(self) -> str:
-        """The words of the answer: the words heard, otherwise the system's own transcript."""
+        """The words of the answer: `answer_heard` if it exists, otherwise the system's own transcript."""
         return self.answer_heard or self.answer
 
 
 @dataclass(frozen=True)
 class SpokenDialogue:
-    """All turns, the criteria for the whole dialogue, and those for the dialogue cut off at a turn."""
+    """All turns, the criteria for the whole dialogue, and the criteria for the dialogue cut off at a turn."""
 
     id: str
     dimension: DimensionName
@@ -151,12 +154,12 @@ class SpokenDialogue:
     scenario: str | None = None
     system: str | None = None
     profile: str = "embedded"
-    """Profile whose recogniser transcribes answers."""
+    """The profile whose recogniser transcribes answers."""
 
     def transcribe_answers(self) -> "SpokenDialogue":
         """Return the dialogue with the recogniser's transcript of each answer that has audio, in the user's language.
 
-        An answer without audio stays the system's own claim.
+        For an answer without audio, the system's own claim is kept.
 
         Raises:
             CannotScore: an answer contains no speech, or its audio cannot be read.
@@ -179,7 +182,7 @@ class SpokenDialogue:
         return replace(turn, answer_heard=words)
 
     def until(self, turn: int) -> "SpokenDialogue":
-        """Return the dialogue cut off after this turn, from 1, with only the criteria written for that turn."""
+        """Return the dialogue cut off after this turn (counted from 1), with only the criteria for that turn."""
         kept = tuple(criterion for criterion in self.criteria if criterion.level != "sample")
         return replace(self, turns=self.turns[:turn], criteria=(*kept, *self.turn_criteria.get(turn, ())))
 
@@ -195,13 +198,13 @@ class SpokenDialogue:
     def name_source(self, modality: str) -> str:
         """Return the basis of a judge's decisions: `audio`, `annotated transcript` or `plain words`.
 
-        A transcript is annotated if a listener noted at least one sound or tone of every answer (`neutral` is one).
+        A transcript is annotated if a listener noted at least one sound or tone for every answer (`neutral` is one).
         """
         annotated = all(any(map(str.strip, turn.answer_tags)) for turn in self.turns)
         return modality if modality == "audio" else "annotated transcript" if annotated else "plain words"
 
     def explain_unheard(self, modality: str) -> str:
-        """Return why a judge cannot decide about the dialogue, which is about more than words; empty if it can."""
+        """Return why a judge cannot decide on a dialogue that is about more than words; empty if it can."""
         judged = self.dimension == "semantic" or self.name_source(modality) != "plain words"
         return "" if judged else UNHEARD.format(self.dimension)
 
@@ -213,18 +216,18 @@ class SpokenDialogue:
 
     @property
     def claims(self) -> dict[str, int]:
-        """Notes on brackets in the system's own transcripts: their number; empty if there are none."""
+        """Notes with the number of brackets in the system's own transcripts; empty if there are none."""
         brackets = sum(len(_BRACKETED.findall(turn.answer)) for turn in self.turns if not turn.answer_heard)
         return {"brackets_claimed": brackets} if brackets else {}
 
     @property
     def focus(self) -> str:
-        """The quality on which systems are compared in this dialogue."""
+        """The quality by which systems are compared in this dialogue."""
         meaning = CAPABILITIES.get(self.capability or "")
         return FOCUS[self.dimension] + (f"\nIn particular: {meaning}." if meaning else "")
 
     def clips(self, prefix: str = "") -> dict[str, AudioClip]:
-        """Return the clips of all turns by `user_1`, `answer_1` and so on, each name with the prefix.
+        """Return the clips of all turns by name: `user_1`, `answer_1` and so on, each with the prefix.
 
         Raises:
             CannotScore: an answer has no audio, or its audio cannot be read.
@@ -248,7 +251,7 @@ class SpokenDialogue:
         """Parse a dialogue from JSON or data; `profile` selects the recogniser of answers.
 
         Raises:
-            BadInput: it is not JSON, has no turns, an unknown dimension, or criteria in an unknown form; the message
+            BadInput: it is not JSON, or has no turns, an unknown dimension, or criteria in an unknown form; the message
                 names the place.
         """
         if isinstance(source, SpokenDialogue):
@@ -282,7 +285,7 @@ def read_dialogue(path: Path) -> SpokenDialogue:
     """Read a dialogue from a JSON file.
 
     Raises:
-        BadInput: the file contains no dialogue; the message names it.
+        BadInput: the file does not contain a dialogue; the message names it.
     """
     try:
         return SpokenDialogue.parse(read_text(path))
@@ -310,7 +313,7 @@ def parse_criteria(prompt: str) -> tuple[Criterion, ...]:
 
 
 def _all_criteria(name: str, dimension: DimensionName, by_level: Any) -> tuple[Criterion, ...]:
-    """Return the criteria of a dialogue, and podeval's own for levels without any."""
+    """Return the criteria of a dialogue, with podeval's own for levels that have none."""
     standard: Mapping[Level, Sequence[str]] = {"general": GENERAL[dimension], "dimension": DIMENSION[dimension]}
     if isinstance(by_level, str):
         criteria = parse_criteria(by_level)
@@ -353,7 +356,7 @@ def _write_exchange(number: int, turn: DialogueTurn) -> str:
 
 
 def quote_brackets(text: str) -> str:
-    """Write a transcript in one line, with text in brackets as quoted words: only a listener adds tones."""
+    """Write a transcript in one line, with text in brackets as quoted words, because only a listener adds tones."""
     quoted = _BRACKETED.sub(lambda match: f"“{match[1].strip()}”", " ".join(text.split()))
     return _BRACKETS.sub("”", quoted)
 

@@ -1,5 +1,5 @@
-"""A value relative to the values of people and good systems, as a word and as the numbers behind it; and the agreement
-of a metric with people's judgement, if it was measured (`human_agreement.csv`).
+"""The position of a value relative to those of people and good systems, as a word and as the numbers behind it; and the
+agreement of a metric with people's judgements, if it was measured (`human_agreement.csv`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from podeval.metrics.declaration import Key, Metric
 
 TARGET = "target"
-"""Material of a band without measurements: the range in which a key is best."""
+"""The material of a band that is not measured: the range in which a key is best."""
 
 AT_LEAST = "≥"
-"""Mark of a value that is the lowest possible one."""
+"""The mark of a value that is a lower bound."""
 
 NEVER_COMPARED = "never measured"
 IS_PEOPLE = "it is the judgement of people itself"
@@ -30,12 +30,12 @@ Word = Literal["good", "usual", "poor", ""]
 def choose_word(metric: Metric, key: Key, value: float | None, profile: str = "embedded") -> Word:
     """Return whether a value is better than, within or worse than the values of people and good systems.
 
-    A key with a target is good on it and poor away from it. There is no word if no such recordings were measured with
-    this version of the metric, or if no direction is better.
+    The value of a key with a target is good on target and poor off it. There is no word if no such recordings were
+    measured with this version of the metric, or if neither direction is better.
     """
     if value is None or key.better == "informative":
         return ""
-    # Two values that print alike get the same word.
+    # Two values that are displayed alike get the same word.
     value = float(f"{value:.3g}")
     if key.ideal:
         return "good" if key.ideal[0] <= value <= key.ideal[1] else "poor"
@@ -54,7 +54,7 @@ def find_usual(metric: Metric, key: Key, profile: str = "embedded") -> tuple[flo
 
 
 def describe_band(metric: Metric, key: Key, profile: str = "embedded") -> dict[str, Any]:
-    """Return the basis of a key's word: its bounds, the material, and the number of recordings; empty without one."""
+    """Return the basis of a key's word: bounds, material, and the number of recordings; empty if there is none."""
     if key.better == "informative":
         return {}
     if key.ideal:
@@ -65,12 +65,12 @@ def describe_band(metric: Metric, key: Key, profile: str = "embedded") -> dict[s
 
 
 def format_reach(key: Key) -> tuple[str, str]:
-    """The values of people and of good systems, each as a text: `2.94 – 3.39`; empty if unknown."""
+    """Format the values of people and of good systems, each as a text such as `2.94 – 3.39`; empty if unknown."""
     return (format_span(key, key.reach.people), format_span(key, key.reach.systems)) if key.reach else ("", "")
 
 
 def format_span(key: Key, span: tuple[float | None, float | None] | None) -> str:
-    """A range of a key's values as a text; a single number if both ends are equal, `≤ −1` if one is open."""
+    """Format a range of a key's values: a single number if both ends are equal, `≤ −1` if one end is open."""
     if span is None:
         return ""
     low, high = (None if end in (None, float("-inf")) else format_value(key, end).removesuffix(".0") for end in span)
@@ -80,14 +80,14 @@ def format_span(key: Key, span: tuple[float | None, float | None] | None) -> str
 
 
 def format_value(key: Key, value: float | None) -> str:
-    """A value of a key for people: `6.4 %` for a share, otherwise the number."""
+    """Format a value of a key for readers: `6.4 %` for a share, otherwise the number."""
     if not key.percent or value is None:
         return format_number(value)
     return f"{100 * value:.0f} %" if value in (0, 1) else f"{100 * value:.1f} %"
 
 
 def format_number(value: float | None) -> str:
-    """A value with its meaningful digits: three, and none after a hundred."""
+    """Format a value with three significant digits, and without decimals from 100."""
     if value is None:
         return "–"
     if value == 0:
@@ -100,15 +100,15 @@ def format_number(value: float | None) -> str:
 def read_human_agreements() -> tuple[dict[str, str], ...]:
     """Read the known agreement of metrics with people: one line per key and study.
 
-    Its columns are metric, key, statistic, value, low and high (empty if a paper prints none), n, of (what is
-    counted) and source.
+    The columns are metric, key, statistic, value, low and high (empty if the paper prints none), n, of (the things
+    counted by n) and source.
     """
     with Path(__file__).with_name("human_agreement.csv").open(encoding="utf-8", newline="") as file:
         return tuple(csv.DictReader(file))
 
 
 def describe_human_agreement(metric: Metric, key: Key, language: str = "en") -> str:
-    """Describe how far a key agrees with people, by study with its number of systems or outputs; else unknown."""
+    """Describe how far a key agrees with people, by study, with the number of systems or outputs, or as unknown."""
     studies = [
         f"{row['statistic']} {row['value']}{_format_bounds(row)}, n {row['n']} "
         f"{translate(row['of'], language)}: {translate(row['source'], language)}"
@@ -123,7 +123,7 @@ def _format_bounds(row: dict[str, str]) -> str:
     return f" [{row['low']}, {row['high']}]" if row["low"] else ""
 
 
-# Declarations of metrics in other languages, in a separate module, so that measuring imports no translations.
+# Translations of metric declarations are in a separate module, so measuring does not import them.
 
 
 def translate(text: str, language: str) -> str:

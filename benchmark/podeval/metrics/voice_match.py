@@ -1,6 +1,6 @@
-"""Match the speakers of a recording with the reference voices they should have.
+"""Match the speakers of a recording with the reference voices that they should have.
 
-`sim`, `wsim` and `timbre_similarity` match speakers with references in this way, and differ in the averaged values.
+`sim`, `wsim` and `timbre_similarity` match speakers with references in this way, and differ in the values they average.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,15 +27,15 @@ from podeval.recording.speech_track import (
 )
 from podeval.text.script import Script
 
-# A reference that is played back instead of spoken anew: its loudest two seconds are compared with the recording at
-# every offset. The correlation of a copy stays above 0.9 through codecs, another level or a little noise; that of the
-# same words spoken anew is near 0.
+# Detect a reference that is played back instead of spoken again: its loudest two seconds are compared with the
+# recording at every offset. The correlation of a copy stays above 0.9 after coding, a change of level or a little
+# noise; that of the same words spoken again is near 0.
 RATE = 4_000
-"""Hz at which sounds are compared."""
+"""Sample rate, in Hz, at which sounds are compared."""
 PIECE = 2.0
-"""Seconds of the other recording that are searched for."""
+"""Length in seconds of the piece of the other recording that is searched for."""
 COPY = 0.8
-"""Correlation from which a piece counts as a copy."""
+"""Minimum correlation of a piece that counts as a copy."""
 
 
 def holds_copy(samples: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
@@ -69,7 +69,7 @@ def correlate_with(samples: NDArray[np.float32], other: NDArray[np.float32]) -> 
 
 
 VOICE_KEYS = ("sim", "wsim", "timbre_similarity", "worst_window", "low_windows")
-"""The keys of the metrics that compare voices with references."""
+"""Keys of the metrics that compare voices with references."""
 
 NEEDS = ("music_detector", "separator", "voice_activity", "transcriber", "diarizer", "speaker_encoder")
 
@@ -100,11 +100,11 @@ class VoiceComparison:
     matches: Sequence[Match]
     notes: Mapping[str, Any]
     segments: bool = False
-    """Whether whole segments of various lengths are compared, in place of windows."""
+    """Whether whole segments of various lengths are compared instead of windows."""
 
     @property
     def windows(self) -> dict[str, int]:
-        """The numbers of compared windows, and of those left out as mostly silence."""
+        """The number of windows that were compared, and of those that were left out because they are mostly silence."""
         return {
             "windows": sum(len(match.voice.clips) for match in self.matches),
             "windows_left_out": sum(match.voice.left_out for match in self.matches),
@@ -112,9 +112,9 @@ class VoiceComparison:
 
     @property
     def low_windows(self) -> float:
-        """The 10th percentile of the windows' cosines with the reference of their speaker; the least of the speakers.
+        """The 10th percentile of the windows' cosines with the reference of their speaker; the lowest over speakers.
 
-        A voice that is wrong for half of the time changes it, although the mean hardly changes.
+        A voice that is wrong for half of the time changes this value, although the mean hardly changes.
         """
         return min(float(np.percentile(match.over_time, 10)) for match in self.matches)
 
@@ -141,12 +141,12 @@ class VoiceComparison:
         notes: Mapping[str, Any] | None = None,
         positive: bool = False,
     ) -> Score:
-        """Return the score of cosines, with notes on the speakers, and every window's cosine over time for the first.
+        """Return the score of cosines, with notes on the speakers and a timeline of the first key's cosine.
 
         Args:
             cosines: values by key, the metric's own first.
             by_speaker: the cosine of each speaker.
-            notes: more notes.
+            notes: additional notes.
             positive: whether values, except those by speaker, are mapped to 0…1.
         """
 
@@ -182,13 +182,13 @@ def compare_voices(
     through: int | None = None,
     segments: bool = False,
 ) -> VoiceComparison:
-    """Match a recording's speakers with the voices they should have.
+    """Match a recording's speakers with the voices that they should have.
 
     Args:
         recording: the recording whose speakers are matched.
         references: the voices to match them with.
         script: a script that uses the names of the references for its speakers.
-        source: `auto` takes the speech stem if there is music; `mix` the recording as it is.
+        source: `auto` uses the speech stem if there is music; `mix` uses the recording as it is.
         silence: whether speakers keep windows that are mostly silence.
         through: a sample rate to which the recording is resampled first.
         segments: whether whole segments and whole references are embedded, as in PodEval's public code.
@@ -206,7 +206,7 @@ def compare_voices(
 
 
 def _note_playback(recording: Recording, references: ReferenceVoices) -> dict[str, Any]:
-    """Return notes on references that the recording plays back: likeness with them means nothing and is not ranked."""
+    """Return notes on references that the recording plays back: similarity to them means nothing and is not ranked."""
     samples = recording.mono(RATE)
     voices = {name: voice.mono(RATE) for name, voice in references.items()}
     played = [name for name, voice in voices.items() if holds_copy(samples, voice)]
@@ -231,7 +231,7 @@ def _match_speakers(
         references: the voices to match them with.
         script: a script that uses the names of the references for its speakers.
         silence: whether speakers keep the windows that are mostly silence.
-        segments: whether whole segments are embedded, and references whole.
+        segments: whether whole segments and whole references are embedded.
 
     Raises:
         BadInput: the references' names differ from those of the script's speakers.
@@ -245,7 +245,7 @@ def _match_speakers(
             return embed_segments(recording, turns)
         return recording.voices(turns) if silence else select_spoken_voices(recording, turns)
 
-    # With one voice and one reference, no voices have to be distinguished.
+    # With one voice and one reference, there is nothing to distinguish.
     if len(references) == 1 and (ONLY in references if script is None else len(script.speakers) == 1):
         require_speech(recording)
         spoken = recording.speech() if segments else (Span(0.0, recording.duration),)
@@ -254,7 +254,7 @@ def _match_speakers(
             what = "segment" if segments else "window"
             raise CannotScore(f"no {what} of {VOICE_WINDOW:g} s of the recording holds enough speech (at least 40 %)")
         return [Match(voices[0], next(iter(targets.values())))], {}
-    # No script: the best assignment of speakers to references.
+    # Without a script, find the best assignment of speakers to references.
     if script is None:
         voices = heard_in(recording.diarization())
         return _assign_voices(voices, list(targets.values())), {"speakers_found": len(voices)}

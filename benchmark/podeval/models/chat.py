@@ -1,8 +1,8 @@
-"""The interface of chat models: messages in, one answer with its usage out, and the possible errors.
+"""The interface of chat models: they receive messages and return one answer with its usage, or raise an error.
 
 Messages are those of the OpenAI chat API: a role and a content, which is a text or a list of parts, `text` and
-`input_audio` (base64). Nothing here knows what is being judged. The module also requests schemas and parses
-completions of that API, for any transport.
+`input_audio` (base64). The module does not depend on what is judged. It also requests schemas and parses completions of
+that API, for any transport.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ class Sampling:
 
     Args:
         temperature: 0 gives the most probable answer.
-        top_p: the share of probability that is sampled from.
+        top_p: the share of probability to sample from.
         seed: seed of the sampling; a request's own seed is added to it.
         max_tokens: maximum length of the answer in tokens.
     """
@@ -50,17 +50,18 @@ class ChatAnswer:
 
     Args:
         text: the answer's text; None if there is none.
-        finish: the reason for its end: `stop`, `length`, `content_filter`, `tool_calls`, or the backend's own.
+        finish: the reason why it ended: `stop`, `length`, `content_filter`, `tool_calls`, or a reason of the backend's
+            own.
         refusal: the model's refusal, if it is separate from the text.
-        tools: names of tools that it wanted to call instead of answering.
-        prompt_tokens, answer_tokens: number of tokens by the backend's count; None if it does not count.
+        tools: names of tools that the model wanted to call instead of answering.
+        prompt_tokens, answer_tokens: number of tokens, as counted by the backend; None if it does not count them.
         audio_tokens: number of `prompt_tokens` that are audio.
         thinking_tokens: number of `answer_tokens` that are thoughts.
-        cost: cost as stated by the backend.
+        cost: cost, as stated by the backend.
         model: the model and build that answered, if the backend names them.
         form: form of the schema in the request: `json_schema`, `json_object` or `text`.
         raw: the complete response.
-        unsent: parameters of the sampling that were not sent under their name, because the backend refuses them.
+        unsent: sampling parameters that were not sent under their names, because the backend refuses them.
     """
 
     text: str | None
@@ -79,11 +80,11 @@ class ChatAnswer:
 
 
 class ChatBusy(PodevalError):
-    """There was no answer this time: the backend is busy, broken, silent or cut off; another try may succeed.
+    """There was no answer this time: the backend is busy, broken, silent or cut off; another attempt may succeed.
 
     Args:
         reason: the reason as a sentence.
-        retry_after: seconds of the pause that the backend requested, if any.
+        retry_after: pause in seconds that the backend requested, if any.
         crowded: whether fewer concurrent calls may help.
     """
 
@@ -105,7 +106,7 @@ class ChatModel(Protocol):
     """A chat model that several threads can call at once."""
 
     at_once: int | None
-    """Maximum number of concurrent calls, None if unlimited."""
+    """Maximum number of concurrent calls; None if unlimited."""
 
     def chat(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float
@@ -115,8 +116,8 @@ class ChatModel(Protocol):
         Args:
             messages: the conversation so far.
             sampling: settings for sampling the answer.
-            schema: a JSON schema that the answer should fit; enforced if the backend can.
-            timeout: seconds of wall-clock time.
+            schema: a JSON schema that the answer should fit; it is enforced if the backend supports that.
+            timeout: maximum seconds of wall-clock time.
 
         Raises:
             ChatBusy: there is no answer this time.
@@ -127,7 +128,7 @@ class ChatModel(Protocol):
 
 @dataclass
 class Form:
-    """The form for requesting a schema; falls back to a simpler one if a backend refuses, and stays with it."""
+    """The form for requesting a schema; if a backend refuses a form, it switches to a simpler one and keeps it."""
 
     name: str = "json_schema"
 
@@ -135,15 +136,15 @@ class Form:
 
 
 _THOUGHTS = ("reasoning", "thinking", "reasoning_text", "redacted_thinking")
-"""Types of the parts of a content that are reasoning."""
+"""Types of content parts that are reasoning."""
 LONGEST_BODY, VALUES_MOST = 20_000_000, 2_000_000
-"""Highest number of bytes of a response, and of values of its JSON; 100,000 pieces of a stream have this many."""
+"""Maximum number of bytes of a response, and of values in its JSON; a stream of 100,000 pieces has this many."""
 
 T = TypeVar("T")
 
 
 def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
-    """Run a call for at most `seconds`; after that raise `ChatBusy`, and let the call finish by itself."""
+    """Run a call for at most `seconds`; after that, raise `ChatBusy` and let the call finish by itself."""
     future: Future[T] = Future()
 
     def run() -> None:
@@ -152,7 +153,7 @@ def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
         except BaseException as error:
             future.set_exception(error)
 
-    # A call that does not return in time continues in its thread, and its result is dropped.
+    # A call that does not return in time continues in its thread, and its result is discarded.
     threading.Thread(target=run, daemon=True, name="podeval-judge-call").start()
     if not wait([future], seconds).done:
         raise ChatBusy(describe_lateness(whom, seconds))
@@ -161,7 +162,7 @@ def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
 
 @contextlib.contextmanager
 def convert_library_errors(whom: str) -> Iterator[None]:
-    """Raise `ChatBusy` for any error of a library: a failed answer is no reason to lose the others."""
+    """Raise `ChatBusy` for any error of a library, because one failed answer should not cost the others."""
     try:
         yield
     except PodevalError:
@@ -186,7 +187,7 @@ def make_response_format(form: str, schema: Mapping[str, Any] | None) -> Mapping
 def make_body(
     messages: Sequence[Message], sampling: Sampling, form: str, schema: Mapping[str, Any] | None, /, **extra: Any
 ) -> dict[str, Any]:
-    """Return the body of a request, without the fields that the backend decides.
+    """Return the body of a request, without the fields that are left to the backend.
 
     Args:
         messages: the conversation so far.

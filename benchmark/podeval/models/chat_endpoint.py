@@ -1,9 +1,9 @@
-"""A chat model behind an endpoint of `podeval.models.chat_providers` or any OpenAI-compatible one; or a GGUF file.
+"""A chat model at an endpoint of `podeval.models.chat_providers`, at any OpenAI-compatible endpoint, or in a GGUF file.
 
-A response is judged by its status, whatever its body is. A parameter of ours that the endpoint refuses, such as `seed`
-or `max_tokens`, is left out or renamed once; this is remembered, and recorded with every answer as `unsent`. Likewise,
-streaming is used and audio is sent as a data URI if the endpoint requires it. An answer that arrives in drips is not
-waited for longer than the timeout.
+A response is classified by its status, whatever its body. If the endpoint refuses one of our parameters, such as `seed`
+or `max_tokens`, the parameter is left out or renamed; this is remembered, and recorded with every answer as `unsent`.
+Likewise, streaming is used and audio is sent as a data URI if the endpoint requires it. The timeout also applies to an
+answer that arrives bit by bit.
 """
 
 import importlib.util
@@ -50,9 +50,9 @@ _REPLACED = {
     "temperature": (leave_out,),
     "stream": (lambda value: {"stream": True, "stream_options": {"include_usage": True}}, leave_out),
 }
-"""Replacements for refused parameters: none of them changes the question, only the drawing and sending of an answer."""
+"""Replacements for refused parameters; they never change the question, only how an answer is sampled and sent."""
 _WANTS_URI = re.compile(r"\bURL\b.*valid|valid.*\bURL\b", re.IGNORECASE)
-"""Pattern of an endpoint's words about audio that is not a data URI."""
+"""Pattern of an endpoint's message about audio that is not a data URI."""
 _FILTERED = re.compile(r"inappropriate|inspection|content.(filter|policy|management)|safety", re.IGNORECASE)
 """Pattern of an endpoint's message about content that it refuses."""
 
@@ -61,11 +61,11 @@ class EndpointChat:
     """A chat model at an endpoint.
 
     Args:
-        model: its name there.
+        model: the name of the model at the endpoint.
         endpoint: base URL, to which `/chat/completions` is added.
-        key: the bearer token; never shown.
-        extra: more fields of the request body.
-        provider: the provider; by default that at this address.
+        key: the bearer token, which is never shown.
+        extra: additional fields of the request body.
+        provider: the provider; by default, the one at this address.
     """
 
     at_once: int | None = None
@@ -82,7 +82,7 @@ class EndpointChat:
         self._model = model
         self._endpoint = endpoint
         self.provider = provider or find_provider(endpoint, model)
-        # The address of a server alone is treated as that of its API, as in Hugging Face's clients.
+        # A bare server address is treated as the address of its API, as in Hugging Face's clients.
         base = "" if urlsplit(endpoint).path.strip("/") else urlsplit(self.provider.address).path
         self._url = f"{endpoint.rstrip('/')}{base}{self.provider.api.path.format(model=model)}"
         self._key = key
@@ -93,7 +93,7 @@ class EndpointChat:
         self.remember(self.provider.unsent)
 
     def remember(self, unsent: Collection[str]) -> None:
-        """Leave out or rename these parameters of the sampling, which this endpoint is known to refuse."""
+        """Leave out or rename these sampling parameters, which this endpoint is known to refuse."""
         self._refused.replace_once(unsent)
 
     def chat(
@@ -108,7 +108,7 @@ class EndpointChat:
             try:
                 answer = self._ask(messages, sampling, schema, form, timeout)
             except _BadRequest as refused:
-                # The endpoint may reject the schema: ask in a simpler form, and report the first refusal.
+                # The endpoint may reject the schema, so ask in a simpler form; if that fails, report the first refusal.
                 refusal = refusal or refused
                 continue
             if schema is not None:
@@ -162,8 +162,8 @@ class EndpointChat:
         return data
 
     def _post(self, data: bytes, timeout: float) -> tuple[httpx.Response, bytes]:
-        """Send a request and return the response with any status, and the part of its body that was read."""
-        # The request asks only for encodings that `read_body` can decompress without holding the whole.
+        """Send a request; return the response, whatever its status, and the part of its body that was read."""
+        # The request asks only for encodings that `read_body` can decompress without keeping the whole body in memory.
         headers = {"Accept-Encoding": "gzip, deflate", "Content-Type": "application/json"}
         headers |= self.provider.api.make_headers(self._key) if self._key else {}
         request = self._client.build_request("POST", self._url, content=data, headers=headers, timeout=timeout)
@@ -184,7 +184,7 @@ class EndpointChat:
         return end_reads(httpx.Client(limits=httpx.Limits(max_connections=None)))
 
     def _read(self, response: httpx.Response, content: bytes) -> tuple[HttpError | None, Any]:
-        """Return the error of a response, by its status, or with a good status by its content; otherwise the answer."""
+        """Return the error of a response, by its status or, if that is good, by its content; otherwise, the answer."""
         if not response.is_success:
             return read_http_error(response.status_code, content, response.headers), None
         if count_values(content) > VALUES_MOST:
@@ -194,7 +194,7 @@ class EndpointChat:
         return find_error(data), data
 
     def _explain(self, error: HttpError) -> Exception:
-        """Return the exception for an error, from the caller's point of view."""
+        """Return the exception for an error, as the caller should see it."""
         reason = self._hide_key(error.describe(self._endpoint))
         if error.status in PASSING or error.is_theirs:
             return ChatBusy(reason, retry_after=error.retry_after)
@@ -220,11 +220,11 @@ class _BadRequest(ChatRefused):
 
 # A chat model from a local GGUF file, in this process, through xllamacpp (llama.cpp).
 #
-# Answers fit a JSON schema by construction: generation is constrained to it. Calls run one at a time and reuse nothing
-# that earlier calls left in the cache, so that the same request has the same answer in any order.
+# Answers fit a JSON schema because generation is constrained to it. Calls run one at a time and reuse nothing that
+# earlier calls left in the cache, so the same request has the same answer in any order.
 
 CONTEXT = 16_384
-"""Default number of tokens of request and answer: enough for an hour's script, within 8 GB of memory."""
+"""Default number of tokens of request and answer: enough for the script of an hour, within 8 GB of memory."""
 
 
 class GgufChat:

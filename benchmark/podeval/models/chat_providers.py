@@ -1,8 +1,8 @@
 """Providers of chat models: addresses, accepted and refused parameters, and formats of requests and answers.
 
-Everything is written in the form of OpenAI's chat API. For a provider with its own format, the request is translated
-before sending and the answer after its arrival: Anthropic's Messages and Google's generateContent. A provider is
-recognised by the address, or named in a judge's YAML file (`provider: anthropic`); any other endpoint is treated as the
+Requests and answers have the form of OpenAI's chat API. For providers with their own format (Anthropic's Messages and
+Google's generateContent), the request is translated before it is sent, and the answer when it arrives. A provider is
+recognised by its address, or named in a judge's YAML file (`provider: anthropic`). Any other endpoint is treated as the
 user's own server, such as vLLM or llama.cpp, which accepts everything.
 """
 
@@ -22,14 +22,14 @@ _FINISHES = {
     **{"refusal": "content_filter", "tool_use": "tool_calls"},
     **dict.fromkeys(("safety", "recitation", "language", "blocklist", "prohibited_content", "spii"), "content_filter"),
 }
-"""Reasons for the end of an answer in OpenAI's terms, by those of Anthropic and Google."""
+"""Reasons why an answer ended, in OpenAI's terms, by those of Anthropic and Google."""
 _LIMITS = frozenset(
     [
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
         *("minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems"),
     ]
 )
-"""Words of JSON schema that Anthropic refuses; the answer is checked against them by us."""
+"""Keywords of JSON Schema that Anthropic refuses; podeval checks the answer against them itself."""
 _GOOGLE = {"temperature": "temperature", "top_p": "topP", "seed": "seed", "max_tokens": "maxOutputTokens"}
 
 
@@ -38,10 +38,10 @@ class ChatApi:
     """The format of a provider's requests and answers.
 
     Attributes:
-        path: path of a request below the endpoint's address; `{model}` stands for the model.
-        make_headers: function from the key to the headers that carry it.
-        translate: function from a request in OpenAI's form to one in this form.
-        restore: function from an answer in this form to one in OpenAI's form; empty if it is not an answer.
+        path: path of a request, relative to the endpoint's address; `{model}` is replaced by the model.
+        make_headers: function that returns the headers with a key.
+        translate: function that translates a request in OpenAI's form into this form.
+        restore: function that translates an answer in this form into OpenAI's form; empty if it is not an answer.
     """
 
     path: str
@@ -51,7 +51,7 @@ class ChatApi:
 
 
 def _drop_limits(schema: Any) -> Any:
-    """Return a schema without the words that limit values."""
+    """Return a schema without the keywords that limit values."""
     if isinstance(schema, list):
         return [_drop_limits(part) for part in schema]
     if not isinstance(schema, dict):
@@ -70,13 +70,13 @@ def _find_schema(body: Body) -> Mapping[str, Any] | None:
 
 
 def _split_messages(body: Body) -> tuple[str, list[Mapping[str, Any]]]:
-    """Return the system's words, and the other messages."""
+    """Return the text of the system message, and the other messages."""
     system = [message["content"] for message in body["messages"] if message["role"] == "system"]
     return "\n".join(system), [message for message in body["messages"] if message["role"] != "system"]
 
 
 def _to_anthropic(body: Body) -> Body:
-    """Translate a request into one of Anthropic's Messages."""
+    """Translate a request into Anthropic's Messages format."""
     system, messages = _split_messages(body)
     kept = {name: value for name, value in body.items() if name not in ("messages", "response_format", "seed")}
     sent = {"max_tokens": 4096, **kept, "system": system, "messages": messages}
@@ -87,7 +87,7 @@ def _to_anthropic(body: Body) -> Body:
 
 
 def _from_anthropic(data: Body) -> Body:
-    """Restore an answer of Anthropic's Messages."""
+    """Restore an answer in Anthropic's Messages format."""
     if not isinstance(data.get("content"), list):
         return {}
     usage, stop = data.get("usage") or {}, data.get("stop_reason")
@@ -118,7 +118,7 @@ def _to_google_part(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _to_google(body: Body) -> Body:
-    """Translate a request into one of Google's generateContent; the model is in its address."""
+    """Translate a request into Google's generateContent format, in which the model is part of the address."""
     system, messages = _split_messages(body)
     translated = {*_GOOGLE, "messages", "model", "response_format"}
     kept = {name: value for name, value in body.items() if name not in translated}
@@ -139,7 +139,7 @@ def _to_google(body: Body) -> Body:
 
 
 def _from_google(data: Body) -> Body:
-    """Restore an answer of Google's generateContent; a request that is blocked has no candidate."""
+    """Restore an answer in Google's generateContent format; a blocked request has no candidates."""
     blocked = (data.get("promptFeedback") or {}).get("blockReason")
     (candidate, *_) = data.get("candidates") or [{"finishReason": "SAFETY"} if blocked else {}]
     if not candidate:
@@ -179,17 +179,17 @@ class Provider:
     """The facts about a provider.
 
     Attributes:
-        name: name in a judge's YAML file.
-        title: name for people.
+        name: its name in a judge's YAML file.
+        title: its name in texts for people.
         address: documented address of its API.
         api: the format of its requests and answers.
-        models: pattern of its models; the first matching provider counts.
-        unsent: parameters of the sampling that it refuses, which are not sent to it under their name.
+        models: pattern of its models; the first matching provider is used.
+        unsent: sampling parameters that it refuses, which are not sent to it under their names.
         form: the first form for requesting a schema.
-        fields: more fields of each request.
+        fields: additional fields of each request.
         hears: whether it accepts audio.
         data_uri: whether audio is sent as a data URI.
-        bytes: largest request in bytes; None if no limit is documented.
+        bytes: maximum size of a request in bytes; None if no limit is documented.
     """
 
     name: str
@@ -243,13 +243,13 @@ PROVIDERS = (
     Provider("openrouter", "OpenRouter", "https://openrouter.ai/api/v1"),
     SERVER,
 )
-"""The providers; of those with the same address, the first with a matching model counts."""
+"""The providers; of several with the same address, the first with a matching model is used."""
 
 NAMES = tuple(provider.name for provider in PROVIDERS)
 
 
 def find_provider(endpoint: str, model: str) -> Provider:
-    """Return the provider at an address, recognised by the path for a proxy; otherwise the user's own server."""
+    """Return the provider at an address, or behind a proxy by the path; otherwise, the user's own server."""
     parts = urlsplit(endpoint)
     for provider in PROVIDERS[:-1]:
         address = urlsplit(provider.address)
@@ -264,10 +264,10 @@ def find_provider(endpoint: str, model: str) -> Provider:
 
 
 def join_stream(text: str) -> dict[str, Any]:
-    """Join the events of a streamed answer into the answer that they are parts of, or return the error among them.
+    """Join the events of a streamed answer into the whole answer, or return the error among them.
 
     Raises:
-        ChatBusy: the stream broke off before its end, or cannot be read.
+        ChatBusy: the stream broke off early, or cannot be read.
     """
     try:
         lines = [line.removeprefix("data:").strip() for line in text.split("\n") if line.startswith("data:")]
@@ -292,7 +292,7 @@ def join_stream(text: str) -> dict[str, Any]:
 
 
 def wrap_audio(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return messages whose audio is a data URI."""
+    """Return the messages with their audio as data URIs."""
 
     def wrap(part: Mapping[str, Any]) -> Mapping[str, Any]:
         if part.get("type") != "input_audio":

@@ -1,8 +1,8 @@
 """A chat model from the Hub, run locally with transformers: text models, and Qwen-Omni models, which accept audio.
 
-Models are pinned to a commit; weights are safetensors only, and no code of the repo is run. Asking a model downloads
-nothing: `podeval judge install` fetches the files. Models run in 16 bits on a GPU and 32 on a CPU, one call at a time;
-the judge states the precision (`podeval.judges.judge`), because it is part of its id.
+Models are pinned to a commit; weights must be safetensors, and no code from the repo is run. A call never downloads
+anything: `podeval judge install` fetches the files. Models run in 16 bits on a GPU and in 32 bits on a CPU, one call at
+a time; the judge states the precision (`podeval.judges.judge`), because it is part of its id.
 
 Audio is prepared as by the models' own processors (16 kHz, Whisper's log-mel features, one token per 40 ms), but
 without these processors, which need libraries for images and videos.
@@ -48,7 +48,9 @@ _HEARING = {
     "qwen2_5_omni": "Qwen2_5OmniThinkerForConditionalGeneration",
     "qwen2_5_omni_thinker": "Qwen2_5OmniThinkerForConditionalGeneration",
 }
-"""Classes by a config's model type, for models that accept audio; for Omni models, the part that generates text."""
+"""Classes by model type in the config, for models that accept audio; for Omni models, the class of the part that
+generates text.
+"""
 _AUDIO_TOKEN = "<|AUDIO|>"  # noqa: S105
 
 
@@ -57,7 +59,7 @@ class TransformersChat:
 
     Args:
         folder: folder of its files.
-        name: name in messages to users.
+        name: its name in messages to users.
         hears: whether audio will be sent to it.
         dtype: torch's name of the precision.
 
@@ -81,7 +83,7 @@ class TransformersChat:
         self._lock = threading.Lock()
         options = {"use_safetensors": True, "dtype": getattr(torch, dtype)}
         if kind:
-            # A complete Omni model has a part that speaks next to the part that generates text.
+            # A complete Omni model also has a part that speaks, next to the part that generates text.
             options["key_mapping"] = {"^thinker\\.": ""}
         try:
             self._tokenizer = load_from_folder("AutoTokenizer", folder)
@@ -118,7 +120,7 @@ class TransformersChat:
                 f"the question has {prompt_length} tokens and {self._name} reads {self._read_context_length()}",
                 for_all=False,
             )
-        # Generate, greedily at temperature 0.
+        # Generate the answer, greedily at temperature 0.
         options: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
         if sampling.temperature is None or sampling.temperature > 0:
             options = {"do_sample": True, "temperature": sampling.temperature or 1.0, "top_p": sampling.top_p or 1.0}
@@ -131,7 +133,7 @@ class TransformersChat:
                 max_time=timeout,
                 pad_token_id=self._tokenizer.pad_token_id or self._list_end_tokens()[0],
             )
-        # The answer follows the question; without an end token it was cut off.
+        # The answer follows the question; if it has no end token, it was cut off.
         answer = sequences[0, prompt_length:].tolist()
         whole = bool(answer) and answer[-1] in self._list_end_tokens()
         if not whole and time.monotonic() - began >= timeout:
@@ -148,11 +150,11 @@ class TransformersChat:
         )
 
     def _prepare_inputs(self, messages: Sequence[Message]) -> dict[str, Any]:
-        """Return the model's inputs: tokens, and features of the audio with the same number of tokens in its place."""
+        """Return the model's inputs: tokens, and features of the audio, each of which has a token in its place."""
         conversation, clips = _read_conversation(messages)
         text = self._tokenizer.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
         audio: dict[str, Any] = {}
-        # Features of the clips, and a token in the text for each of their frames.
+        # Compute the features of the clips, and put a token into the text for each of their frames.
         if clips:
             if self._features is None:
                 raise ChatRefused(f"{self._name} does not hear", for_all=False)
@@ -210,7 +212,7 @@ def _read_conversation(messages: Sequence[Message]) -> tuple[list[dict[str, Any]
 def _count_audio_tokens(frames: int) -> int:
     """Return the number of tokens for this many feature frames.
 
-    Two convolutions each halve them, as in Qwen2-Audio and Qwen2.5-Omni.
+    Each of two convolutions halves the number, as in Qwen2-Audio and Qwen2.5-Omni.
     """
     return int(((frames - 1) // 2 + 1 - 2) // 2 + 1)
 
@@ -244,7 +246,7 @@ def install(repo: str, commit: str, progress: Callable[[str], None]) -> Path:
     """Download a model's configuration, tokenizer and safetensors weights, except for existing files.
 
     Raises:
-        BadInput: the Hub does not provide it, or it has no weights in safetensors; the message gives the remedy.
+        BadInput: the Hub does not provide the model, or it has no weights in safetensors; the message gives the remedy.
     """
     HubRepo(repo, commit, ("config.json",)).install(progress)
     for file in _CONFIGURATION:
@@ -286,7 +288,7 @@ def load_transformers_chat(repo: str, commit: str, *, hears: bool, dtype: str = 
     """Load the model of a repo at a commit, once per process.
 
     Raises:
-        ModelMissing: transformers or the files are not installed; the message names the command that helps. Also see
+        ModelMissing: transformers or the files are not installed; the message gives the remedy. See also
             `TransformersChat`.
     """
     if absent := [name for name in ("torch", "transformers") if not is_importable(name)]:
@@ -299,5 +301,5 @@ def load_transformers_chat(repo: str, commit: str, *, hears: bool, dtype: str = 
 
 @functools.lru_cache(maxsize=1)
 def load_model(folder: Path, name: str, hears: bool, dtype: str) -> TransformersChat:
-    """Load a model from a folder; only the last one is kept in memory, because few machines have room for two."""
+    """Load a model from a folder; only the last model is kept in memory, because few machines have room for two."""
     return TransformersChat(folder, name, hears=hears, dtype=dtype)

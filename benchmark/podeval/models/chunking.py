@@ -1,4 +1,4 @@
-"""Splits a long recording at its pauses into chunks for Whisper's window of 30 s, and many clips into batches."""
+"""Split a long recording at its pauses into chunks for Whisper's window of 30 s, and many clips into batches."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
@@ -13,7 +13,7 @@ from podeval.models.interfaces import RATE, Samples
 
 
 def batch_equal_lengths(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Yield the indices of inputs of equal length, at most `most` at a time, so that none needs padding."""
+    """Yield the indices of inputs of equal length, at most `most` at a time, so no input needs padding."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
     for _, same in groupby(order, key=lengths.__getitem__):
         positions = list(same)
@@ -28,8 +28,8 @@ def run_in_batches(
 
     Args:
         clips: mono samples; only clips of equal length share a batch, because padding would change values.
-        most: number of clips in a batch at most.
-        run: maps a tensor of clips, (clips, frames), to a tensor with a row for each.
+        most: maximum number of clips in a batch.
+        run: function that maps a tensor of clips, (clips, frames), to a tensor with a row for each clip.
         step: the name of this work in reports of progress.
         row: the shape of a row.
     """
@@ -56,7 +56,7 @@ def require_length(clips: Sequence[Samples], least: int) -> None:
     """Refuse clips of a voice with less than `least` samples.
 
     Raises:
-        CannotScore: a clip is shorter than that.
+        CannotScore: a clip is shorter.
     """
     shortest = min((len(clip) for clip in clips), default=least)
     if shortest < least:
@@ -70,7 +70,7 @@ def cut_sounding(samples: Samples) -> list[slice]:
 
 
 def cut_at_pauses(samples: Samples) -> Iterator[slice]:
-    """Yield few slices of at most 29 s, each cut in the middle of the quietest 0.4 s within a range of 2 s or more."""
+    """Yield few slices of at most 29 s, cut in the middle of the quietest 0.4 s in a range of 2 s or more."""
     start = 0
     while (left := len(samples) - start) > _LONGEST:
         count = -(-left // _USUAL)

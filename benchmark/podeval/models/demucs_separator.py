@@ -1,9 +1,10 @@
 """Hybrid Transformer Demucs: separates speech from music and everything else, through the package demucs.
 
-The network estimates drums, bass, other and vocals of 7.8 s at a time; the vocals are the speech, the sum of the others
-the accompaniment. The two add up to the mix approximately, not exactly. As in `demucs.api`, the mix is first normalised
-to mean 0 and deviation 1, and chunks overlap by a quarter and are cross-faded; there is no random shift, so a score is
-the same each time. Source: Rouard, Massa and Défossez, "Hybrid Transformers for Music Source Separation", ICASSP 2023.
+The network estimates drums, bass, other and vocals for 7.8 s at a time; the vocals are the speech, and the sum of the
+others is the accompaniment. The two add up to the mix approximately, not exactly. As in `demucs.api`, the mix is first
+normalised to mean 0 and standard deviation 1, and chunks overlap by a quarter and are cross-faded. There is no random
+shift, so a score is the same each time. Source: Rouard, Massa and Défossez, "Hybrid Transformers for Music Source
+Separation", ICASSP 2023.
 
 The values are those of `demucs.apply.apply_model` on the whole recording; only a few chunks are in memory at a time.
 """
@@ -32,7 +33,7 @@ class HTDemucs(Separator):
 
     Args:
         files: the folder of the model, by its repo on the Hub.
-        weights: name of the file in it.
+        weights: name of the weight file in it.
         overlap: share of a chunk that the next one overlaps.
     """
 
@@ -60,7 +61,7 @@ class HTDemucs(Separator):
         frames, channels = samples.shape
         stems = [SampleBuffer(channels, memory_bytes=MEMORY_BYTES // 2) for _ in range(2)]
         level = _measure_level(samples)
-        # The weighted sum of estimates from the present offset on, and the sum of weights.
+        # The weighted sum of estimates from the current offset on, and the sum of weights.
         pending, weight = torch.zeros(2, channels, self._length), torch.zeros(self._length)
         fade = _make_fade(self._length)
         offsets = range(0, frames, self._stride)
@@ -83,14 +84,14 @@ class HTDemucs(Separator):
 
         A chunk that reaches beyond the recording is moved back by half of the excess, and its result is shorter.
         """
-        # Chunks that reach beyond the recording are moved back.
+        # Move back chunks that reach beyond the recording.
         mean, deviation = level
         back = [max(0, offset + self._length - len(samples)) // 2 for offset in offsets]
         pieces = [
             _read_stretch(samples, offset - moved, self._length, level)
             for offset, moved in zip(offsets, back, strict=True)
         ]
-        # Vocals, and the sum of the other sources, at the level of the mix.
+        # Return the vocals and the sum of the other sources, at the level of the mix.
         sources = self._model(torch.stack(pieces).to(self._device))
         vocals = self._model.sources.index("vocals")
         rest = [number for number in range(len(self._model.sources)) if number != vocals]
@@ -102,9 +103,10 @@ class HTDemucs(Separator):
 
 
 def _make_dc_real(model: Any) -> None:
-    """Have the network drop the imaginary part of its spectrograms' lowest bin before the inverse transform.
+    """Make the network drop the imaginary part of its spectrograms' lowest bin before the inverse transform.
 
-    A real signal has none, and the transform of a CPU ignores it; that of a GPU does not, an error of 0.5 %.
+    A real signal has none, and the transform on a CPU ignores it; the transform on a GPU does not, which causes an
+    error of 0.5 %.
     """
     inverse = model._ispec
 
@@ -116,7 +118,7 @@ def _make_dc_real(model: Any) -> None:
 
 
 def _measure_level(samples: Samples) -> tuple[float, float]:
-    """Return the mean and deviation of the channels' average, computed block by block."""
+    """Return the mean and standard deviation of the channels' average, computed block by block."""
     total = squares = 0.0
     for start in range(0, len(samples), _BLOCK):
         block = samples[start : start + _BLOCK].mean(axis=1, dtype=np.float64)

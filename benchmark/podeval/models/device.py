@@ -1,7 +1,7 @@
 """The device that torch models of the reference profile run on: the GPU if there is one, otherwise the CPU.
 
-On a GPU float32 is float32: TF32, which rounds the factors of products to 10 bits, is turned off, so a model's values
-equal those on a CPU, except for the order of sums.
+On a GPU, float32 really is float32: TF32, which rounds the factors of products to 10 bits, is turned off, so a model's
+values equal those on a CPU except for the order of sums.
 """
 
 import gc
@@ -19,13 +19,13 @@ from typing import TypeVar
 from podeval.errors import BadInput
 
 _DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
-"""Files of the drivers of GPUs."""
+"""Files of GPU drivers."""
 
 
 def choose_device(requested: str | None = None) -> str:
-    """Return the requested device, such as `cuda:1`, otherwise `PODEVAL_DEVICE`, otherwise a usable GPU, or `cpu`.
+    """Return the requested device, such as `cuda:1`, or `PODEVAL_DEVICE`, or a usable GPU, or `cpu`, in this order.
 
-    A CPU is `cpu`, whatever number was requested.
+    A CPU is always `cpu`, whatever number was requested.
 
     Raises:
         BadInput: the variable names a device that this machine or this build of torch does not have.
@@ -46,15 +46,15 @@ def choose_device(requested: str | None = None) -> str:
 
 
 def require_device(name: str, title: str, remedy: str) -> str:
-    """Return a device that this machine and this build of torch have.
+    """Return a device, after checking that this machine and this build of torch have it.
 
     Args:
         name: name of the device in torch, such as `cuda:1`.
         title: name of the device in a refusal.
-        remedy: advice in a refusal, besides naming another device.
+        remedy: advice in a refusal, in addition to naming another device.
 
     Raises:
-        BadInput: the device is not there.
+        BadInput: the device does not exist.
     """
     import torch
 
@@ -77,10 +77,10 @@ def is_gpu_used() -> bool:
 
 
 def count_copies(gigabytes: float) -> int | None:
-    """Return how many processes the free memory of the GPU has room for, at least 1; None if models use the CPU.
+    """Return the number of processes for which the GPU has enough free memory, at least 1; None if models use the CPU.
 
     Args:
-        gigabytes: memory that each copy needs.
+        gigabytes: memory that each process needs.
     """
     if not is_gpu_used():
         return None
@@ -92,7 +92,7 @@ def count_copies(gigabytes: float) -> int | None:
 
 def is_out_of_memory(error: Exception) -> bool:
     """Return whether an error of Python, torch or CTranslate2 reports insufficient memory."""
-    # cuDNN reports a lack of memory as a lack of support.
+    # cuDNN reports insufficient memory as missing support.
     reasons = ("out of memory", "can't allocate memory", "ALLOC_FAILED", "CUDNN_STATUS_NOT_SUPPORTED")
     is_said = isinstance(error, RuntimeError) and any(reason in str(error) for reason in reasons)
     return is_said or isinstance(error, MemoryError)
@@ -113,16 +113,16 @@ T = TypeVar("T")
 
 _torch_lock = Lock()
 _torch_users: list[int] = []
-"""The number of torch's threads before the first user of this context limited it to one."""
+"""The number of torch's threads before the first user of this context limited them to one."""
 
 
 @contextmanager
 def limit_torch_to_one_thread() -> Iterator[None]:
-    """Inside, each operation of torch uses one thread.
+    """Inside the block, each torch operation uses one thread.
 
-    For small networks a second thread costs more than it gains, because it waits actively between operations. Looking
-    for music, finding overlaps and separating took two to three times the processor time in two threads, for the same
-    bits.
+    For small networks, a second thread costs more than it gains, because it waits actively between operations.
+    Detecting music, finding overlaps and separating took two to three times the processor time in two threads, with
+    identical results.
     """
     import torch
 
@@ -137,7 +137,7 @@ def limit_torch_to_one_thread() -> Iterator[None]:
 
 
 def count_threads(otherwise: int | None = None) -> int:
-    """Return `PODEVAL_THREADS`; without it `otherwise`, or the number of cores this process may run on.
+    """Return `PODEVAL_THREADS` or, if it is not set, `otherwise` or the number of cores that this process may run on.
 
     Raises:
         BadInput: the variable is not a whole number of at least 1.
@@ -151,12 +151,12 @@ def count_threads(otherwise: int | None = None) -> int:
 
 
 def run_ahead(work: Callable[[S], T], items: Iterable[S], pool: ThreadPoolExecutor | None = None) -> Iterator[T]:
-    """Yield results in order, with one more piece of work in progress than there are threads, so memory is bounded.
+    """Yield results in order, with one more piece of work in progress than there are threads, to bound memory.
 
     Args:
-        work: function that runs in threads.
-        items: the items, taken one by one as room becomes free.
-        pool: a pool of as many threads as the process has; a new one by default.
+        work: function to run in threads.
+        items: the items, which are taken one by one as threads become free.
+        pool: a pool of as many threads as the process has; by default a new one.
     """
     most = count_threads()
     waiting: deque[Future[T]] = deque()

@@ -1,4 +1,4 @@
-"""DNSMOS: an estimate of listeners' opinion of the quality of speech, on a scale of 1 to 5.
+"""DNSMOS: an estimate of listeners' opinions of speech quality, on a scale of 1 to 5.
 
 Two networks of the DNS Challenge score windows of 9.01 s every second. The P.835 network estimates the quality
 of the speech (SIG), of the background (BAK) and overall (OVRL), which then pass, window by window, through a polynomial
@@ -6,8 +6,8 @@ fitted by its authors; the P.808 network estimates one overall quality.
 Source: Reddy et al., "DNSMOS P.835", ICASSP 2022; microsoft/DNS-Challenge, `DNSMOS/dnsmos_local.py`.
 
 Differs from that code in two ways. It scores every window, whereas the reference loses windows 7 to 23, 119 to 122 and
-more to a rounding error (`windows="upstream"` loses them too). It also computes the shared part of overlapping windows
-only once (`models.networks.dnsmos`), in bounded memory, with values equal within float32 rounding.
+others to a rounding error (`windows="upstream"` loses them too). It also computes the shared part of overlapping
+windows only once (`models.networks.dnsmos`), in bounded memory, with values equal within float32 rounding.
 """
 
 from collections import deque
@@ -36,9 +36,9 @@ MEL_BANDS = 120
 FRAMES_PER_SECOND = RATE // HOP
 # Both networks use 900 frames of a window; the last 10 ms only complete its last frame.
 SPAN = 9
-# Small blocks keep the widest layer, 128 x 161 floats a frame, near the processor's cache.
+# Small blocks keep the widest layer, 128 x 161 floats per frame, close to the processor's cache.
 BLOCK_SECONDS = 2
-# The 4 convolutions before the shared part's first pool and the one after it reach 6 frames; pooling needs 8.
+# The four convolutions before the shared part's first pool and the one after it reach 6 frames; pooling needs 8.
 MARGIN = 8
 
 POLYNOMIALS = (
@@ -51,7 +51,7 @@ POLYNOMIALS = (
 Floats = NDArray[np.float64]
 Features = NDArray[np.float32]
 
-# Features of seconds of a recording, and what windows have in place of their first and last frames.
+# Features of seconds of a recording, and the frames that replace the first and last ones in windows.
 _Parts = tuple[Features, Features, Features]
 
 WindowChoice = Literal["exact", "upstream"]
@@ -66,7 +66,7 @@ class Dnsmos:
 
     def __init__(self, files: dict[str, Path]) -> None:
         self._shared, self._per_window = open_parts(files["sig_bak_ovr.onnx"])
-        # It sees each window relative to the window's own maximum, so windows share only their mel power.
+        # The network sees each window relative to its own maximum, so windows share only their mel power.
         self._p808 = open_session(str(files["model_v8.onnx"]))
         phases = 2 * np.pi * np.arange(MEL_FRAME) / MEL_FRAME
         self._hann = (0.5 - 0.5 * np.cos(phases)).astype(np.float32)
@@ -76,13 +76,13 @@ class Dnsmos:
         """Score every window of a recording.
 
         Args:
-            samples: finite, mono at 16 kHz, (samples,), of any length but 0: read block by block, so a memory map of
-                several hours is fine. Less than 9.01 s is repeated until long enough, as in the reference.
+            samples: finite, mono at 16 kHz, (samples,), of any length but 0; they are read block by block, so a memory
+                map of several hours is fine. Less than 9.01 s is repeated until it is long enough, as in the reference.
             windows: "exact" scores every window; "upstream" leaves out those that the reference loses.
 
         Returns:
-            Start of every window in seconds, in order, with its SIG (speech), BAK (background) and OVRL (overall)
-            after the polynomials, and the P.808 network's overall quality: shape (windows, 5).
+            The start of every window in seconds, in order, with its SIG (speech), BAK (background) and OVRL (overall)
+            after the polynomials, and the overall quality from the P.808 network: shape (windows, 5).
         """
         # The windows to score, and the blocks of seconds that contain them.
         signal = _repeat_to_window(samples)
@@ -91,12 +91,12 @@ class Dnsmos:
         blocks = range(0, starts[-1] + SPAN, BLOCK_SECONDS)
         power, mel = _Windows(), _Windows()
         rated: list[Future[tuple[Features, Features]]] = []
-        # Blocks in parallel, each in one thread, do not wait for each other at every operation.
+        # Run blocks in parallel, each in one thread, so they do not wait for each other at every operation.
         with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(count_threads()) as pool:
             for first, (powers, mels) in zip(
                 blocks, run_ahead(partial(self._compute_features, signal), blocks, pool), strict=True
             ):
-                # Windows that this block completes are rated while the next blocks are computed.
+                # Rate the windows that this block completes while the next blocks are computed.
                 complete = range(first - SPAN + 1, first - SPAN + 1 + BLOCK_SECONDS)
                 ready = [start for start in complete if start in to_score]
                 pictures = power.extend(*powers, keep=ready), mel.extend(*mels, keep=ready)
@@ -124,8 +124,8 @@ class Dnsmos:
     def _compute_mel_power(self, block: Features) -> _Parts:
         """Compute mel power over a block: (seconds, 1, frames, bands), heads and tails of windows (one frame each).
 
-        Frames are centred on multiples of the hop: a window's first frame has zeros for the half that precedes
-        the window, its last frame for the one sample that follows the network's input.
+        Frames are centred on multiples of the hop: a window's first frame has zeros for the half before the window, and
+        its last frame has a zero for the one sample after the network's input.
         """
         first = (MARGIN - 1) * HOP
         inside = block[first : first + RATE * BLOCK_SECONDS + HOP + 1]
@@ -148,8 +148,8 @@ class Dnsmos:
 def open_parts(path: Path) -> tuple[ExportedNetwork, ExportedNetwork]:
     """Open the P.835 network in two parts: the layers that windows share, and those for each window.
 
-    The first maps a block of samples with its margin to (seconds, channels, frames, bins) and the heads and tails of
-    windows; the second complete windows of such features to raw SIG, BAK and OVRL, (windows, 3).
+    The first part maps a block of samples with its margin to (seconds, channels, frames, bins) and the heads and tails
+    of windows; the second maps complete windows of such features to raw SIG, BAK and OVRL, (windows, 3).
     """
     samples = BLOCK_SECONDS * RATE + (2 * MARGIN + 1) * HOP
     bounds = [MARGIN + FRAMES_PER_SECOND * second for second in range(BLOCK_SECONDS + 1)]
@@ -172,7 +172,7 @@ def open_parts(path: Path) -> tuple[ExportedNetwork, ExportedNetwork]:
 
 
 class _Windows:
-    """Assembles windows of features from seconds of features as they arrive."""
+    """Assemble windows of features from seconds of features as they arrive."""
 
     def __init__(self) -> None:
         self._seconds: deque[Features] = deque(maxlen=SPAN)
@@ -180,7 +180,7 @@ class _Windows:
         self._next = 1 - SPAN
 
     def extend(self, seconds: Features, heads: Features, tails: Features, *, keep: list[int]) -> list[Features]:
-        """Add seconds; return those of the windows they complete that are in `keep`."""
+        """Add seconds; return the windows in `keep` that they complete."""
         complete = []
         for second, head, tail in zip(seconds, heads, tails, strict=True):
             self._seconds.append(second)
@@ -202,13 +202,13 @@ def list_window_starts(samples: int, windows: WindowChoice) -> list[int]:
         windows: "exact" for every window that the reference intends to score, "upstream" for those that it scores.
 
     Returns:
-        Whole seconds, ascending. The reference's count leaves out a last window that fits only because of the
-        fraction of the recording's last second; so does "exact".
+        Whole seconds, ascending. The reference leaves out a last window that fits only because of the recording's last,
+        incomplete second; so does "exact".
     """
     count = int(floor(samples / RATE) - WINDOW_SECONDS) + 1
     if windows == "exact":
         return list(range(count))
-    # The reference's own expression, which is one sample short for some starts in floating point.
+    # This is the reference's own expression; in floating point, it is one sample short for some starts.
     return [i for i in range(count) if int((i + WINDOW_SECONDS) * RATE) - i * RATE >= WINDOW]
 
 
@@ -258,11 +258,12 @@ def _mel_to_hertz(mel: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(mel < 15, mel * _MEL_WIDTH, 1000 * np.exp((mel - 15) * _LOG_STEP))
 
 
-# PLCMOS v2: what listeners would say of speech whose lost packets were concealed, on a scale of 1 to 5.
+# PLCMOS v2: an estimate of listeners' opinions of speech with concealed packet loss, on a scale of 1 to 5.
 #
-# A network of Microsoft's packet loss concealment challenge, without a reference. It hears holes, stutters and smears
-# that speech quality models forgive. It takes a listener's character beside the sound, a vector of chance; the score is
-# the mean over 15 listeners, as in the authors' code, here always the same 15, so that equal audio has equal scores.
+# A network from Microsoft's packet loss concealment challenge that needs no reference. It detects holes, stutters and
+# smears that speech quality models ignore. In addition to the sound, it takes a random vector for the character of a
+# listener; the score is the mean over 15 listeners, as in the authors' code, but always over the same 15, so equal
+# audio has equal scores.
 #
 # Source: Diener et al., "PLCMOS: a data-driven non-intrusive metric for the evaluation of packet loss concealment
 # algorithms", Interspeech 2023; package `speechmos` 0.0.1.1.
@@ -293,8 +294,8 @@ class Plcmos(WindowScorer):
 def _read_for_many_listeners(path: Path) -> bytes:
     """Return the network, changed to take one sound and any number of listeners.
 
-    The published network takes as many sounds as listeners, and processes the same sound again for each of them.
-    The encoding of a sound is combined with the listener's character in one place, where it is repeated here.
+    The published network takes as many sounds as listeners, and processes the same sound again for each listener. The
+    encoding of a sound is combined with the listener's character at one point, so it is repeated there instead.
     """
     import onnx
     from onnx import helper, numpy_helper
@@ -324,7 +325,7 @@ def _read_for_many_listeners(path: Path) -> bytes:
             added.append(helper.make_node("Expand", [name, shape], [f"{name}_repeated"]))
     for node in reversed(added):
         graph.node.insert(position, node)
-    # The sizes differ from the stored ones: one sound, and as many marks as listeners.
+    # The sizes differ from the stored ones: there is one sound, and there are as many scores as listeners.
     del graph.value_info[:]
     graph.output[0].type.tensor_type.ClearField("shape")
     (sound,) = (entry for entry in graph.input if entry.name == _SOUND)
@@ -333,7 +334,7 @@ def _read_for_many_listeners(path: Path) -> bytes:
 
 
 def compute_features(samples: Samples) -> NDArray[np.float32]:
-    """Compute the log power of frames of 32 ms every 16 ms, shape (frames, 257), scaled as the network wants it."""
+    """Compute the log power of frames of 32 ms every 16 ms, shape (frames, 257), scaled as the network expects."""
     count = -(-(len(samples) + _HOP) // _HOP)
     padded = np.zeros(_HOP * (count + 1), dtype=np.float64)
     padded[_HOP : _HOP + len(samples)] = samples

@@ -1,7 +1,7 @@
-"""Read from servers by httpx; a body has an end, in bytes and in seconds.
+"""Read from servers with httpx, with limits on the size and duration of bodies.
 
-Downloads resume, have a size limit, and are atomic; tenacity repeats failed attempts. Other clients of servers that
-are not podeval's read bodies by `read_body`, follow redirects by `follow`, and end requests by `end_after`.
+Downloads resume, have a size limit, and are atomic; tenacity repeats failed attempts. Other code that talks to
+third-party servers uses `read_body` to read bodies, `follow` to follow redirects, and `end_after` to end requests.
 """
 
 import ssl
@@ -23,7 +23,7 @@ from podeval.files import explain_write_errors, hash_file
 
 _HEADERS = {
     "User-Agent": "podeval (https://huggingface.co/podeval)",
-    # Bytes are counted, hashed and resumed in the form in which the server has them.
+    # Bytes are counted, hashed and resumed as the server stores them.
     "Accept-Encoding": "identity",
     "Connection": "close",
 }
@@ -34,24 +34,24 @@ _GONE = (404, 410)
 _INFLATED = ("gzip", "x-gzip", "deflate")
 
 REFUSAL_BYTES = 64 * 2**10
-"""Bytes that are read of a refusal."""
+"""Maximum bytes to read of a refusal."""
 
 SLOWEST = 10_000
-"""Bytes per second of the slowest download."""
+"""Minimum bytes per second of a download."""
 
 MOST_BYTES = 4 << 30
 """Default limit of a download in bytes."""
 
 Watch = Callable[[int, int | None], None]
-"""Function that gets the number of bytes so far, and the total if the server states it."""
+"""Function that receives the number of bytes so far, and the total if the server states it."""
 
 
 KEY_HEADERS = ("x-api-key", "x-goog-api-key", "xi-api-key")
-"""Headers that carry a key to only one server, in addition to `Authorization`."""
+"""Headers with a key for only one server, in addition to `Authorization`."""
 
 
 class Gone(BadInput):
-    """The server answers, but does not have the file, or no longer has it."""
+    """The server answers, but does not have the file (any longer)."""
 
 
 class TooLarge(BadInput):
@@ -72,15 +72,16 @@ def download(
 ) -> Path:
     """Download a file; nothing is fetched if a file with the right content already exists.
 
-    An interrupted download stays next to the target as `.part`, and is resumed if the server supports ranges and the
-    file is unchanged (`ETag` or `Last-Modified`, by `If-Range`).
+    An interrupted download is kept next to the target as `.part`, and is resumed if the server supports ranges and the
+    file is unchanged (`ETag` or `Last-Modified`, checked with `If-Range`).
 
     Args:
         url: an http or https address.
-        to: path of the file to make.
-        sha256: hash of the content, if one is recorded.
+        to: path of the file to create.
+        sha256: hash of the content, if it is known.
         most_bytes: refuse a larger file.
-        timeout: seconds without a byte; all waiting together is at most twice that, and the bytes at `SLOWEST`.
+        timeout: maximum seconds without a byte; the whole download may take twice as long, plus the time for the bytes
+            at `SLOWEST`.
         tries: attempts at transient failures: timeouts, broken connections, 429 and 5xx answers.
         wait: seconds before the second attempt, doubled before each further one, or `Retry-After` up to 60 s.
         watch: function that is called while bytes arrive.
@@ -97,7 +98,7 @@ def download(
     part = to.with_name(f"{to.name}.part")
     with explain_write_errors(to):
         to.parent.mkdir(parents=True, exist_ok=True)
-    # Fetch the missing bytes, with the caller's client or a new one.
+    # Fetch the missing bytes with the caller's client, or a new one.
     try:
         with nullcontext(client) if client else make_client() as session:
             _repeat(tries, wait)(_go_on, session, url, part, most_bytes, timeout, watch)
@@ -125,12 +126,12 @@ def _repeat(tries: int, wait: float) -> Retrying:
 
 
 def make_client(transport: httpx.BaseTransport | None = None) -> httpx.Client:
-    """Make a client with podeval's headers and the certificates of this machine; `download` follows the redirects."""
+    """Create a client with podeval's headers and this machine's certificates; `download` follows redirects itself."""
     return end_reads(httpx.Client(headers=_HEADERS, transport=transport, verify=ssl.create_default_context()))
 
 
 class _Passing(Exception):
-    """A transient failure, worth another attempt."""
+    """A transient failure, which is worth another attempt."""
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason)
@@ -138,7 +139,7 @@ class _Passing(Exception):
 
 
 def _choose_pause(state: RetryCallState, first: float) -> float:
-    """Return the seconds until the next attempt: the server's request, or twice the pause before the last attempt."""
+    """Return the seconds until the next attempt: as requested by the server, or twice the previous pause."""
     error = state.outcome.exception() if state.outcome else None
     asked_for = error.retry_after if isinstance(error, _Passing) else None
     return min(_LONGEST_PAUSE, asked_for or first * 2.0 ** (state.attempt_number - 1))
@@ -174,12 +175,12 @@ def _go_on(client: httpx.Client, url: str, part: Path, most_bytes: int, timeout:
     except httpx.TransportError as error:
         raise _Passing(str(error) or type(error).__name__) from None
     except (httpx.InvalidURL, ValueError) as error:
-        # Names that are invalid, for example with digits in circles, which no header can contain.
+        # The name is invalid, for example because it contains circled digits, which cannot be in a header.
         raise BadInput(f"{url} is not an address that can be fetched ({error}); check it") from None
 
 
 def _require_success(answer: httpx.Response, url: str) -> None:
-    """Raise an error if the answer contains no file: one that is worth another attempt, or a final one."""
+    """Raise an error if the answer does not contain the file: either a transient or a final error."""
     status = answer.status_code
     if status in _PASSING or status >= 500:
         asked_for = answer.headers.get("Retry-After", "")
@@ -199,7 +200,7 @@ def _copy(
     url: str,
     deadline: "Deadline",
 ) -> None:
-    """Write the bytes as they arrive, so that a broken download can be resumed."""
+    """Write the bytes as they arrive, so an interrupted download can be resumed."""
     done = begin
     for block in answer.iter_raw():
         done += len(block)
@@ -213,7 +214,7 @@ def _copy(
 
 
 def _identify(headers: httpx.Headers) -> str:
-    """Return the mark of this version of the file, in the form of `If-Range`; weak ETags are not used."""
+    """Return the validator of this version of the file for `If-Range`; weak ETags are not used."""
     tag = headers.get("ETag") or ""
     return (tag if tag.startswith('"') else "") or headers.get("Last-Modified") or ""
 
@@ -223,12 +224,12 @@ def _mark(part: Path) -> Path:
 
 
 class DeadlineExceeded(httpx.ReadTimeout):
-    """The limit on waiting for the server has passed, although bytes may have arrived."""
+    """The time limit for the server has passed, although bytes may have arrived."""
 
 
 @dataclass
 class Deadline:
-    """Remaining seconds of waiting for a server."""
+    """The remaining seconds for waiting for a server."""
 
     left: float
 
@@ -255,8 +256,8 @@ Client = TypeVar("Client", httpx.Client, httpx.HTTPTransport)
 
 
 def end_reads(client: Client) -> Client:
-    """Have the connections of a client, or of a transport, keep to `end_after`, and return it."""
-    # httpx limits only each read, so that headers of one byte per second never end, and it has no option for a backend.
+    """Make the connections of a client or a transport obey `end_after`; return the client or transport."""
+    # httpx limits only each read, so headers at one byte per second never end; it has no option for a backend.
     for transport in (client._transport, *client._mounts.values()) if isinstance(client, httpx.Client) else (client,):
         if isinstance(transport, httpx.HTTPTransport):
             pool: Any = transport._pool
@@ -265,7 +266,7 @@ def end_reads(client: Client) -> Client:
 
 
 class _EndingReads:
-    """A network backend or stream of httpcore, whose calls end by `end_after`; the names are httpcore's."""
+    """A network backend or stream for httpcore whose calls obey `end_after`; the names are httpcore's."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -274,24 +275,24 @@ class _EndingReads:
         return getattr(self._inner, name)
 
     def connect_tcp(self, *what: Any, timeout: float | None = None, **options: Any) -> "_EndingReads":
-        """Connect, with reads that end."""
+        """Connect, with reads that obey `end_after`."""
         return _EndingReads(_call(partial(self._inner.connect_tcp, *what, **options), timeout))
 
     def start_tls(self, *what: Any, timeout: float | None = None, **options: Any) -> "_EndingReads":
-        """Encrypt, with reads that end."""
+        """Start TLS, with reads that obey `end_after`."""
         return _EndingReads(_call(partial(self._inner.start_tls, *what, **options), timeout))
 
     def read(self, max_bytes: int, timeout: float | None = None) -> Any:
-        """Read the available part."""
+        """Read the available bytes."""
         return _call(partial(self._inner.read, max_bytes), timeout)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Write all."""
+        """Write all bytes."""
         _call(partial(self._inner.write, buffer), timeout)
 
 
 def _call(call: Callable[..., Any], timeout: float | None) -> Any:
-    """Make a call that waits for the network, for at most its timeout and the remaining time."""
+    """Make a call that waits for the network, for at most its timeout or the remaining time."""
     deadline = _deadline.get()
     if deadline is None:
         return call(timeout=timeout)
@@ -315,11 +316,10 @@ def _find_origin(request: httpx.Request) -> tuple[str, str, int | None]:
 def follow(client: httpx.Client, request: httpx.Request) -> Iterator[httpx.Response]:
     """Follow redirects to the final answer, and yield it with its body unread; bodies of redirects are never read.
 
-    A key stays with its server: in requests to another one, httpx drops `Authorization`, and this function the other
-    headers.
+    A key is never sent to another server: httpx drops `Authorization`, and this function drops the other headers.
 
     Raises:
-        httpx.TooManyRedirects: there is no final answer.
+        httpx.TooManyRedirects: the redirects do not end.
     """
     for _ in range(_MOST_REDIRECTS + 1):
         answer = client.send(request, stream=True, follow_redirects=False)
@@ -338,10 +338,10 @@ def follow(client: httpx.Client, request: httpx.Request) -> Iterator[httpx.Respo
 
 
 def read_body(answer: httpx.Response, most_bytes: int) -> Iterator[bytes]:
-    """Yield a body as it arrives, decompressed: at most one byte more than the limit, which shows that it is larger.
+    """Yield a body as it arrives, decompressed; one byte more than the limit shows that the body is larger.
 
     Raises:
-        httpx.DecodingError: it has an unrequested compression, or is damaged.
+        httpx.DecodingError: the body is damaged, or its compression was not requested.
     """
     coding = answer.headers.get("Content-Encoding", "").strip().lower()
     if coding not in ("", "identity", *_INFLATED):

@@ -1,4 +1,4 @@
-"""The embedded profile: models whose weights come with packages, so that no network is needed after installation."""
+"""The embedded profile: models whose weights come with packages, so it works offline after installation."""
 
 from dataclasses import replace
 
@@ -56,7 +56,7 @@ _WHISPER_TINY = ModelCard(
 
 
 def _quantise(card: ModelCard) -> ModelCard:
-    """Return the same weights computed in 8 bits: another model, chosen by name."""
+    """Return the card for the same weights in 8 bits, which is another model that is chosen by name."""
     return replace(
         card,
         id=f"{card.id}-int8",

@@ -1,12 +1,12 @@
-"""Networks that run on the CPU in ONNX Runtime, exported once from the weights that are shipped for torch.
+"""Networks that run in ONNX Runtime on the CPU, exported once from weights that are published for torch.
 
-ONNX Runtime takes a third to a half of torch's time for them, and its values do not depend on the size of a batch or
-the number of threads: a session uses one thread, and several batches run in parallel. They differ from torch's by
+For them, ONNX Runtime takes a third to a half of torch's time, and its values do not depend on the batch size or the
+number of threads: a session uses one thread, and several batches run in parallel. The values differ from torch's by
 rounding (docs/performance.md).
 
 The exported network is stored in the user's folder (`PODEVAL_CACHE`) with its SHA-256, under a name that contains the
-weights' SHA-256 and the versions of the exporter. A network that is absent, damaged or from other weights is exported
-again, which takes torch some seconds; otherwise torch is not imported.
+weights' SHA-256 and the versions of the exporter. A network that is missing, damaged or from other weights is exported
+again, which takes torch some seconds; otherwise, torch is not imported.
 """
 
 import contextlib
@@ -33,11 +33,11 @@ _DIGEST = 32
 _INPUT = "input"
 
 Network = tuple[Callable[[Any], Any], Any]
-"""A torch module, or a function of torch's operations, and its only input."""
+"""A torch module, or a function of torch operations, and its only input."""
 
 
 def open_session(network: bytes | str, threads: int = 1) -> Any:
-    """Open a network in ONNX Runtime, or the file of one; usually with one thread, because several run at once."""
+    """Open a network, or the file of one, in ONNX Runtime; usually with one thread, because several run at once."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -50,11 +50,11 @@ class ExportedNetwork:
     """A network with one input; the first axis of its input and output is the batch.
 
     Args:
-        name: beginning of its file's name.
+        name: beginning of the name of its file.
         weights: the file of its weights.
-        changes: mark that distinguishes the exported network from earlier results of `build`, such as a version.
-        varying: names of the input's other axes with varying length, by axis.
-        build: function that makes the network in torch; called if the network does not exist yet.
+        changes: marker, such as a version, that distinguishes the exported network from earlier results of `build`.
+        varying: names of the other axes of the input that vary in length, by axis.
+        build: function that builds the network in torch; called if the network has not been exported yet.
         fixed: whether every input has the shape of the example, so that there is no batch.
     """
 
@@ -76,7 +76,7 @@ class ExportedNetwork:
         return self.run_for_all(batch)[0]
 
     def run_for_all(self, batch: NDArray[np.float32]) -> list[NDArray[np.float32]]:
-        """Return every output of one batch, of a network that has several."""
+        """Return all outputs of one batch, for a network that has several."""
         return list(self._session.run(None, {_INPUT: batch}))
 
     def run_each(
@@ -85,8 +85,8 @@ class ExportedNetwork:
         """Yield the outputs of batches in order, with one batch per thread.
 
         Args:
-            items: the items for batches, taken as there is room.
-            make: function that makes a batch of an item, in the thread that then runs it.
+            items: the items for the batches, which are taken as threads become free.
+            make: function that makes a batch from an item, in the thread that then runs it.
         """
         yield from run_ahead(lambda item: self.run(make(item)), items)
 
@@ -104,7 +104,7 @@ def _read_or_export(
     progress.report(progress.PREPARING, 0, 1)
     network = _export(*build(), axes)
     progress.report(progress.PREPARING, 1, 1)
-    # A full or read-only disk costs only the file, never the result.
+    # If the disk is full or read-only, only the file is lost, never the result.
     with contextlib.suppress(PodevalError):
         write_whole(path, hashlib.sha256(network).digest() + network)
     return network

@@ -1,8 +1,8 @@
-"""Errors of OpenAI-compatible endpoints, in whatever shape they come, and the fields of requests that they refuse.
+"""Errors of OpenAI-compatible endpoints, in any form, and the request fields that the endpoints refuse.
 
-An error is judged by its HTTP status. Its body may be an object, a list of objects (Google), FastAPI's `detail`, a page
-of HTML, plain text, cut off, empty or no text at all: the endpoint's own words are extracted if there are any, and no
-content raises an exception.
+An error is classified by its HTTP status. Its body may be an object, a list of objects (Google), FastAPI's `detail`, an
+HTML page, plain text, cut off, empty or not text at all: the endpoint's own words are extracted if there are any, and
+no content causes an exception.
 """
 
 import contextlib
@@ -15,26 +15,26 @@ from dataclasses import dataclass
 from typing import Any
 
 PASSING = (408, 409, 425, 429, 502, 503, 504, 529)
-"""Statuses of an endpoint that is busy: the same request may succeed later."""
+"""Statuses of a busy endpoint: the same request may succeed later."""
 
 _WORDS = ("error", "errors", "detail", "message", "msg", "error_description", "title", "reason", "metadata", "raw")
 _NAMES = ("param", "parameter", "field", "loc", "instancePath", "pointer", "invalid-params")
 _ERRORS = ("error", "errors", "detail", "fault")
 _FAILED = (("object", "error"), ("status", "error"), ("type", "error"), ("success", False))
-"""Fields of a response with a good status, each with the value by which it states an error."""
+"""Fields of a response with a good status that state an error, each with the value that does so."""
 _CODES = ("code", "status", "statusCode", "status_code")
 _CODE = re.compile(r"[45]\d\d")
 _FORMATS = ("response_format", "format")
-"""Fields that an error may name by their value, or by only the word `format`."""
+"""Fields that an error may name by their value, or only by the word `format`."""
 _REFUSING = (400, 406, 415, 422, 501)
 _UNEXPECTED = "unexpected keyword argument"
 _TOO_MUCH = re.compile(r"too (large|long|many|high|big)|exceed|at most|maximum|context (length|window)", re.IGNORECASE)
-"""Pattern of an endpoint's message about a request that is too large for it; none of its fields is refused."""
+"""Pattern of an endpoint's message about a request that is too large, in which case no field is refused."""
 _LONGEST = 300
 
 Fields = Mapping[str, Any]
 Replacement = Callable[[Any], Fields]
-"""Function from the value of a refused field to the fields that are sent instead."""
+"""Function that takes the value of a refused field and returns the fields that are sent instead."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class HttpError:
     """An error as an endpoint describes it.
 
     Attributes:
-        status: HTTP status; of an error inside a response with a good one, the status that it states, or 0.
+        status: the HTTP status; for an error in a response with a good status, the status that the error states, or 0.
         message: the endpoint's words in one line; empty if there are none.
-        fields: names that the error states separately from its words, such as the refused parameter's.
-        retry_after: seconds of the pause that the endpoint requests; None if it does not.
+        fields: names that the error states separately from its words, such as the name of the refused parameter.
+        retry_after: pause in seconds that the endpoint requests; None if it does not.
     """
 
     status: int
@@ -55,7 +55,7 @@ class HttpError:
 
     @property
     def is_theirs(self) -> bool:
-        """Whether the endpoint reports a fault of its own, or does not state whose fault it is."""
+        """Whether the endpoint reports an error of its own, or does not state the cause."""
         return self.status >= 500 or not self.status
 
     def describe(self, endpoint: str) -> str:
@@ -64,7 +64,7 @@ class HttpError:
         return f"{endpoint} {verb}" + (f": {self.message}" if self.message else "")
 
     def names(self, fields: Fields) -> bool:
-        """Return whether the error concerns one of these fields of the request, or the format that they request."""
+        """Return whether the error is about one of these request fields, or about the format that they request."""
         words = self.fields or frozenset(_split_words(re.sub("(?i)streaming", "stream", self.message)))
         formats = {str(value) for name, value in fields.items() if name in _FORMATS}
         return not words.isdisjoint({*fields, *formats, *(("format",) if formats else ())})
@@ -100,11 +100,11 @@ def find_error(data: Any) -> HttpError | None:
 
 
 class RefusedFields:
-    """The fields of our own in requests that an endpoint refuses: each is replaced once, and that is remembered.
+    """The fields in our requests that an endpoint refuses: each is replaced once, and the replacement is remembered.
 
     Args:
-        instead: replacements by field, in order: each is sent after the previous one was also refused. A refusal that
-            names several fields counts as a refusal of the first.
+        instead: replacements by field, in the order in which they are tried. A refusal that names several fields counts
+            as a refusal of the first.
     """
 
     def __init__(self, instead: Mapping[str, Sequence[Replacement]]) -> None:
@@ -114,7 +114,7 @@ class RefusedFields:
         """Messages of the endpoint, by refused field."""
 
     def replace_once(self, names: Collection[str]) -> None:
-        """Replace these fields as if they had been refused once."""
+        """Replace these fields as if the endpoint had refused them once."""
         self._steps |= {name: 1 for name in names if name in self._instead and not self._steps.get(name)}
 
     def fit(self, body: Fields) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class RefusedFields:
         return fitted
 
     def learn(self, error: HttpError, body: Fields, sent: Fields) -> bool:
-        """Remember which field an error refuses; returns whether there is another request to try.
+        """Remember which field an error refuses; return whether there is another request to try.
 
         Args:
             error: the answer to a request.
@@ -135,7 +135,7 @@ class RefusedFields:
         if error.status not in _REFUSING and _UNEXPECTED not in error.message:
             return False
         if self.fit(body) != sent:
-            return True  # Another thread learned it in the meantime.
+            return True  # Another thread has learned this in the meantime.
         if _TOO_MUCH.search(error.message):
             return False
         for name, ways in self._instead.items():
@@ -157,12 +157,12 @@ def leave_out(value: Any) -> Fields:
 
 
 def _split_words(text: str) -> list[str]:
-    """Split a text into words of ASCII letters, in which `responseFormat` is `response_format`."""
+    """Split a text into words of ASCII letters, with `responseFormat` written as `response_format`."""
     return re.findall(r"\w+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower(), re.ASCII)
 
 
 def _list_words(data: Any) -> Iterator[str]:
-    """Yield the words of an error, wherever they are."""
+    """Yield the words of an error, wherever they are in its data."""
     if isinstance(data, str) and data.strip():
         yield data.strip()
     elif isinstance(data, list):
@@ -175,7 +175,7 @@ def _list_words(data: Any) -> Iterator[str]:
 
 
 def _find(data: Any, names: Collection[str]) -> Iterator[Any]:
-    """Yield the values of these names wherever they are in the data."""
+    """Yield the values with these names, wherever they are in the data."""
     if isinstance(data, list):
         for one in data:
             yield from _find(one, names)
@@ -186,7 +186,7 @@ def _find(data: Any, names: Collection[str]) -> Iterator[Any]:
 
 
 def _read_seconds(value: str) -> float | None:
-    """Read the time to wait: a number, perhaps followed by Google's `s`, or a date."""
+    """Read the time to wait: a number, optionally followed by `s` (Google), or a date."""
     with contextlib.suppress(ValueError):
         return max(0.0, float(value.removesuffix("s")))
     with contextlib.suppress(ValueError):

@@ -1,8 +1,8 @@
-"""The interfaces of the jobs that a model can do for a measurement, and the values they return.
+"""The interfaces of the jobs that a model can do for a measurement, and the values that they return.
 
 Samples are always mono float32 at the rate that the model's card states; times are seconds from the recording's start.
-An implementation inherits from its interface, so that types are checked. The job `speech_quality` has none: DNSMOS is
-its only model, and `models/dnsmos.py` defines its values.
+An implementation inherits from its interface, so types are checked. The job `speech_quality` has no interface: DNSMOS
+is its only model, and `models/dnsmos.py` defines its values.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from podeval.audio.windows import Span
 Samples = NDArray[np.float32]
 
 RATE = 16_000
-"""Sample rate of the audio for the models here, Hz."""
+"""Sample rate of the audio that speech models take, Hz."""
 
 
 SEGMENTATION_CHUNK, SEGMENTATION_STEP = 10.0, 5.0
-"""Length and distance of the chunks of a segmentation, seconds."""
+"""Length and spacing of the chunks of a segmentation, seconds."""
 
 SEGMENTATION_START, SEGMENTATION_FRAME = 495 / RATE, 270 / RATE
-"""Middle of a chunk's first frame and distance of frames, seconds."""
+"""Middle of the first frame of a chunk, and spacing of frames, seconds."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ class Transcriber(Protocol):
     """Transcribes speech to words; the jobs `transcriber` and `second_transcriber`."""
 
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
-        """Return words with times; with `language` None the model detects it."""
+        """Return words with times; if `language` is None, the model detects it."""
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the code of the language that `transcribe` detects; empty without speech."""
+        """Return the code of the language that `transcribe` detects; empty if there is no speech."""
 
 
 class Aligner(Protocol):
@@ -91,7 +91,7 @@ class SpeakerEncoder(Protocol):
 
 
 class Diarizer(Protocol):
-    """Finds who speaks when, without prior knowledge of the speakers."""
+    """Determines who speaks when, without prior knowledge of the speakers."""
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
         """Return turns in order of time; empty if no speaker is found."""
@@ -103,8 +103,8 @@ class Segmentation(Protocol):
     def segment(self, samples: Samples) -> NDArray[np.uint8]:
         """Return the active speakers, shape (chunks, frames, speakers of a chunk): 1 while a speaker speaks.
 
-        Chunks last 10 s and begin every 5 s, the last one followed by silence; frames are `SEGMENTATION_FRAME` apart,
-        the first centred at `SEGMENTATION_START`.
+        Chunks last 10 s and begin every 5 s, and the last one is padded with silence; frames are `SEGMENTATION_FRAME`
+        apart, and the first is centred at `SEGMENTATION_START`.
         """
 
 
@@ -123,7 +123,7 @@ class MusicDetector(Protocol):
 
 
 class WindowScorer(Protocol):
-    """Rates a window of speech with one number; of `naturalness`, `pesq_estimator`, and `utmos22`."""
+    """Rates a window of speech with one number; the jobs `naturalness`, `pesq_estimator` and `utmos22`."""
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
         """Return one value per window, shape (windows,)."""
@@ -162,7 +162,7 @@ class AudioText(Protocol):
 
 
 class Harmony(Protocol):
-    """Rates how well music fits the speech over it."""
+    """Rates how well music suits the speech over it."""
 
     def harmony(self, speech: Sequence[Samples], music: Sequence[Samples]) -> NDArray[np.float32]:
         """Return the cosine similarity of each speech clip with its music clip, shape (clips,)."""

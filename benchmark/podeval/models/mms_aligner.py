@@ -1,17 +1,17 @@
-"""Word times by the forced aligner of Massively Multilingual Speech (MMS), as torchaudio publishes it (`MMS_FA`).
+"""Word times from the forced aligner of Massively Multilingual Speech (MMS), as published by torchaudio (`MMS_FA`).
 
-A wav2vec 2.0 that was trained to spell 1,130 languages in Latin letters estimates the probability of each letter on
-each frame of 20 ms; CTC forced alignment assigns the letters of the known words to the frames. Network and reading of
-the weights are torchaudio's; the alignment is ours: Viterbi's algorithm over the tokens with a blank before, between
-and after them finds the path with the highest sum of log probabilities (Graves et al., ICML 2006).
-`torchaudio.functional.forced_align` does the same in C++, which does not load next to every build of torch.
+A wav2vec 2.0 network that was trained to spell 1,130 languages in Latin letters estimates the probability of each
+letter in each frame of 20 ms; CTC forced alignment assigns the letters of the known words to the frames. The network
+and the code that reads the weights are torchaudio's. The alignment is ours: the Viterbi algorithm, over the tokens with
+a blank before, between and after them, finds the path with the highest sum of log probabilities (Graves et al., ICML
+2006). `torchaudio.functional.forced_align` does the same in C++, which cannot be loaded with every build of torch.
 
-The recording is cut at its quietest moments into chunks of at most 29 s, and each chunk gets the words with their
-middle in it, by their times so far. English is spelt without accents, with numbers as spoken; uroman spells text in
-other scripts, including Chinese, as it did for the network's training data. A word without a letter is laid on whatever
-sounds (the label `*`). If the letters of a chunk's words are too many for it, they keep their time.
+The recording is cut at its quietest moments into chunks of at most 29 s, and each chunk gets the words that have their
+middle in it according to their previous times. English is spelled without accents, with numbers as spoken; uroman
+spells text in other scripts, including Chinese, as it did for the network's training data. A word without letters is
+aligned with any sound (the label `*`). If the words of a chunk have too many letters for it, they keep their times.
 
-Source: Pratap et al., "Scaling speech technology to 1,000+ languages", JMLR 2024; MOSS-TTSD's evaluation does so.
+Source: Pratap et al., "Scaling speech technology to 1,000+ languages", JMLR 2024; MOSS-TTSD's evaluation uses the same.
 """
 
 import functools
@@ -35,7 +35,7 @@ from podeval.text.comparison.alignment import split_words
 
 
 def count_frames(tokens: Sequence[int]) -> int:
-    """Return the lowest number of frames for tokens: one each, and a blank between equal ones."""
+    """Return the minimum number of frames for tokens: one each, and a blank between equal ones."""
     return len(tokens) + sum(before == after for before, after in pairwise(tokens))
 
 
@@ -48,15 +48,15 @@ def align_tokens(log_probabilities: NDArray[Any], tokens: Sequence[int]) -> list
 
     Args:
         log_probabilities: log probability of every label on every frame, shape (frames, labels).
-        tokens: labels that were said, without blanks.
+        tokens: labels that were spoken, without blanks.
 
     Returns:
-        Return nothing if there are too few frames for the tokens.
+        The first frame of each token and the frame after its last; nothing if there are too few frames for the tokens.
     """
     frames = len(log_probabilities)
     if not tokens or frames < count_frames(tokens):
         return []
-    # The states of the path: a blank, the first token, a blank, the second token, … a blank.
+    # The states of the path are a blank, the first token, a blank, the second token, … a blank.
     labels = np.full(2 * len(tokens) + 1, _BLANK)
     labels[1::2] = tokens
     may_skip = np.zeros(len(labels), dtype=bool)
@@ -65,14 +65,14 @@ def align_tokens(log_probabilities: NDArray[Any], tokens: Sequence[int]) -> list
     scores[:2] = log_probabilities[0, labels[:2]]
     steps = np.zeros((frames, len(labels)), dtype=np.int8)
     for frame in range(1, frames):
-        # From the state itself, from the one before, and from the token before over the blank.
+        # A path arrives from the same state, from the previous one, or from the previous token past the blank.
         candidates = np.full((3, len(labels)), -np.inf)
         candidates[0] = scores
         candidates[1, 1:] = scores[:-1]
         candidates[2, 2:] = np.where(may_skip[2:], scores[:-2], -np.inf)
         steps[frame] = np.argmax(candidates, axis=0)
         scores = np.take_along_axis(candidates, steps[frame][np.newaxis], axis=0)[0] + log_probabilities[frame, labels]
-    # Back from the better of the last two states.
+    # Go back from the better of the last two states.
     state = len(labels) - 1 if scores[-1] > scores[-2] else len(labels) - 2
     spans = [(0, 0)] * len(tokens)
     for frame in range(frames - 1, -1, -1):
@@ -87,10 +87,10 @@ def align_tokens(log_probabilities: NDArray[Any], tokens: Sequence[int]) -> list
 WEIGHTS = "mms_fa.pt"
 _STAR = "*"
 _SHORTEST = 400
-"""Samples below which the network has no frame."""
+"""Minimum number of samples for one frame of the network."""
 
 _UROMAN = {"zh": "zho", "yue": "yue", "ja": "jpn"}
-"""Codes of languages for uroman, if their readings differ."""
+"""Language codes for uroman, for languages with readings of their own."""
 
 
 class MmsAligner(Aligner):
@@ -129,7 +129,7 @@ class MmsAligner(Aligner):
         return tuple(timed)
 
     def _time(self, samples: Samples, spelt: Sequence[str]) -> list[tuple[float, float]]:
-        """Return seconds from the beginning for each word; nothing if the words do not fit."""
+        """Return the times of each word in seconds from the beginning; nothing if the words do not fit."""
         with torch.inference_mode():
             chunk = torch.from_numpy(np.ascontiguousarray(samples, dtype=np.float32))[None].to(choose_device())
             log_probabilities = self._network(chunk)[0][0].cpu().numpy()

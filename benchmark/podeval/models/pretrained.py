@@ -1,9 +1,9 @@
-"""Opens third-party weights without running anything in them: pickled checkpoints, and folders for transformers.
+"""Open third-party weights (pickled checkpoints, and folders for transformers) without running any code in them.
 
-torch's restricted reader (`weights_only`) refuses a file with any unknown class, such as the state of a trainer next to
-the weights. Here every such class is read as an empty dictionary instead: no code of the checkpoint or of the class is
-imported or called, and everything else in the file is ignored. Folders are local: nothing is downloaded, and no code
-from the folder runs.
+torch's restricted reader (`weights_only`) refuses a file that contains any unknown class, such as the state of a
+trainer next to the weights. Here, every such class is read as an empty dictionary instead: no code of the checkpoint or
+of the class is imported or called, and everything but the weights is ignored. Folders are local: nothing is downloaded,
+and no code from them runs.
 """
 
 import pickle
@@ -26,15 +26,15 @@ Weights: TypeAlias = "dict[str, Tensor]"
 
 
 class _Ignored:
-    """A stand-in for a class that contains no weights."""
+    """A placeholder for a class that contains no weights."""
 
     def __new__(cls, *_: Any) -> Any:
-        # The one type on which the restricted reader sets both items and attributes.
+        # The only type on which the restricted reader sets both items and attributes.
         return OrderedDict()
 
 
 class _IgnoredArray:
-    """A stand-in for a NumPy array or number, whose state is a tuple."""
+    """A placeholder for a NumPy array or number, whose state is a tuple."""
 
     def __init__(self, *_: Any) -> None:
         pass
@@ -44,13 +44,13 @@ class _IgnoredArray:
 
 
 def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = "cpu") -> Weights:
-    """Read the tensors whose names begin with `prefix`, by the rest of their names.
+    """Read the tensors whose names begin with `prefix`; return them by the rest of their names.
 
     Args:
         path: a file written by `torch.save`.
         entry: the key of the checkpoint that contains the weights; None if the checkpoint is the weights.
-        prefix: beginning of the names, `model.` for instance.
-        device: the place of the tensors; in CPU memory, they are read from the file as they are used.
+        prefix: beginning of the names, such as `model.`.
+        device: the device of the tensors; on the CPU, they are read from the file as they are used.
 
     Raises:
         ModelMissing: the file is not a checkpoint, cannot be read without running its code, or has no such entry.
@@ -59,7 +59,8 @@ def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = 
     from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
 
     try:
-        # Files from before torch 1.6 are not archives; they are read whole, and only if all their classes are known.
+        # Files from before torch 1.6 are not archives; they are read as a whole, and only if all their classes are
+        # known.
         archive = zipfile.is_zipfile(path)
         unknown = get_unsafe_globals_in_checkpoint(path) if archive else []
         ignored = [(_IgnoredArray if name.startswith("numpy.") else _Ignored, name) for name in unknown]
@@ -94,7 +95,7 @@ def rename_weights(weights: Weights, patterns: Iterable[tuple[str, str]]) -> Wei
 
 
 def build_recurrent(weights: Weights) -> Any:
-    """Build torch's bidirectional LSTM from these weights, which determine its size and depth, on their device."""
+    """Build torch's bidirectional LSTM from these weights, which determine its size, depth and device."""
     import torch
 
     layers = sum(name.startswith("weight_ih") and not name.endswith("reverse") for name in weights)
@@ -113,7 +114,7 @@ def load_pretrained(kind: str, folder: Path, device: str | None = None, **option
 
 
 def load_from_folder(kind: str, folder: Path, **options: Any) -> Any:
-    """Load a model, tokenizer or feature extractor of class `kind` from its folder, if it is."""
+    """Load a model, tokenizer or feature extractor of class `kind` from its folder."""
     import transformers
 
     with silence_transformers():

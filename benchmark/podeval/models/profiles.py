@@ -1,8 +1,8 @@
-"""The profiles: whose models a number is from, one entry each.
+"""The profiles: the set of models that a number comes from, one entry each.
 
-Everything that lists them elsewhere comes from this table: choices and refusals, help, the board's filters, and the
-number of processes per GPU. To add one: an entry here, its name in the `profiles` of the cards of its models, and on
-the board the label `profiles/NAME` of its texts.
+All lists of profiles elsewhere come from this table: choices and refusals, help, the board's filters, and the number of
+processes per GPU. To add a profile, add an entry here, its name to the `profiles` of the cards of its models, and the
+label `profiles/NAME` to the texts of the board.
 """
 
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from podeval.errors import require_fields
 
 PAPER = "paper"
-"""The profile of figures as printed."""
+"""The profile of figures as printed in papers."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A set of models, one for each job that it can do, or the papers' figures, which no model of ours measured.
+    """A set of models, one for each job that it can do, or the figures from papers, which podeval did not measure.
 
     Attributes:
         name: name of the profile on the command line and in results.
         about: description of the models or figures.
-        gigabytes: memory of a GPU that one process with all its models needs (docs/performance.md).
+        gigabytes: GPU memory that one process with all its models needs (docs/performance.md).
         measures: whether it has models to measure with.
     """
 
@@ -44,14 +44,14 @@ PROFILES = {
 }
 
 MEASURING = tuple(profile.name for profile in PROFILES.values() if profile.measures)
-"""The profiles that have models, the default first."""
+"""The profiles that have models; the default is first."""
 
 CHOICES = " or ".join(MEASURING)
 """Names of the profiles for help and refusals."""
 
 
 def require_profiles(what: str, names: tuple[str, ...]) -> None:
-    """Refuse names in a declaration that are not profiles with models.
+    """Refuse a declaration with names that are not profiles with models.
 
     Raises:
         ValueError: one of them is unknown; the message begins with `what`.

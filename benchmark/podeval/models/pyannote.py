@@ -1,9 +1,9 @@
 """Three models of pyannote.audio, which is imported only when one of them is loaded.
 
-Diarisation by its community-1 pipeline: segmentation every second, embeddings of local speakers, VBx (Bredin,
-"pyannote.audio 2.1 speaker diarization pipeline", Interspeech 2023, and pyannote.audio 4). PodEval's diarizer, the
-pipeline 3.0: a segmentation network, WeSpeaker's embeddings as ONNX, centroid linkage. PodEval's speaker encoder,
-x-vectors of 512 dimensions: SincNet filters, a time-delay network, and the mean and deviation over time of the whole
+Diarisation is its community-1 pipeline: segmentation every second, embeddings of local speakers, VBx (Bredin,
+"pyannote.audio 2.1 speaker diarization pipeline", Interspeech 2023, and pyannote.audio 4). PodEval's diarizer is the
+pipeline 3.0: a segmentation network, WeSpeaker's embeddings as ONNX, and centroid linkage. PodEval's speaker encoder is
+x-vectors of 512 dimensions: SincNet filters, a time-delay network, and the mean and standard deviation over the whole
 clip (Bredin et al., "pyannote.audio: neural building blocks for speaker diarization", ICASSP 2020).
 """
 
@@ -24,14 +24,14 @@ from podeval.models.interfaces import RATE, Diarizer, Samples, SpeakerEncoder, S
 
 
 def import_pyannote_audio() -> Any:
-    """Import the library without the usage reports it otherwise sends; `PYANNOTE_METRICS_ENABLED=1` allows them.
+    """Import the library without the usage reports that it sends by default; `PYANNOTE_METRICS_ENABLED=1` allows them.
 
     Raises:
-        ImportError: the library, or torchaudio beneath it, is absent or broken.
+        ImportError: the library, or torchaudio, which it uses, is missing or broken.
     """
     os.environ.setdefault("PYANNOTE_METRICS_ENABLED", "false")
     with warnings.catch_warnings():
-        # It warns if it cannot decode files, but it only receives samples.
+        # It warns if it cannot decode files, but here it only receives samples.
         warnings.simplefilter("ignore")
         import pyannote.audio
     return pyannote.audio
@@ -52,7 +52,7 @@ class PyannoteDiarizer(Diarizer):
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
         """Return turns in order of time, numbered by first appearance; empty if no speaker is found.
 
-        Turns overlap where speakers do.
+        Turns overlap if speakers do.
         """
         waveform = torch.from_numpy(np.array(samples, dtype=np.float32))[np.newaxis]
         annotation = self._pipeline({"waveform": waveform, "sample_rate": RATE}, hook=_report).speaker_diarization
@@ -68,9 +68,9 @@ class Pyannote3Diarizer(PyannoteDiarizer):
 
     Args:
         files: the folders of the segmentation and of the embedding, by their repos on the Hub.
-        clustering: the linkage of embeddings.
-        threshold: the distance above which two clusters stay apart.
-        min_cluster_size: the fewest embeddings of a speaker.
+        clustering: the linkage for the embeddings.
+        threshold: the distance above which two clusters are not merged.
+        min_cluster_size: the minimum number of embeddings of a speaker.
     """
 
     def __init__(self, files: dict[str, Path], *, clustering: str, threshold: float, min_cluster_size: int) -> None:
@@ -86,7 +86,7 @@ class Pyannote3Diarizer(PyannoteDiarizer):
             clustering="AgglomerativeClustering",
             segmentation_batch_size=_BATCH,
             embedding_batch_size=_BATCH,
-            # It is required in any case, although only another clustering uses it.
+            # It is always required, although only another clustering uses it.
             plda=PLDA.__new__(PLDA),
         )
         settings = {"method": clustering, "threshold": threshold, "min_cluster_size": min_cluster_size}
@@ -95,7 +95,7 @@ class Pyannote3Diarizer(PyannoteDiarizer):
 
 
 def _report(step: str, _: Any, *, completed: int | None = None, total: int | None = None, **__: Any) -> None:
-    """Pass on the progress that the pipeline reports."""
+    """Forward the progress that the pipeline reports."""
     if completed is not None and total:
         progress.report(f"telling speakers apart ({step})", completed, total)
 

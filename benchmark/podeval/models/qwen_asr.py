@@ -1,9 +1,10 @@
 """Qwen3-ASR with transformers: the recogniser of the Open TTS Leaderboard.
 
-The recording is cut at its pauses into chunks, as for Whisper; each is decoded greedily and separately, in 32 bits, so
-its words do not depend on a batch. The model gives no times: the words of a chunk share its length by their letters
-until a profile's aligner gives them their own. The published code shortens words repeated more than 20 times; here they
-are kept, because they are a fault to find. Source: Qwen3-ASR; transformers, `qwen3_asr`.
+The recording is cut at its pauses into chunks, as for Whisper; each chunk is decoded greedily and separately, in 32
+bits, so its words do not depend on a batch. The model returns no times: the words of a chunk share its length in
+proportion to their letters until the profile's aligner determines their times. The published code shortens words that
+are repeated more than 20 times; here they are kept, because they are a fault to find. Source: Qwen3-ASR; transformers,
+`qwen3_asr`.
 """
 
 from pathlib import Path
@@ -21,7 +22,7 @@ from podeval.models.whisper_transformers import UNSPACED
 
 _TEXT = "<asr_text>"
 _TOKENS_PER_SECOND = 16
-"""Most tokens for a second of sound: more is a loop of the decoder."""
+"""Maximum number of tokens per second of sound; more are a loop of the decoder."""
 
 
 class QwenAsr(Transcriber):
@@ -38,7 +39,7 @@ class QwenAsr(Transcriber):
         self._model = load_pretrained("Qwen3ASRForConditionalGeneration", folder, device, dtype=torch.float32)
 
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
-        """Return words with times; with `language` None it is detected once, on the first chunk that has sound.
+        """Return words with times; if `language` is None, it is detected once, on the first chunk that has sound.
 
         Raises:
             CannotScore: the model does not support the language.
@@ -63,7 +64,7 @@ class QwenAsr(Transcriber):
         return self._decode(samples[sounding[0]], None)[0] if sounding else ""
 
     def _decode(self, clip: Samples, language: str | None) -> tuple[str, str]:
-        """Return the language's code, empty if the model names none, and the text of a chunk."""
+        """Return the code of the language, which is empty if the model names none, and the text of a chunk."""
         with torch.inference_mode(), silence_transformers():
             clip = np.ascontiguousarray(clip, dtype=np.float32)
             inputs = self._processor.apply_transcription_request(clip, language=language)
@@ -79,7 +80,7 @@ class QwenAsr(Transcriber):
 
 
 def _spread(text: str, language: str, start: float, end: float) -> list[Word]:
-    """Return the words of a chunk, each with the share of its time that its letters have of all."""
+    """Return the words of a chunk, each with a share of its time in proportion to the number of letters."""
     parts = [sign for sign in text if not sign.isspace()] if language in UNSPACED else text.split()
     edges = start + (end - start) * np.cumsum([0, *map(len, parts)]) / max(1, sum(map(len, parts)))
     return [

@@ -1,7 +1,7 @@
 """The reference profile: the papers' models, from the Hub by pinned revision.
 
-Revisions are those that public projects pin; `podeval models install --profile reference` reports a missing one.
-Pickle files are also pinned by their SHA-256 if it is publicly known.
+Revisions are those that public projects pin; `podeval models install --profile reference` reports a missing one. Pickle
+files are also pinned by SHA-256 if it is publicly known.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ _WHISPER_BASE = HubRepo("openai/whisper-base", "e37978b90ca9030d5170a5c07aadb050
 
 
 def _make_hub_card(repo: HubRepo, *, extra: str = "reference", **facts: Any) -> ModelCard:
-    """Create the card of a model that is one repo."""
+    """Create the card of a model that consists of one repo."""
     return ModelCard(id=repo.id, revision=repo.revision, hub=(repo,), extra=extra, **facts)
 
 
@@ -53,7 +53,7 @@ CARDS: tuple[ModelCard, ...] = (
         build="podeval.models.whisper_transformers:WhisperTransformers",
     ),
     _make_hub_card(
-        # No project that is public here pins a commit of it; the files are those that transformers writes.
+        # No known public project pins a commit of it; the files are those that transformers writes.
         HubRepo(
             "Qwen/Qwen3-ASR-1.7B-hf",
             "main",

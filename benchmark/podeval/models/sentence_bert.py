@@ -23,7 +23,7 @@ class SentenceBert(SentenceEncoder):
     Args:
         files: folders of models, or the files of one, by name.
         models: name in `files` of the model for each language.
-        pooling: `first` takes the vector of the first token, as PodEval does; `mean` the mean over all tokens.
+        pooling: `first` takes the vector of the first token, as PodEval does; `mean` takes the mean over all tokens.
         longest: maximum number of tokens; longer texts are truncated.
     """
 
@@ -51,7 +51,7 @@ class SentenceBert(SentenceEncoder):
         tokenizer, model = self._load(language)
         size = _CPU_BATCH if choose_device() == "cpu" else _GPU_BATCH
         embeddings = np.empty((len(texts), model.config.hidden_size), dtype=np.float32)
-        # Texts of similar length share a batch, so that little of it is padding.
+        # Texts of similar length share a batch, so little of it is padding.
         order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
         with torch.inference_mode():
             for start in range(0, len(texts), size):

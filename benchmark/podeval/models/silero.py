@@ -14,7 +14,7 @@ _PIECE = 30 * 60 * RATE
 
 
 class SileroVoiceActivity(VoiceActivity):
-    """A voice activity detector that reads half an hour at a time and joins spans that touch a cut."""
+    """A voice activity detector that processes half an hour at a time and joins spans that touch a cut."""
 
     def __init__(self, files: dict[str, Path], **options: float) -> None:
         self._options = VadOptions(**options)

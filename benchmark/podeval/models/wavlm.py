@@ -1,4 +1,4 @@
-"""Speaker encoders on WavLM: ECAPA-TDNN on WavLM-Large, and the x-vectors of LFS-Bench."""
+"""Speaker encoders based on WavLM: ECAPA-TDNN on WavLM-Large, and the x-vectors of LFS-Bench."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,9 +25,10 @@ from podeval.models.pretrained import (
 # WavLM-Large with an ECAPA-TDNN head (256 dimensions): the speaker encoder of Seed-TTS's evaluation.
 #
 # LFS-Bench's section 4.1 names it in a footnote, by its repository UniSpeech; its appendices name x-vectors. The layers
-# of WavLM-Large, combined with learned weights, pass through the head, whose attention weighs their mean and deviation
-# over time. Each clip is normalised to mean 0 and variance 1. transformers' WavLM takes the weights of the checkpoint.
-# Source: Chen et al., "WavLM", 2022; Desplanques et al., "ECAPA-TDNN", Interspeech 2020; microsoft/UniSpeech.
+# of WavLM-Large, combined with learned weights, pass through the head, whose attention weights their mean and standard
+# deviation over time. Each clip is normalised to mean 0 and variance 1. transformers' WavLM takes the weights of the
+# checkpoint. Source: Chen et al., "WavLM", 2022; Desplanques et al., "ECAPA-TDNN", Interspeech 2020;
+# microsoft/UniSpeech.
 
 
 FILE = "speaker_similarity/wavlm_large_finetune.pth"
@@ -51,7 +52,7 @@ _NAMES = (
     (r"\.fc1\.", ".feed_forward.intermediate_dense."),
     (r"\.fc2\.", ".feed_forward.output_dense."),
 )
-"""Names that transformers gives to the weights of the first WavLM."""
+"""Transformers' names of the weights of the original WavLM."""
 
 
 class WavLMEcapa(SpeakerEncoder):
@@ -92,7 +93,7 @@ class WavLMEcapa(SpeakerEncoder):
 
 
 def _build_front(weights: Weights) -> Any:
-    """Build transformers' WavLM from these weights, which determine its sizes, on their device."""
+    """Build transformers' WavLM from these weights, which determine its sizes and device."""
     import transformers
 
     positions = weights["encoder.pos_conv_embed.conv.parametrizations.weight.original1"]
@@ -123,7 +124,7 @@ def _run_head(x: Any, weights: Weights) -> Any:
     third = _run_block(second, weights, "layer3", 3)
     fourth = _run_block(third, weights, "layer4", 4)
     x = nn.relu(_convolve(torch.cat([second, third, fourth], dim=1), weights, "conv"))
-    # Attention over time weighs the mean and the deviation.
+    # Attention over time weights the mean and the standard deviation.
     attention = torch.tanh(_convolve(x, weights, "pooling.linear1"))
     attention = torch.softmax(_convolve(attention, weights, "pooling.linear2"), dim=2)
     mean = (attention * x).sum(dim=2)
@@ -133,7 +134,7 @@ def _run_head(x: Any, weights: Weights) -> Any:
 
 
 def _run_block(x: Any, weights: Weights, name: str, dilation: int) -> Any:
-    """Run a squeeze-and-excitation block, in which each band of channels gets the previous one."""
+    """Run a squeeze-and-excitation block, in which each group of channels also gets the output of the previous one."""
     convolved = _convolve(x, weights, f"{name}.Conv1dReluBn1.conv")
     inner = _normalise(convolved, weights, f"{name}.Conv1dReluBn1.bn")
     count = sum(key.startswith(f"{name}.Res2Conv1dReluBn.convs.") and key.endswith(".weight") for key in weights)
@@ -158,19 +159,20 @@ def _convolve(x: Any, weights: Weights, name: str, **options: int) -> Any:
 
 
 def _normalise(x: Any, weights: Weights, name: str, *, relu: bool = True) -> Any:
-    """Normalise channels by their statistics in training, after rectifying them."""
+    """Rectify channels, then normalise them by their training statistics."""
     statistics = (weights[f"{name}.running_mean"], weights[f"{name}.running_var"])
     return nn.batch_norm(nn.relu(x) if relu else x, *statistics, weights[f"{name}.weight"], weights[f"{name}.bias"])
 
 
 # WavLM x-vectors (512 dimensions): the speaker encoder of LFS-Bench, through transformers.
 #
-# WavLM's layers, combined with learned weights, pass through a time-delay network whose mean and deviation over time
-# form the vector. The clip is prepared by the model's own feature extractor.
-# Source: Chen et al., "WavLM: Large-Scale Self-Supervised Pre-Training for Full Stack Speech Processing", 2022.
+# WavLM's layers, combined with learned weights, pass through a time-delay network, and the mean and standard deviation
+# over time form the vector. The clip is prepared by the model's own feature extractor. Source: Chen et al., "WavLM:
+# Large-Scale Self-Supervised Pre-Training for Full Stack Speech Processing", 2022.
 
 _XVECTOR_SHORTEST = 5_600
-"""Minimum samples, 0.35 s: the time-delay network spans 15 frames of 20 ms, and a deviation needs two of them."""
+"""Minimum samples, 0.35 s: the time-delay network spans 15 frames of 20 ms, and a standard deviation needs two values.
+"""
 
 _XVECTOR_GPU_BATCH, _XVECTOR_CPU_BATCH = 64, 4
 

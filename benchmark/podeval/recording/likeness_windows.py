@@ -1,8 +1,8 @@
-"""Windows of speech as numbers, factor by factor: the features that the metric `human_likeness` compares with people's.
+"""Features of windows of speech, factor by factor, which the metric `human_likeness` compares with people's.
 
-Windows last 3 s and begin every second, at most 60 of them, in the recording's middle. Those of prosody, voice,
-articulation and sound are over the speech joined end to end, so that pauses belong only to timing, whose windows are
-over the recording's own time. The level of the speech is brought to one value first.
+Windows last 3 s and begin every second; at most 60 are used, from the middle of the recording. The windows of prosody,
+voice, articulation and sound are over the speech joined end to end, so pauses belong only to timing, whose windows are
+over the recording's own time. The speech is first scaled to a fixed level.
 """
 
 import hashlib
@@ -21,21 +21,22 @@ from podeval.recording.recording import MODEL_RATE, Recording
 from podeval.recording.speech_track import JoinedClips, require_speech
 
 WINDOW, STRIDE, MOST = 3.0, 1.0, 60
-"""Length and distance of windows, seconds, and the highest number of windows of a recording, from its middle."""
+"""Length and spacing of windows, seconds, and the maximum number of windows of a recording, from its middle."""
 
 LEVEL = -26.0
-"""Root mean square to which the speech of windows is scaled, dB of full scale."""
+"""Root mean square to which the speech of windows is scaled, dB relative to full scale."""
 
 METHOD = "1"
 """Version that changes with the results of `describe_windows`."""
 
 BANDS = (100, 400, 800, 1500, 2500, 4000, 5500, 7500)
-"""Edges of the bands of the sound, Hz."""
+"""Edges of the frequency bands, Hz."""
 
 _LENGTH = 1024
 _FEWEST, _LEAP = 25, 3.0
-"""Number of voiced frames that a window needs for its prosody, and the step between two frames, in semitones, from
-which it is an error of the pitch tracker."""
+"""Minimum number of voiced frames in a window for its prosody, and the minimum step between two frames, in semitones,
+that counts as an error of the pitch tracker.
+"""
 
 Features = NDArray[np.float64]
 
@@ -45,7 +46,7 @@ def describe_windows(recording: Recording, melody: float = 1.0) -> dict[str, Fea
 
     Args:
         recording: speech, 16 kHz.
-        melody: the remaining part of each distance of the pitch from its median; less than 1 plants damage.
+        melody: the factor for the distance of the pitch from its median; less than 1 plants damage.
 
     Raises:
         CannotScore: the recording has less than 3 s of speech, or no measurable content.
@@ -81,15 +82,15 @@ def _keep_middle(clips: list[Clip]) -> list[Clip]:
 
 
 def set_speech_level(samples: Samples, speech: Sequence[Span]) -> Samples:
-    """Return samples whose speech has the level `LEVEL`."""
+    """Return the samples, scaled so that their speech has the level `LEVEL`."""
     spoken = np.concatenate([samples[_to_slice(span)] for span in speech])
     level = float(np.sqrt(np.mean(np.square(spoken, dtype=np.float64))))
     return np.asarray(samples * (10 ** (LEVEL / 20) / max(level, 1e-9)), dtype=np.float32)
 
 
 def describe_prosody(contour: VoiceContour, clips: Sequence[Clip], melody: float = 1.0) -> Features:
-    """Return the melody of windows: pitch against the recording's median, and the logarithms of its range and of its
-    movement in a second, in semitones.
+    """Return the melody of windows: pitch relative to the recording's median, and the logarithms of its range and of
+    its movement per second, in semitones.
     """
     middle = np.nanmedian(contour.pitch) if np.isfinite(contour.pitch).any() else 0.0
     rows = np.full((len(clips), 3), np.nan)
@@ -104,8 +105,8 @@ def describe_prosody(contour: VoiceContour, clips: Sequence[Clip], melody: float
 
 
 def describe_timing(contour: VoiceContour, clips: Sequence[Clip], speech: Sequence[Span]) -> Features:
-    """Return the rhythm of windows: share of speech, number of pauses, and of voiced stretches their number, mean
-    length and the variation of the distances between their beginnings.
+    """Return the rhythm of windows: share of speech, number of pauses, and the number of voiced stretches, their mean
+    length, and the variation of the distances between their beginnings.
     """
     spoken = count_seconds_inside(clips, speech) / WINDOW
     ends = np.array([span.end for span in speech[:-1]])
@@ -121,8 +122,8 @@ def describe_timing(contour: VoiceContour, clips: Sequence[Clip], speech: Sequen
 
 
 def describe_sound(samples: Samples, clips: Sequence[Clip], whole: Sequence[Clip]) -> Features:
-    """Return the sound of windows: level of each band against all, its spread over time, and the level of the quietest
-    tenth of the frames of the recording around it, in dB.
+    """Return the sound of windows: the level of each band relative to all, its spread over time, and the level of the
+    quietest tenth of the recording's frames around the window, in dB.
     """
     bands = measure_bands(samples)
     total = 10 * np.log10(np.sum(10 ** (bands / 10), axis=1))
@@ -135,7 +136,7 @@ def describe_sound(samples: Samples, clips: Sequence[Clip], whole: Sequence[Clip
 
 
 def measure_bands(samples: Samples) -> Features:
-    """Return the level of each band in frames of 20 ms, dB of full scale, shape (frames, bands)."""
+    """Return the level of each band in frames of 20 ms, dB relative to full scale, shape (frames, bands)."""
     hop = round(FRAME * MODEL_RATE)
     padded = np.pad(samples.astype(np.float64), (0, _LENGTH))
     frames = np.lib.stride_tricks.sliding_window_view(padded, _LENGTH)[: len(samples) : hop]
@@ -153,10 +154,10 @@ def _to_slice(span: Span) -> slice:
     return slice(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE))
 
 
-# Damages that `human_likeness` plants in recordings of people, to have a far end of its scale for each factor.
+# Damages that `human_likeness` plants in recordings of people, to define the far end of its scale for each factor.
 #
-# Each takes mono samples at 16 kHz, shape (frames,), with the spans of speech in them and a strength, and changes one
-# thing and little else. Melody is not among them: its damage is planted in the pitch that was measured.
+# Each takes mono samples at 16 kHz, shape (frames,), the spans of speech in them and a strength, and changes one
+# property and little else. Melody is not among them: its damage is planted in the measured pitch.
 
 Spectrum = NDArray[np.float64]
 
@@ -167,7 +168,7 @@ _SIZE, _STEP, _CEPSTRUM = 512, 128, 30
 
 
 def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
-    """Move the formants up by this part of their frequencies, but not the pitch: a voice that no throat has."""
+    """Move the formants, but not the pitch, up by this share of their frequencies, which no human voice does."""
 
     def move(envelope: Spectrum) -> Spectrum:
         bins = np.arange(len(envelope))
@@ -177,13 +178,13 @@ def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
 
 
 def mumble(samples: Samples, speech: Sequence[Span], seconds: float) -> Samples:
-    """Average the formants over this many seconds, but keep pitch and level: sounds run into each other."""
+    """Average the formants over this many seconds, but keep pitch and level, so sounds run into each other."""
     frames = max(1, round(seconds * RATE / _STEP))
     return _change_envelope(samples, lambda envelope: uniform_filter1d(envelope, frames, axis=1))
 
 
 def interrupt(samples: Samples, speech: Sequence[Span], seconds: float) -> Samples:
-    """Insert pauses of this many seconds into the speech, all equal and wherever it is."""
+    """Insert equal pauses of this many seconds into the speech, regardless of its content."""
     cuts = [round(at * RATE) for span in speech for at in np.arange(span.start + EVERY, span.end - 0.2, EVERY)]
     edges = np.ones(len(samples), dtype=np.float32)
     for cut in cuts:
@@ -198,7 +199,7 @@ def add_noise(samples: Samples, speech: Sequence[Span], ratio: float) -> Samples
 
 
 def _change_envelope(samples: Samples, change: Callable[[Spectrum], Spectrum]) -> Samples:
-    """Return samples with a spectral envelope (logarithm, by the cepstrum) changed by the function."""
+    """Return the samples after the function has changed their spectral envelope (logarithmic, from the cepstrum)."""
     spectrum = signal.stft(samples, RATE, nperseg=_SIZE, noverlap=_SIZE - _STEP)[2]
     cepstrum = np.fft.irfft(np.log(np.abs(spectrum) + 1e-9), axis=0)
     cepstrum[_CEPSTRUM : 1 - _CEPSTRUM] = 0
@@ -215,4 +216,4 @@ DAMAGES: Mapping[str, tuple[Callable[[Samples, Sequence[Span], float], Samples],
     "timing": (interrupt, (0.2, 0.4, 0.8)),
     "sound": (add_noise, (30.0, 20.0, 10.0)),
 }
-"""The damage for each factor, and its three strengths, the worst last."""
+"""The damage for each factor, and its three strengths, with the worst last."""

@@ -1,9 +1,9 @@
-"""Copies of recordings for playback, which reveal only their sound, and their peaks, within a size limit.
+"""Copies of recordings for playback, which reveal nothing but the sound, and their peaks, within a size limit.
 
-A copy is FLAC at 48 kHz with two channels and 16 bits, without tags, whatever its source: a listener who inspects the
-bytes finds no name, no encoder of the system, no revealing rate or number of channels, and no length except that of the
-passage. Two copies that are compared can be brought to one loudness: the target, or less if one of them would exceed
--1 dBTP, so neither is clipped and both are equal.
+Whatever its source, a copy is FLAC at 48 kHz with two channels, 16 bits and no tags: a listener who inspects the bytes
+finds no name, no encoder of the system, no revealing rate or number of channels, and no length except that of the
+passage. Two copies that are compared can be brought to the same loudness: the target, or less if either would exceed -1
+dBTP, so neither is clipped.
 """
 
 import contextlib
@@ -33,20 +33,20 @@ CEILING = -1.0
 """Maximum true peak after a gain, dBTP (EBU R 128)."""
 
 ROOM = 8 * 2**30
-"""Highest number of bytes of copies on disk; the least recently used are deleted first."""
+"""Maximum bytes of copies on disk; the least recently used copies are deleted first."""
 
 _STEP = 0.5
-"""Step, in LU, of the levels for pairs that cannot be as loud as the target."""
+"""Step, in LU, between the levels of pairs that cannot be as loud as the target."""
 
 _BLOCK = 2**18
 _SEEKABLE = ("WAV", "WAVEX", "FLAC", "AIFF", "RF64")
 _PRUNE_EVERY = 20
 _LOCKS = 64
 _SHORT = 600.0
-"""Length in seconds up to which a passage is read without decoding the part before it."""
+"""Maximum length in seconds of a passage that is read without decoding the part before it."""
 
 _OPUS_BITS = 128_000
-"""Constant bits per second of Opus, at which listeners cannot distinguish speech and music from the original."""
+"""Constant bits per second of Opus at which listeners cannot distinguish speech and music from the original."""
 
 _BLOCK_HEADER = 4
 _LARGEST_BLOCK = 2**24 - 1
@@ -94,8 +94,8 @@ class Playback:
         self._cache = Cache(folder, room)
         self._written = 0
         self._hashes: dict[tuple[int, ...], str] = {}
-        """SHA-256 by the file system's facts about a file, which change when it is written or replaced."""
-        # Creating a copy keeps a core busy; requests for existing copies do not wait for it.
+        """SHA-256 by the file system's metadata of a file, which change when it is written or replaced."""
+        # Creating a copy occupies a core; requests for existing copies do not wait for it.
         self._making = threading.BoundedSemaphore(max(1, (os.cpu_count() or 2) // 2))
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
 
@@ -105,19 +105,19 @@ class Playback:
         return cls(open_default_cache().folder.parent / "playback")
 
     def copy(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> Path:
-        """Return the file of a passage's copy, creating it if necessary.
+        """Return the file of a passage's copy, which is created if necessary.
 
         Args:
             stretch: the recording and the passage.
             gain: dB.
             seconds: length of a copy for listeners who must not identify its source: silence is appended up to this
-                length, and dither is added throughout, so neither length nor bytes equal those of a copy played under
-                its name.
+                length, and dither is added throughout, so neither the length nor the bytes equal those of a copy that
+                is played under its name.
 
         Raises:
             BadInput: there is no such recording or passage.
-            Changed: the recording's file is a different one now; existing copies remain playable.
-            PodevalError: there is no room for the copy.
+            Changed: the recording's file has changed; existing copies remain playable.
+            PodevalError: there is no space for the copy.
         """
         hidden = {} if seconds is None else {"seconds": round(seconds, 3)}
         key = self._make_key(stretch, "copy", gain=round(gain, 2), **hidden)
@@ -128,14 +128,14 @@ class Playback:
                     self._require_unchanged(stretch)
                     samples, chance = decode_standard(stretch), None
                     if seconds is not None:
-                        # Silence pads it to exactly that length, or its end is cut.
+                        # Pad it with silence to exactly that length, or cut off its end.
                         frames, chance = round(seconds * RATE), np.random.default_rng(int(key[-16:], 16))
                         samples = np.pad(samples[:frames], ((0, max(0, frames - len(samples))), (0, 0)))
                     self._write(path, self._path(key, "json"), samples, gain, chance)
         return _mark_used(path)
 
     def pad(self, copy: Path, size: int) -> Path:
-        """Return the file of a copy with this many bytes, creating it if necessary.
+        """Return a file of this many bytes with a copy's sound, which is created if necessary.
 
         Args:
             copy: a file that `copy` returned.
@@ -144,11 +144,11 @@ class Playback:
         return self._derive(copy, f"{size}.flac", lambda path: path.write_bytes(pad_flac(copy.read_bytes(), size)))
 
     def compress(self, copy: Path) -> Path:
-        """Return the file of a copy as Opus, creating it if necessary; its size depends only on its length."""
+        """Return the file of a copy as Opus, which is created if necessary; its size depends only on its length."""
         return self._derive(copy, "opus", lambda path: write_opus(copy, path))
 
     def _derive(self, copy: Path, ending: str, write: Callable[[Path], object]) -> Path:
-        """Return a file made from a copy, next to it; it is deleted with the copies of its recording."""
+        """Return a file made from a copy and stored next to it; it is deleted with the copies of its recording."""
         path = copy.with_suffix(f".{ending}")
         with self._lock_for((copy.parent.name + copy.stem).rpartition("-")[2]):
             if not path.is_file():
@@ -166,7 +166,7 @@ class Playback:
 
         Raises:
             BadInput: there is no such recording or passage.
-            Changed: the recording's file is a different one now.
+            Changed: the recording's file has changed.
         """
         key = self._make_key(stretch, "level")
         path = self._path(key, "json")
@@ -191,7 +191,7 @@ class Playback:
         return Cache.key(content, f"playback {fact}", start=round(stretch.start, 4), end=end, rate=RATE, **more)
 
     def _require_unchanged(self, stretch: Stretch) -> None:
-        """Refuse to store a different sound under the hash of the original file."""
+        """Refuse to store a changed sound under the hash of the original file."""
         if not stretch.content:
             return
         file_state: tuple[int, ...] = ()
@@ -208,7 +208,7 @@ class Playback:
         return self._cache.folder / key[:2] / f"{key[2:]}.{ending}"
 
     def _lock_for(self, key: str) -> threading.Lock:
-        """Return a lock so that one thread makes a copy while others wait for it (and, rarely, for another copy)."""
+        """Return a lock with which one thread makes a copy while others wait for it (or, rarely, for another copy)."""
         return self._locks[int(key[:8], 16) % _LOCKS]
 
     def _write(
@@ -222,7 +222,8 @@ class Playback:
                 for start in range(0, len(samples), _BLOCK):
                     block = np.asarray(samples[start : start + _BLOCK]) * factor * np.float32(2**15)
                     if chance is not None:
-                        # Triangular dither of one 16-bit step, the same in both channels: equal channels stay equal.
+                        # Add triangular dither of one 16-bit step, the same in both channels, so equal channels stay
+                        # equal.
                         block = block + (chance.random((2, len(block), 1), dtype=np.float32) - 0.5).sum(axis=0)
                     file.write(np.clip(np.rint(block), -(2**15), 2**15 - 1).astype(np.int16))
             with _replacing(peaks) as partial_peaks:
@@ -234,7 +235,7 @@ class Playback:
 
 
 def decode_standard(stretch: Stretch) -> Samples:
-    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; more channels are averaged into both.
+    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; both get the mean of more channels.
 
     Raises:
         BadInput: there is no such recording, or the passage is outside it.
@@ -267,17 +268,17 @@ def measure_level(samples: Samples) -> Level:
 
 
 def match_gains(a: Level, b: Level, target: float) -> tuple[float, float]:
-    """Return the gains in dB that bring two passages to the same loudness; zero if either has none.
+    """Return the gains in dB that bring two passages to the same loudness; zero if either has no loudness.
 
     Args:
-        a: level of the first.
-        b: level of the second.
-        target: LUFS; lowered if either of them would exceed `CEILING`.
+        a: level of the first passage.
+        b: level of the second passage.
+        target: target loudness, LUFS; lowered if either of them would exceed `CEILING`.
     """
     if a.loudness is None or b.loudness is None:
         return 0.0, 0.0
     most = min(side.loudness + CEILING - side.true_peak for side in (a, b) if side.loudness is not None)
-    # In steps if a peak sets the limit; otherwise every pair would need its own copies.
+    # Use steps if a peak sets the limit, because otherwise every pair would need its own copies.
     common = target if target <= most else math.floor(most / _STEP) * _STEP
     return common - a.loudness, common - b.loudness
 
@@ -300,7 +301,7 @@ def _replacing(path: Path) -> Iterator[Path]:
     """Yield the path of a file that replaces `path` when the block ends without an error.
 
     Raises:
-        PodevalError: it cannot be written.
+        PodevalError: the file cannot be written.
     """
     partial = path.with_name(f".partial-{os.getpid()}-{threading.get_ident()}-{path.name}")
     try:
@@ -317,21 +318,21 @@ def _replacing(path: Path) -> Iterator[Path]:
 
 
 def _mark_used(path: Path) -> Path:
-    """Return the path of a file that is not the least recently used any more."""
+    """Mark a file as recently used, and return its path."""
     with contextlib.suppress(OSError):
         os.utime(path)
     return path
 
 
 def pad_flac(content: bytes, size: int) -> bytes:
-    """Return a FLAC file of exactly this size: the same sound, with a block of padding in its header.
+    """Return a FLAC file of exactly this size, with the same sound and a block of padding in its header.
 
     Args:
         content: a FLAC file.
-        size: size in bytes; larger than the file by 4 or more, and by less than 16 MiB.
+        size: size in bytes, which must be larger than the file by at least 4 bytes and less than 16 MiB.
 
     Raises:
-        BadInput: it is not FLAC, or the size cannot be reached.
+        BadInput: the file is not FLAC, or the size cannot be reached.
     """
     more = size - len(content) - _BLOCK_HEADER
     if content[:4] != b"fLaC" or not 0 <= more <= _LARGEST_BLOCK:
@@ -348,7 +349,7 @@ def pad_flac(content: bytes, size: int) -> bytes:
 
 
 def find_sound(file: Path) -> int:
-    """Return the byte at which the sound of a FLAC file begins, after its header and padding; 0 for another file."""
+    """Return the byte at which the sound of a FLAC file begins, after its header and padding; 0 if it is not FLAC."""
     with file.open("rb") as flac:
         if flac.read(4) != b"fLaC":
             return 0
@@ -364,7 +365,7 @@ def write_opus(source: Path, target: Path) -> None:
 
     Args:
         source: the FLAC file with one or two channels.
-        target: is overwritten.
+        target: the Ogg Opus file, which is overwritten.
     """
     import av
 

@@ -1,9 +1,10 @@
-"""The part of a recording that predictors of listeners' opinions rate: one rule for all of them.
+"""The part of a recording that predictors of listeners' opinions rate, by the same rule for all of them.
 
-They are trained on utterances, and rate silence and a constant offset, which no listener hears, as bad speech.
-Therefore, a constant offset is removed (`Recording.mono`, for all models), and digital silence at the ends is left out,
-together with sound of more than a second before the first speech and after the last, and windows with more than 60 % of
-silence or music alone. Music under speech is rated with it. Variants that reproduce public code rate everything.
+They are trained on utterances, and rate silence and constant offsets, which listeners do not hear, as bad speech.
+Therefore, a constant offset is removed (`Recording.mono`, for all models). Digital silence at the ends is left out, and
+so are sound of more than a second before the first speech and after the last, and windows that are more than 60 %
+silence or music alone. Music under speech is rated together with the speech. Variants that reproduce public code rate
+everything.
 """
 
 import hashlib
@@ -22,14 +23,17 @@ from podeval.recording.recording import MODEL_RATE, Recording
 from podeval.recording.speech_track import find_sounding
 
 LONGEST_END, KEPT_END = 1.0, 0.5
-"""Most seconds without speech at an end that stay, and the seconds that stay of more; none of digital silence."""
+"""Maximum seconds without speech that are kept at an end, and the seconds that are kept if there are more; digital
+silence is not kept.
+"""
 
 FULLEST = 0.5
-"""Share of the fullest window's speech that a window must contain to be rated, if none contains enough, as in
-one channel of a conversation."""
+"""Share of the speech in the fullest window that a window must contain to be rated if no window contains enough, as in
+one channel of a conversation.
+"""
 
 Source = Literal["mix", "stem"]
-"""Rated material: the recording as it is, or its speech stem, whether or not there is music."""
+"""The rated material: the recording as it is, or its speech stem, even if there is no music."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class SpokenPart:
 class PredictedWindows:
     """A predictor's result for a recording's windows.
 
-    `starts` are in seconds, shape (windows,); `scores` have the shape that the model gives, windows first; `left_out`
+    `starts` are in seconds, shape (windows,); `scores` have the shape that the model returns, windows first; `left_out`
     counts windows with hardly any speech, which were not scored.
     """
 
@@ -56,13 +60,13 @@ class PredictedWindows:
 
 
 def choose_tracks(recording: Recording, source: Source) -> tuple[Recording, Recording, dict[str, Any]]:
-    """Return the rated part, the speech stem that is rated next to it, and notes on both.
+    """Return the rated recording, the speech stem that is also rated, and notes on both.
 
-    Without music there is nothing to separate, and both are the recording.
+    Without music, there is nothing to separate, and both are the recording itself.
 
     Raises:
         CannotScore: there is music and no speech.
-        ModelMissing: the music detector, or if something is separated the separator, is not installed.
+        ModelMissing: the music detector is not installed or, if there is music, the separator.
     """
     if source == "stem":
         stem = recording.speech_stem()
@@ -75,7 +79,7 @@ def choose_tracks(recording: Recording, source: Source) -> tuple[Recording, Reco
 
 
 FEWEST_ZEROS = 0.02
-"""Seconds of zeros at an end from which they count as added silence."""
+"""Minimum seconds of zeros at an end that count as added silence."""
 
 
 def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
@@ -97,9 +101,9 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
 
 
 def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
-    """Return what predictors of any sound rate, without constant offset and silent ends, and its first sample.
+    """Return the part that predictors of any sound rate, without constant offset and silent ends, and its first sample.
 
-    A recording at a lower rate is upsampled.
+    A recording with a lower rate is upsampled.
 
     Raises:
         CannotScore: its channels cancel each other.
@@ -112,9 +116,9 @@ def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
 
 
 def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
-    """Return the beginning and end of sound between zeros, which are zeros only at the recording's own rate.
+    """Return the beginning and end of the sound between zeros, which are exact zeros only at the recording's own rate.
 
-    Fewer zeros than `FEWEST_ZEROS` are part of the sound: sound without padding is rated from its first sample.
+    Fewer zeros than `FEWEST_ZEROS` are part of the sound, so sound without padding is rated from its first sample.
     """
     samples = track.mono(track.rate)
     first, last = find_ends(samples)
@@ -125,17 +129,17 @@ def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:
-    """Return the numbers of the windows with enough speech; if there are none, of the fullest (`FULLEST`)."""
+    """Return the indices of the windows with enough speech or, if there are none, of the fullest ones (`FULLEST`)."""
     clips = [(Span(start, min(start + seconds, track.duration)),) for start in starts]
     sounding, spoken = find_sounding(clips, track.speech()), count_seconds_inside(clips, track.speech())
     return np.flatnonzero(sounding if sounding.any() else spoken >= FULLEST * spoken.max())
 
 
 def start_windows(frames: int, size: int, *, most: int | None = None, stride: int | None = None) -> list[int]:
-    """Return the first sample of windows side by side; the last one ends with the recording, and so may overlap.
+    """Return the first sample of consecutive windows; the last one ends with the recording, so it may overlap.
 
-    If there would be more than `most`, this number is spread evenly from beginning to end; with `stride`, windows begin
-    this many samples apart.
+    If there would be more than `most` windows, this number is spread evenly from beginning to end; with `stride`,
+    windows begin this many samples apart.
     """
     last = max(0, frames - size)
     starts = [*range(0, last, stride or size), last]
@@ -143,7 +147,7 @@ def start_windows(frames: int, size: int, *, most: int | None = None, stride: in
 
 
 def score_clips(model: WindowScorer, clips: Sequence[Samples]) -> NDArray[np.float32]:
-    """Ask a model that takes windows at its own rate."""
+    """Score windows with a model that takes them at its own rate."""
     return model.score(clips)
 
 
@@ -157,10 +161,10 @@ def predict_windows(
     *,
     everything: bool = False,
 ) -> PredictedWindows:
-    """Have a model rate windows of `seconds` that contain speech.
+    """Rate the windows of `seconds` that contain speech with a model.
 
-    A recording that is shorter is one window. Windows with more than 60 % of silence are pauses, about which listeners
-    have no opinion; they are left out, unless all windows are like this: then the fullest are rated.
+    A shorter recording is one window. Windows that are more than 60 % silence are pauses, about which listeners have no
+    opinion, so they are left out; if all windows are like this, the fullest are rated.
 
     Args:
         track: speech.

@@ -1,9 +1,9 @@
-"""`Recording`: one audio file as decoded samples, and all facts that measurements derive from it, each computed once.
+"""`Recording`: an audio file as decoded samples, with all facts that measurements derive from it, each computed once.
 
-Facts come from the models of one profile. They are computed on first use, then kept in memory for the life of the
-object and on disk by content hash, model identity and parameters. Channels and rate are preserved; a model's input
-(mono, 16 kHz) is derived from them once per rate. Models are imported when their facts are used, so a metric of only
-the sound loads none of them.
+Facts come from the models of one profile. They are computed on first use, then kept in memory for the lifetime of the
+object, and on disk by content hash, model identity and parameters. Channels and rate are preserved; the input for
+models (mono, 16 kHz) is derived from them once per rate. Models are imported when their facts are used, so metrics that
+need only the sound load none of them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Recording:
         self.layout = layout
         self.profile = profile
         self.allow_upsampling = allow_upsampling
-        # Notes that scores on this recording must mention; empty for an unchanged file.
+        # Notes that scores of this recording must mention; empty for an unchanged file.
         self.notes = notes or {}
         self.decoder_note = ""
         self.cache = cache or open_default_cache()
@@ -77,7 +77,7 @@ class Recording:
 
     @classmethod
     def open(cls, path: str | Path, *, apart: bool = False, **options: Any) -> Recording:
-        """Decode a file once; with `apart`, in the sandbox or behind the second wall, like a stranger's.
+        """Decode a file once; with `apart`, decode it in a sandbox or restricted process, like a file from a stranger.
 
         Raises:
             BadAudio: the file cannot be read as audio; the message gives the reason and the remedy.
@@ -90,7 +90,7 @@ class Recording:
 
     @classmethod
     def from_bytes(cls, data: bytes, **options: Any) -> Recording:
-        """Decode the bytes of an audio file; errors name the recording instead of the file that keeps it."""
+        """Decode the bytes of an audio file; errors name the recording instead of the file that stores it."""
         with tempfile.NamedTemporaryFile(prefix="podeval-") as file:
             file.write(data)
             file.flush()
@@ -103,8 +103,8 @@ class Recording:
     def from_samples(cls, samples: NDArray[Any], rate: float, **options: Any) -> Recording:
         """Create a recording from samples of shape (frames,) or (frames, channels).
 
-        Floats have full scale ±1, and values beyond it are preserved. Integers are scaled from the full range of their
-        type; unsigned ones are centred on its middle, as in 8-bit WAV.
+        For floats, full scale is ±1, and values beyond it are preserved. Integers are scaled from the full range of
+        their type; unsigned integers are centred on its middle, as in 8-bit WAV.
 
         Raises:
             BadAudio: there are no samples, more than two axes, swapped axes, or values that are not numbers.
@@ -125,12 +125,12 @@ class Recording:
 
     @cached_property
     def defect(self) -> str | None:
-        """Why nothing can be measured: samples that are not finite numbers, or digital silence; None if it can."""
+        """The reason why nothing can be measured (digital silence or samples that are not finite), or None."""
         return find_defect(self.samples)
 
     @cached_property
     def file_notes(self) -> tuple[str, ...]:
-        """Facts about the file that a reader of any score needs: unread parts, silence at the ends."""
+        """Facts about the file that a reader of any score needs: unread parts, and silence at the ends."""
         silence = "" if self.defect else describe_silent_ends(mix_to_mono(self.samples), self.rate)
         return tuple(filter(None, (*self.decoder_note.split("; "), silence)))
 
@@ -153,8 +153,8 @@ class Recording:
     def mono(self, rate: int = MODEL_RATE, *, offset: bool = False, upsample: bool = False) -> Samples:
         """Return the mean of the channels at `rate`, shape (frames,); mixed once, and resampled once per rate.
 
-        A constant offset is removed at the recording's own rate, so that silence is silence, but not with `offset`, as
-        by public code. With `upsample`, a lower rate is accepted.
+        A constant offset is removed at the recording's own rate, so silence is really silent; with `offset`, it is
+        kept, as in public code. With `upsample`, a lower rate is accepted.
 
         Raises:
             CannotScore: the rate is below `rate` and upsampling is not allowed, or its channels cancel each other.
@@ -165,7 +165,7 @@ class Recording:
         return self._compute_once(f"mono {rate} {channels is mix}", lambda: resample(channels, self.rate, rate))
 
     def require_rate(self, rate: int) -> None:
-        """Refuse a recording that lacks frequencies which a model at `rate` relies on.
+        """Refuse a recording that lacks frequencies that a model at `rate` relies on.
 
         Raises:
             CannotScore: the recording's rate is lower, and upsampling is not allowed.
@@ -189,14 +189,14 @@ class Recording:
         return self.fact_from("music_detector", tuple[Span, ...], lambda model: model.music(self.mono()))
 
     def derive(self, samples: Samples, rate: int, step: str, by: Any, notes: dict[str, Any]) -> Recording:
-        """Create a recording derived from this one.
+        """Create a recording that is derived from this one.
 
         Args:
             samples: shape (frames, channels).
             rate: sample rate, Hz.
-            step: name of the step, part of the new content key.
-            by: identity of the tool of the step, part of the key.
-            notes: notes that scores on it must mention.
+            step: name of the processing step, which is part of the new content key.
+            by: identity of the tool, which is also part of the key.
+            notes: notes that scores of it must mention.
         """
         return type(self)(
             samples,
@@ -211,11 +211,11 @@ class Recording:
         )
 
     def speech_track(self, source: Literal["auto", "mix"] = "auto") -> Recording:
-        """Return the sound for speech metrics: with `mix` this recording; with `auto` its speech stem if it has music.
+        """Return the sound for speech metrics: this recording, or with `auto` its speech stem if it has music.
 
         Raises:
-            CannotScore: there is music and no speech; or the rate is too low, or the channels are too many, to tell.
-            ModelMissing: the music detector, or if there is music the separator, is not installed.
+            CannotScore: there is music but no speech, or the rate or the number of channels does not allow finding out.
+            ModelMissing: the music detector is not installed or, if there is music, the separator.
         """
         from podeval.recording.speech_track import has_music
 
@@ -238,16 +238,16 @@ class Recording:
         )
 
     def speech_stem(self) -> Recording:
-        """Return the speech without music as a separate recording; raises as `speech_track` does."""
+        """Return the speech without music as a separate recording; raises the same errors as `speech_track`."""
         from podeval.recording.speech_track import separate_speech_stem
 
         return self._compute_once("speech stem", lambda: separate_speech_stem(self))
 
     def stems(self) -> Stems:
-        """Return the speech and everything else as separate stems; computed on first use, not stored on disk.
+        """Return the speech and everything else as stems, which are computed on first use and not stored on disk.
 
-        A lower rate than the separator's is upsampled even if `allow_upsampling` is off, because a band that is empty
-        in the mix stays empty in both stems. Code that measures the stems themselves requires the rate first.
+        A rate below the separator's is upsampled even if `allow_upsampling` is off, because a band that is empty in the
+        mix stays empty in both stems. Code that measures the stems themselves checks the rate first.
 
         Raises:
             CannotScore: the recording has more than two channels.
@@ -258,13 +258,13 @@ class Recording:
         return self._compute_once("stems", lambda: separate_stems(self))
 
     def transcript(self, language: str | None = None) -> Transcript:
-        """Return the transcript with word times; with `language` None, in the language that the transcriber detects.
+        """Return the transcript with word times; if `language` is None, in the language that the transcriber detects.
 
         A requested language and the same detected language share one transcription.
         """
         from podeval.models.interfaces import Transcript
 
-        # Only one thread at a time: a request for another language waits to see whether it is the same.
+        # One thread transcribes at a time, because a request for another language may turn out to be the same.
         with self._locks.setdefault("transcripts", RLock()):
             same = self._find_transcript(language)
             if same is None:
@@ -275,7 +275,7 @@ class Recording:
             return same
 
     def _find_transcript(self, language: str | None) -> Transcript | None:
-        """Return the existing transcript in a language, requested or detected."""
+        """Return the existing transcript in a language, whether it was requested or detected."""
         if language in self._transcripts or not self._transcripts:
             return self._transcripts.get(language)
         if language is not None:
@@ -287,13 +287,13 @@ class Recording:
         return self._transcripts.get(detected_language)
 
     def loudness(self) -> Loudness:
-        """Return the loudness of the whole and over time; raises as `podeval.audio.loudness.measure` does."""
+        """Return the loudness, overall and over time; raises the same errors as `podeval.audio.loudness.measure`."""
         from podeval.audio.loudness import measure
 
         return self._compute_once("loudness", lambda: measure(self.samples, self.rate, self.layout))
 
     def prosody(self) -> VoiceContour:
-        """Return pitch and level over time, cached in memory and on disk; raises ModelMissing without librosa."""
+        """Return pitch and level over time, cached in memory and on disk; raises `ModelMissing` without librosa."""
         from podeval.audio.prosody import VoiceContour, measure_prosody
 
         librosa = find_version("librosa")
@@ -310,13 +310,13 @@ class Recording:
         return self._load_or_make(key, read, write, lambda: measure_prosody(self.mono()))
 
     def diarization(self) -> tuple[SpeakerTurn, ...]:
-        """Return the speakers with times, based only on the similarity of voices."""
+        """Return the speakers with their times, based only on the similarity of voices."""
         from podeval.models.interfaces import SpeakerTurn
 
         return self.fact_from("diarizer", tuple[SpeakerTurn, ...], lambda model: model.diarize(self.mono()))
 
     def embeddings(self, clips: Sequence[Clip]) -> NDArray[np.float32]:
-        """Return speaker embeddings of clips, each one or more spans joined end to end; shape (clips, dimensions)."""
+        """Return speaker embeddings of clips, which are spans joined end to end; shape (clips, dimensions)."""
         from podeval.recording.speech_track import JoinedClips
 
         samples = self.mono()
@@ -327,22 +327,22 @@ class Recording:
     def voices(self, turns: Sequence[SpeakerTurn], *windows: float) -> tuple[SpeakerVoice, ...]:
         """Return the speakers of these turns in order of appearance; those with less than 0.5 s of speech are left out.
 
-        Speech is joined and divided into windows of 3 s every 2 s (`windows`: other lengths), or used whole if shorter.
+        Speech is joined and divided into windows, by default of 3 s every 2 s, or used whole if it is shorter.
         """
         from podeval.recording.speech_track import find_voices
 
         return find_voices(turns, self.duration, self.embeddings, *windows)
 
     def _compute_once(self, name: str, make: Callable[[], T]) -> T:
-        """Return a fact, computed on first use, while other threads wait for it."""
-        # `setdefault` is one step to all threads.
+        """Return a fact, which is computed on first use while other threads wait for it."""
+        # `setdefault` is atomic.
         with self._locks.setdefault(name, RLock()):
             if name not in self._facts:
                 self._facts[name] = make()
             return cast("T", self._facts[name])
 
     def fact_from(self, job: str, form: type[T], ask: Callable[[Any], T], **parameters: Any) -> T:
-        """Return a fact from a job's model about this recording, like `array_from` for an array; stored as JSON."""
+        """Return a fact from a job's model about this recording, stored as JSON; for arrays, see `array_from`."""
         from pydantic import TypeAdapter
 
         stored: TypeAdapter[T] = TypeAdapter(form)
@@ -381,11 +381,11 @@ class Recording:
     def _load_or_make(
         self, key: str, read: Callable[[bytes], T], write: Callable[[T], bytes], make: Callable[[], T]
     ) -> T:
-        """Return a fact from memory or from disk, or make it and store it in both."""
+        """Return a fact from memory or from disk, or compute it and store it in both."""
 
         def compute() -> T:
             if (payload := self.cache.get(key)) is not None:
-                # The entry is whole but in another version's format, so it is computed again.
+                # The entry is intact but in the format of another version, so it is computed again.
                 with contextlib.suppress(ValueError, EOFError):
                     return read(payload)
             fact = make()

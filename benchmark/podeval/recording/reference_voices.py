@@ -1,4 +1,4 @@
-"""Reference voices: for each speaker of a dialogue, a recording of the voice the speaker should have."""
+"""Reference voices: for each speaker of a dialogue, a recording of the voice that the speaker should have."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -18,17 +18,17 @@ from podeval.recording.speech_track import SHORTEST_VOICE, VOICE_WINDOW, select_
 from podeval.text.script import Script, normalise_speaker
 
 ONLY = ""
-"""The name of a voice that was given without a name."""
+"""The name for a voice that is given without a name."""
 
 
 def match_names(names: Iterable[str], script: Script) -> dict[str, str]:
-    """Return the speaker of a script for each name, without regard to case and spaces; unknown names are left out."""
+    """Return the speaker of a script for each name, ignoring case and spaces; unknown names are left out."""
     speakers = {normalise_speaker(speaker): speaker for speaker in script.speakers}
     return {name: speakers[normalise_speaker(name)] for name in names if normalise_speaker(name) in speakers}
 
 
 class ReferenceVoices(dict[str, Recording]):
-    """Recordings by speaker; a single one may be unnamed and apply to any speaker."""
+    """Recordings by speaker; a single recording may be unnamed and apply to any speaker."""
 
     def __init__(self, recordings: Mapping[str, Recording]) -> None:
         if not recordings:
@@ -37,7 +37,7 @@ class ReferenceVoices(dict[str, Recording]):
 
     @classmethod
     def read(cls, source: Any, **options: Any) -> "ReferenceVoices":
-        """Read voices from a recording, or from recordings by speaker: a mapping, JSON text, or a `.json` file.
+        """Read voices from a recording, or from recordings by speaker (a mapping, JSON text, or a `.json` file).
 
         Args:
             source: the recordings, each in any form for `read_source`; paths in a file are relative to it.
@@ -70,7 +70,7 @@ class ReferenceVoices(dict[str, Recording]):
 
     @cached_property
     def embeddings(self) -> dict[str, NDArray[np.float32]]:
-        """Return each voice's mean embedding over the windows of its recording with enough speech.
+        """The mean embedding of each voice over the windows of its recording with enough speech.
 
         Raises:
             CannotScore: a reference recording is silent, too short or contains no speech.
@@ -79,7 +79,7 @@ class ReferenceVoices(dict[str, Recording]):
 
     @cached_property
     def whole_embeddings(self) -> dict[str, NDArray[np.float32]]:
-        """Return the embedding of each voice's whole recording, as in PodEval's public code.
+        """The embedding of each voice's whole recording, as in PodEval's public code.
 
         Raises:
             CannotScore: a reference recording is silent, too short or contains no speech.
@@ -89,7 +89,7 @@ class ReferenceVoices(dict[str, Recording]):
     @staticmethod
     def _embed(name: str, recording: Recording, *, whole: bool = False) -> NDArray[np.float32]:
         of = f"the reference voice of {name}" if name else "the reference voice"
-        # Refuse, by name, a recording that no voice can be taken from.
+        # Refuse a recording from which no voice can be taken, and name it.
         try:
             recording.require_sound()
         except CannotScore as refusal:
@@ -100,7 +100,7 @@ class ReferenceVoices(dict[str, Recording]):
             raise CannotScore(f"{of} cannot be used: no speech is heard in it")
         if whole:
             return np.asarray(recording.embeddings([(Span(0.0, recording.duration),)])[0])
-        # The whole recording is one speaker's turn.
+        # The whole recording is the turn of one speaker.
         voices = select_spoken_voices(recording, (SpeakerTurn("1", 0.0, recording.duration),))
         if not voices:
             raise CannotScore(

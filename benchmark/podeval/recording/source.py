@@ -1,4 +1,4 @@
-"""Recordings from a caller, one or many, in any form: their identity by content, before decoding."""
+"""Recordings from a caller, one or many, in any form, which are identified by content before decoding."""
 
 import hashlib
 import os
@@ -20,7 +20,7 @@ from podeval.recording.recording import Recording
 AUDIO_SUFFIXES = frozenset(
     {".aac", ".aif", ".aiff", ".flac", ".m4a", ".mka", ".mov", ".mp3", ".mp4", ".oga", ".ogg", ".opus", ".wav", ".webm"}
 )
-"""Suffixes of the files of a folder that count as recordings."""
+"""Suffixes of files in a folder that count as recordings."""
 
 FORMS = (
     "a path, the bytes of a file, an open file, (samples, rate), {'array', 'sampling_rate'}, or a row of a datasets "
@@ -29,17 +29,17 @@ FORMS = (
 _RATES = ("sampling_rate", "sample_rate")
 _VALUES = ("bytes", "array", "waveform", "audio", "path")
 OBJECT_KEYS = frozenset({*_VALUES, *_RATES})
-"""Keys of an audio object, which a mapping of recordings by speaker does not have."""
+"""Keys of an audio object, which tell it from a mapping of recordings by speaker."""
 
 
 @dataclass
 class AudioSource:
-    """One recording that may be opened; it is decoded only when necessary.
+    """A recording that can be opened; it is decoded only when necessary.
 
     Attributes:
         name: name of the recording in results.
-        content: identity of the content, for storing its facts; for a file the SHA-256 of its bytes.
-        audio: the path or the bytes of a file, or the recording itself.
+        content: identity of the content, under which its facts are stored; for a file, the SHA-256 of its bytes.
+        audio: the path or bytes of a file, or the recording itself.
         options: the options of `Recording.open`.
     """
 
@@ -67,7 +67,7 @@ def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
 
     Args:
         source: audio in any form for `read_audio`, a `Recording`, or a result of this function.
-        name: name of the recording; for a path the path itself.
+        name: name of the recording; for a path, the default is the path.
         options: the options of `Recording.open`.
 
     Raises:
@@ -82,7 +82,7 @@ def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
     if audio is None:
         raise MissingInput("recording")
     if isinstance(audio, Path):
-        # Recognise it by its content; if the file cannot be read, opening it raises the error.
+        # Identify the file by its content; if it cannot be read, opening it raises the error.
         return AudioSource(name or str(source if isinstance(source, str) else audio), hash_file(audio), audio, options)
     name = name or _read_name(source) or "recording"
     if isinstance(audio, bytes):
@@ -92,15 +92,15 @@ def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
 
 
 def list_recordings(source: Any) -> list[Any] | None:
-    """The recordings of a folder or a collection; None for a single recording.
+    """List the recordings of a folder or a collection; return None for a single recording.
 
     Raises:
-        BadInput: a folder or a collection that contains none; samples without their rate.
+        BadInput: the folder or collection contains no recordings, or samples lack their rate.
     """
     if is_missing(source):
         return None
     if isinstance(source, str | Path):
-        # Unlike a path's own method, it accepts names that are too long.
+        # Unlike the method of `Path`, it accepts names that are too long.
         if not os.path.isdir(source):
             return None
         folder = Path(source)
@@ -127,7 +127,7 @@ def list_recordings(source: Any) -> list[Any] | None:
 
 
 def _is_bare_samples(source: Any) -> bool:
-    """Whether it is an array or a list of numbers; a column of a table may have recordings, or no value at all."""
+    """Return whether it is an array or list of numbers; a table column may contain recordings, or no values at all."""
     if hasattr(source, "dtype") and hasattr(source, "ndim"):
         kind = str(source.dtype).removeprefix("torch.").rstrip("0123456789")
         return kind in ("float", "bfloat", "int", "uint") and not all(map(is_missing, source))
@@ -136,7 +136,7 @@ def _is_bare_samples(source: Any) -> bool:
 
 
 def is_audio_name(path: Path) -> bool:
-    """Whether a file's name has the ending of a recording, and is not hidden."""
+    """Return whether a file's name has the suffix of a recording and is not hidden."""
     return path.suffix.lower() in AUDIO_SUFFIXES and not path.name.startswith(".") and path.is_file()
 
 
@@ -148,11 +148,11 @@ def _read_name(source: Any) -> str:
 
 
 def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
-    """Read audio in any form that programs use: one of `FORMS`, a dict of a `transformers` pipeline, a decoder.
+    """Read audio in any form that programs use: one of `FORMS`, a dict of a `transformers` pipeline, or a decoder.
 
     Returns:
-        The path of a file, the bytes of one, or samples of shape (frames,) or (frames, channels) with their rate; None
-        if the recording is missing.
+        The path or bytes of a file, or samples of shape (frames,) or (frames, channels) with their rate; None if the
+        recording is missing.
 
     Raises:
         BadInput: it has none of these forms, or samples lack their rate.
@@ -162,7 +162,7 @@ def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
     if isinstance(source, str | os.PathLike):
         return Path(source)
     if hasattr(source, "read"):
-        # An open file, or one in memory that was just written; a file of soundfile gives samples.
+        # An open file, or a file in memory that was just written; a soundfile object gives samples.
         if hasattr(source, "seek"):
             source.seek(0)
         content = source.read()
@@ -172,11 +172,11 @@ def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
     if is_samples(source):
         samples, rate = source if _is_array(source[0]) else reversed(source)
         return _orient(samples), _read_rate(rate)
-    # A decoder of torchcodec, or its output, whose channels come first.
+    # A torchcodec decoder, or its output, in which channels come first.
     decoded = source.get_all_samples() if hasattr(source, "get_all_samples") else source
     if hasattr(decoded, "sample_rate") and hasattr(decoded, "data"):
         return convert_to_array(decoded.data).T, _read_rate(decoded.sample_rate)
-    # An object with keys: of `datasets`, of a pipeline, or a row with such an object.
+    # An object with keys: from `datasets`, from a pipeline, or a row with such an object.
     try:
         audio = source if isinstance(source, Mapping) else {key: source[key] for key in ("array", "sampling_rate")}
     except (TypeError, LookupError):
@@ -198,20 +198,20 @@ def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
 
 
 def is_samples(source: Any) -> bool:
-    """Return whether it is samples with their rate in either order, as Gradio and SciPy have it, not two recordings."""
+    """Return whether it is samples with their rate, in either order (Gradio or SciPy), rather than two recordings."""
     if not isinstance(source, list | tuple) or len(source) != 2:
         return False
     return any(_is_array(samples) and _is_number(rate) for samples, rate in (source, source[::-1]))
 
 
 def list_rows(source: Any, column: str = "") -> Any:
-    """Return the rows of a dataset or a column of `datasets` with its audio undecoded; anything else unchanged.
+    """Return the rows of a dataset or column of `datasets`, with the audio undecoded; return anything else unchanged.
 
-    podeval decodes the audio, because `datasets` needs torchcodec for that. For a dataset with one column of audio,
+    podeval decodes the audio itself, because `datasets` would need torchcodec. For a dataset with one column of audio,
     this column is returned.
 
     Raises:
-        BadInput: it has several splits.
+        BadInput: the dataset has several splits.
     """
     if hasattr(source, "column_name") and hasattr(source.source, "cast_column"):
         return list_rows(source.source, source.column_name)
@@ -231,14 +231,14 @@ def list_rows(source: Any, column: str = "") -> Any:
 
 
 def _orient(samples: Any) -> NDArray[Any]:
-    """Return samples of one recording, frames first if there are more columns than rows."""
+    """Return the samples of one recording, transposed to frames first if there are more columns than rows."""
     array = convert_to_array(samples)
     array = array[0] if array.ndim == 3 and len(array) == 1 else array
     return array.T if array.ndim == 2 and array.shape[0] < array.shape[1] else array
 
 
 def _is_number(value: Any) -> bool:
-    # A data loader gives rates as arrays of one.
+    # A data loader gives rates as arrays of one element.
     number = isinstance(value, Real) or getattr(value, "shape", None) in ((), (1,))
     return number and not isinstance(value, str | bytes | bool | np.bool_)
 

@@ -1,13 +1,14 @@
-"""Finds the speakers with times, one at a time or two at once, and the speaker of each line.
+"""Find the speakers with their times, one at a time or two at once, and the speaker of each line.
 
-With a script, its language and number of speakers are used. Without one, the diariser uses only the voices, and may
-take one voice for several. If a caller states the number of speakers, there are no more than that: the most similar
-voices are merged. A voice is never divided, so a recording of one voice never has two.
+If there is a script, its language and number of speakers are used. Without one, the diariser uses only the voices, and
+may mistake one voice for several. If a caller states the number of speakers, the most similar voices are merged until
+there are no more than that. A voice is never split, so a recording of one voice never has two.
 
-Two at once: the diarisation gives every moment to one speaker. The segmentation finds speakers who overlap, but its
-labels are valid only within ten seconds. Each of its speakers in a chunk is identified with the diarisation's speaker
-whose turns it overlaps longest. If two simultaneous ones would be the same, the shorter one is identified with the
-other speaker nearest in time. Of two overlapping chunks, each is used up to the middle of the overlap.
+For two speakers at once, diarisation and segmentation are combined. The diarisation assigns every moment to one
+speaker. The segmentation finds speakers who overlap, but its labels are valid only within 10 s. Each of its speakers in
+a chunk is identified with the speaker of the diarisation whose turns it overlaps longest. If two simultaneous speakers
+would be the same, the shorter one is identified with the nearest other speaker in time. Two overlapping chunks are each
+used up to the middle of the overlap.
 """
 
 from collections.abc import Sequence
@@ -42,16 +43,17 @@ def find_speaker_turns(
 ) -> tuple[tuple[SpeakerTurn, ...], dict[str, Any]]:
     """Return the turns and the notes for a score.
 
-    Notes are `language` and `speakers_asked` if there is a script; without one, `voices_heard` and `speakers_asked` if
-    the diariser finds more voices than `speakers`.
+    The notes are `language` and `speakers_asked` if there is a script; otherwise, `voices_heard` and `speakers_asked`
+    if the diariser finds more voices than `speakers`.
 
-    English and Chinese are transcribed as such; the characters of a text decide if it is too short to identify its
-    language. If that finds less than half of the words, or the script is in another language, the transcriber decides.
+    English and Chinese scripts are transcribed as such; if a text is too short to identify its language, its characters
+    decide. If less than half of the words are found, or the script is in another language, the transcriber detects the
+    language.
 
     Args:
         recording: the recording of the speakers.
         script: the words with their speakers.
-        speakers: number of speakers, if there is no script; 0 if unknown.
+        speakers: number of speakers if there is no script; 0 if unknown.
 
     Raises:
         CannotScore: too few of the script's words are recognised to find the speakers.
@@ -78,7 +80,7 @@ def find_speaker_turns(
 
 
 def align_turns(recording: Recording, script: Script, language: str | None = None) -> tuple[SpeakerTurn, ...]:
-    """Return the speakers with times by aligning the script with the recognised words.
+    """Return the speakers with their times, from aligning the script with the recognised words.
 
     Raises:
         CannotScore: too few of the script's words are recognised to find the speakers.
@@ -95,15 +97,15 @@ def _merge_voices(
 ) -> tuple[SpeakerTurn, ...]:
     """Return the turns with the most similar voices merged, until there are `speakers`.
 
-    Groups of voices are compared by the mean cosine between them (average linkage); a group is named after the voice
-    that speaks longest. Turns of other speakers, who have too little speech for a voice, are left out.
+    Groups of voices are compared by the mean cosine between them (average linkage), and a group is named after the
+    voice that speaks longest. Turns of speakers who have too little speech for a voice are left out.
     """
     from scipy.cluster.hierarchy import cut_tree, linkage
 
     groups = np.arange(len(voices))
     if len(voices) > speakers:
         groups = cut_tree(linkage([voice.embedding for voice in voices], "average", "cosine"), speakers).ravel()
-    # Later ones replace earlier ones, so the longest comes last.
+    # Later entries replace earlier ones, so the longest comes last.
     by_length = sorted(zip(groups, voices, strict=True), key=lambda pair: pair[1].seconds)
     longest = {group: voice.speaker for group, voice in by_length}
     names = {voice.speaker: longest[group] for group, voice in zip(groups, voices, strict=True)}
@@ -113,7 +115,7 @@ def _merge_voices(
         name = names[turn.speaker]
         before = merged[last[name]] if name in last else None
         if before is not None and turn.start < before.end:
-            # Two voices that spoke at once were a single voice.
+            # Two voices that spoke at once were in fact one voice.
             merged[last[name]] = SpeakerTurn(name, before.start, max(before.end, turn.end))
         else:
             last[name] = len(merged)
@@ -127,8 +129,8 @@ class DiarisedTranscript:
 
     Attributes:
         segments: segments in order of time.
-        nobody: utterances during which no speaker was found; not among the segments.
-        language: the spoken language, given or detected by the transcriber.
+        nobody: utterances during which no speaker was found; they are not among the segments.
+        language: the spoken language, given by the caller or detected by the transcriber.
     """
 
     segments: tuple[Segment, ...]
@@ -137,13 +139,13 @@ class DiarisedTranscript:
 
 
 def transcribe_and_diarise(recording: Recording, language: str | None = None) -> DiarisedTranscript:
-    """Transcribe and diarise a recording, attributing each segment to the speaker whose turns overlap it longest.
+    """Transcribe and diarise a recording; each segment is attributed to the speaker whose turns overlap it longest.
 
     Segments end with a sentence or before a pause; see `podeval.text.dialogue_segments`.
 
     Args:
         recording: a recording of speech, at 16 kHz or more unless it allows upsampling.
-        language: such as `en`; None lets the transcriber decide.
+        language: language code, such as `en`; if None, the transcriber detects the language.
 
     Raises:
         CannotScore: the audio is defective, or contains no speech or no speaker.
@@ -177,11 +179,11 @@ NEEDS = ("diarizer", "segmentation")
 """The jobs whose models determine the speaker at each moment."""
 
 Run = tuple[int, float, float]
-"""A speaker of a chunk, and the start and end of speech in the recording, seconds."""
+"""A speaker in a chunk, and the start and end of the speech in the recording, seconds."""
 
 
 def find_overlapping_turns(recording: Recording) -> tuple[SpeakerTurn, ...]:
-    """Return the speakers with times, in order; empty if no speaker is found.
+    """Return the speakers with their times, in order; empty if no speaker is found.
 
     Raises:
         ModelMissing: the diarizer or the segmentation is not installed.
@@ -213,7 +215,7 @@ def list_runs(frames: NDArray[np.uint8], begin: float) -> list[Run]:
 
 
 def name_speakers(runs: Sequence[Run], diarised: Sequence[SpeakerTurn]) -> list[tuple[str, float, float]]:
-    """Return the runs of a chunk by the speakers of the diarisation."""
+    """Return the runs of a chunk, labelled with the speakers of the diarisation."""
     if not runs:
         return []
     near = [turn for turn in diarised if turn.end > runs[0][1] - 30 and turn.start < runs[0][2] + 30] or list(diarised)
@@ -240,7 +242,7 @@ def name_speakers(runs: Sequence[Run], diarised: Sequence[SpeakerTurn]) -> list[
 
 
 def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) -> str:
-    """Return another speaker than `name` with the turn nearest to a moment; empty if there is none."""
+    """Return the speaker other than `name` whose turn is nearest to a moment; empty if there is none."""
     others = [turn for turn in turns if turn.speaker != name]
     if not others:
         return ""
@@ -248,7 +250,7 @@ def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) ->
 
 
 def join_touching(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerTurn, ...]:
-    """Join the turns of one speaker without a pause between them, as at the seams of chunks; in order of time."""
+    """Join turns of a speaker without a pause between them, as at the seams of chunks; return them in order of time."""
     joined: list[SpeakerTurn] = []
     for speaker in dict.fromkeys(turn.speaker for turn in turns):
         own = sorted((turn for turn in turns if turn.speaker == speaker), key=lambda turn: turn.start)

@@ -1,19 +1,21 @@
-"""The input of metrics of words, voices and time: the recording itself, or its speech stem if there is music.
+"""The input for metrics of words, voices and time: the recording itself, or its speech stem if there is music.
 
 Predictors of opinion rate the recording as it is (`podeval.recording.predicted_windows`).
 
-Music counts in spans of at least 3 s, and is relevant from a twentieth of the recording. With these thresholds no music
-is found in any tested kind of speech (read, synthetic, over the telephone, far from the microphone, in noise and hum,
-reverberant, distorted, faster and slower: 130 recordings, one hour), and in speech 0 to 15 dB over instruments it is
-found for 72 % to 100 % of the time (20 dB: from 24 %). Bare drums are found up to 5 dB below speech, for 13 % to 83 %
-of the time. Steady tones count as music. Measured in November 2026 with FireRedVAD.
+Music counts in spans of at least 3 s, and is relevant if it fills at least a twentieth of the recording. With these
+thresholds, no music is found in any tested kind of speech (read, synthetic, over the telephone, far from the
+microphone, in noise and hum, reverberant, distorted, faster and slower: 130 recordings, one hour). In speech 0 to 15 dB
+over instruments, it is found for 72 % to 100 % of the time (at 20 dB, from 24 %). Drums alone are found up to 5 dB
+below speech, for 13 % to 83 % of the time. Steady tones count as music. This was measured in November 2026 with
+FireRedVAD.
 
-If music is under speech, the scores of the stem are closer to those of the speech alone than the scores of the mix
-are, at every tested level (0 to 30 dB; DNSMOS, DistillMOS). The stem of clean speech keeps its DNSMOS within 0.1, that
-of far-field speech loses up to 0.4 DistillMOS; hence the threshold, below which a jingle does not justify a separation.
+If there is music under speech, the scores of the stem are closer to those of the speech alone than the scores of the
+mix are, at every tested level (0 to 30 dB; DNSMOS, DistillMOS). Separating clean speech changes its DNSMOS by at most
+0.1, but separating far-field speech lowers its DistillMOS by up to 0.4; hence the threshold, below which a jingle does
+not justify a separation.
 
-A recording below the separator's rate is always upsampled for the stem: the models that measure the stem have a
-lower rate, and a band that is empty in the mix is empty in the stem. The stem's notes record this.
+A recording below the separator's rate is always upsampled for the stem, because the models that measure the stem have a
+lower rate, and a band that is empty in the mix is also empty in the stem. The stem's notes record this.
 """
 
 from __future__ import annotations
@@ -33,13 +35,13 @@ from podeval.models import registry
 from podeval.models.interfaces import Samples, Separator, SpeakerTurn
 
 NEEDS = ("music_detector", "separator", "voice_activity")
-"""The jobs whose models choose the scored material, and produce it."""
+"""The jobs whose models choose and produce the scored material."""
 
 SHORTEST_MUSIC = 3.0
-"""Minimum seconds for a span of music to count; half of a recording that is shorter than twice that."""
+"""Minimum seconds for a span of music to count; in a recording that is shorter than twice that, half of its length."""
 
 LEAST_SHARE = 0.05
-"""Minimum share of music in a recording for its stem to be listened to."""
+"""Minimum share of music in a recording for its stem to be used."""
 
 SHORTEST_SPEECH = 0.5
 """Minimum seconds of speech for a stem to count as speech."""
@@ -47,7 +49,7 @@ SHORTEST_SPEECH = 0.5
 
 @dataclass(frozen=True)
 class Stems:
-    """A recording's speech and everything else, which add up to it: each (frames, channels) at `rate`."""
+    """The speech of a recording and everything else, which add up to it; each is (frames, channels) at `rate`."""
 
     speech: Samples
     accompaniment: Samples
@@ -55,7 +57,7 @@ class Stems:
 
 
 class SpokenRecording(Protocol):
-    """The parts of a recording that are used here, by name so that `Recording` can import this module."""
+    """The interface of a recording that is used here, so that `Recording` can import this module."""
 
     samples: Samples
     rate: int
@@ -85,7 +87,7 @@ class SpokenRecording(Protocol):
         """Return speaker embeddings of clips, shape (clips, dimensions)."""
 
     def derive(self, samples: Samples, rate: int, step: str, by: Any, notes: dict[str, Any]) -> Any:
-        """Create a recording derived from this one."""
+        """Create a recording that is derived from this one."""
 
 
 R = TypeVar("R", bound=SpokenRecording)
@@ -117,12 +119,12 @@ def find_lasting_music(recording: SpokenRecording) -> tuple[Span, ...]:
 
 
 def has_music(recording: SpokenRecording) -> bool:
-    """Return whether there is enough music that the speech stem is scored instead of the mix."""
+    """Return whether there is enough music for the speech stem to be scored instead of the mix."""
     return sum(span.duration for span in find_lasting_music(recording)) >= LEAST_SHARE * _measure_heard(recording)
 
 
 def _measure_heard(recording: SpokenRecording) -> float:
-    """Return the seconds between the zeros at the ends, so that appended silence changes nothing."""
+    """Return the seconds between the zeros at the ends, so appended silence changes nothing."""
     samples = recording.mono()
     first, last = find_ends(samples)
     return recording.duration * (1 - (first + len(samples) - (last or len(samples))) / max(1, len(samples)))
@@ -153,21 +155,23 @@ def separate_speech_stem(recording: R) -> R:
     return stem
 
 
-# Windows of speech: whether a recording contains any, which ones contain enough, and the voices of its speakers.
+# Windows of speech: whether a recording contains speech, which windows contain enough, and the voices of its speakers.
 #
-# A speaker's speech is joined and cut into windows, each with an embedding.
+# A speaker's speech is joined and cut into windows, each of which has an embedding.
 
 VOICE_WINDOW, VOICE_STRIDE = 3.0, 2.0
-"""Windows over a speaker's speech, seconds."""
+"""Length and stride of the windows over a speaker's speech, seconds."""
 
 SHORTEST_VOICE = 0.5
-"""Seconds of speech below which nothing is reported about a voice."""
+"""Minimum seconds of speech for a voice to be reported."""
 
 LONG_SEGMENT, SHORT_SEGMENT = 10.0, 3.0
-"""Seconds from which a segment is not joined to others, and up to which it is left out: PodEval's public code."""
+"""Seconds from which a segment is not joined to others, and seconds up to which it is left out, as in PodEval's public
+code.
+"""
 
 MOST_SILENCE = 0.6
-"""Windows with more silence than this share are left out (LFS-Bench's rule for reverberation)."""
+"""Maximum share of silence in a window that is not left out (LFS-Bench's rule for reverberation)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +214,7 @@ def find_voices(
         duration: length of the recording, seconds; later turns are left out.
         embed: function that returns an embedding of each clip, shape (clips, dimensions).
         window: length of a window, seconds.
-        stride: seconds from the beginning of a window to that of the next.
+        stride: seconds between the beginnings of consecutive windows.
     """
     spans: dict[str, list[Span]] = {}
     for turn in turns:
@@ -232,8 +236,8 @@ def find_voices(
 def join_segments(turns: Sequence[SpeakerTurn]) -> list[SpeakerTurn]:
     """Return the segments that PodEval's public code embeds whole.
 
-    Consecutive turns of one speaker form a segment, up to the turn with which it exceeds 10 s; segments of 3 s or less
-    are left out.
+    Consecutive turns of one speaker form a segment, which ends with the turn that makes it longer than 10 s; segments
+    of 3 s or less are left out.
     """
     segments: list[SpeakerTurn] = []
     full = True
@@ -271,7 +275,7 @@ def embed_segments(recording: SpokenRecording, turns: Sequence[SpeakerTurn]) -> 
 
 
 class JoinedClips(Sequence[Samples]):
-    """Spans of samples joined to clips, each on access: together they are longer than the recording."""
+    """Clips of joined spans, which are made on access because together they are longer than the recording."""
 
     def __init__(self, samples: Samples, bounds: list[list[tuple[int, int]]]) -> None:
         self._samples, self._bounds = samples, bounds
@@ -293,7 +297,7 @@ def require_speech(recording: SpokenRecording, shortest: float = 0.0) -> None:
     """Refuse a recording with less than `shortest` seconds of speech; speech in noise is accepted.
 
     Raises:
-        CannotScore: there is no speech, or less.
+        CannotScore: there is no speech, or less than that.
     """
     seconds = sum(span.duration for span in recording.speech())
     if seconds >= 1 and seconds < shortest:

@@ -1,11 +1,11 @@
-"""A script next to its transcript, and the differences that are the recogniser's own.
+"""A script aligned with its transcript, and the differences that are errors of the recogniser.
 
-The recogniser transcribes only the stretch and a second on both sides once more, because its errors depend on the
-surroundings of the words; a second recogniser does the same, if the profile has one for the language. Words that either
-of them then finds were not left out; words that the first does not find again, or in whose place the second finds
-little, were invented by the recogniser. Words during which nobody speaks were also invented. Omitted words leave no
-time: if there is enough voice for up to three of them between their neighbours, they count as omitted only if the
-second recogniser finds none of them and everything around them.
+The recogniser transcribes a stretch again with only a second on both sides, because its errors depend on the
+surroundings of the words; a second recogniser does the same if the profile has one for the language. Words that either
+of them then finds were not left out. Words that the first does not find again, or in whose place the second finds
+little, were invented by the recogniser, and so were words during which nobody speaks. Omitted words take no time: if
+there is enough speech for up to three of them between their neighbours, they count as omitted only if the second
+recogniser finds everything around them but none of them.
 """
 
 import hashlib
@@ -37,9 +37,9 @@ from podeval.text.tokens import Language, detect_language
 
 
 def align_recording(recording: Recording, script: Script) -> tuple[ScriptAlignment, str]:
-    """Lay the script next to the recording's transcript, in the language that `sptd` and `wer` transcribe it in.
+    """Align the script with the recording's transcript, in the language in which `sptd` and `wer` transcribe it.
 
-    If less than half of the words are recognised in the script's language, the transcriber detects one.
+    If less than half of the words are recognised in the script's language, the transcriber detects the language.
 
     Returns:
         The alignment, and the language that was transcribed.
@@ -65,7 +65,7 @@ def hear_script(recording: Recording, script: Script) -> tuple[ScriptAlignment, 
 
 
 def time_transcript(recording: Recording, language: str | None = None) -> Transcript:
-    """Return the recognised words, with times of the profile's forced aligner, or of the transcriber if it has none."""
+    """Return the recognised words, with times from the profile's forced aligner or, without one, the transcriber."""
     transcript = recording.transcript(language)
     if not transcript.words or not registry.list_cards(recording.profile, ("aligner",)):
         return transcript
@@ -91,13 +91,15 @@ def require_spoken(alignment: ScriptAlignment) -> None:
 
 
 AROUND = 1.0
-"""Seconds before and after a stretch that are listened to with it."""
+"""Seconds before and after a stretch that are transcribed with it."""
 
 SPOKEN = 0.5
-"""Lowest share of speech in the time of words, and highest share of speech in the time of omitted words."""
+"""Minimum share of speech in the time of words, and maximum share of speech in the time of omitted words."""
 
 SHORTEST_WORD = 3
-"""Letters below which a single English word is the recogniser's: it skips and makes up "a" and "of" by itself."""
+"""Minimum letters of a single English word that counts; the recogniser skips or makes up shorter ones such as "a" and
+"of".
+"""
 
 SWALLOWED = frozenset(
     ("and", "but", "the", "for", "are", "was", "had", "has", "her", "him", "his", "its", "can", "you", "our", "who")
@@ -105,22 +107,29 @@ SWALLOWED = frozenset(
 """English words of three letters that people hardly pronounce, and that recognisers skip."""
 
 SKIPPED = 3
-"""Number of words that the recogniser may have skipped if there is enough voice for them; it hears more again."""
+"""Maximum number of words that the recogniser may have skipped if there is enough speech for them; it finds more when
+it tries again.
+"""
 
 FEWEST_WORDS, STUCK = 0.5, 6
-"""Words per second below which a recogniser has given up; number of words from which one is at most half of them."""
+"""Words per second below which a recogniser has given up; number of words from which one may be at most half of them.
+"""
 
 LOOP, NEAR = 4, 6
-"""Number of times that each word of a looping phrase occurs; stretches on both sides that a loop may extend into."""
+"""Minimum number of times that each word of a looping phrase occurs; number of stretches on both sides that a loop may
+affect.
+"""
 
 CERTAIN = 6
-"""Added words count as spoken if the first recogniser hears them twice and nearly alike, whatever the second finds."""
+"""Minimum number of added words that count as spoken if the first recogniser finds nearly the same ones twice, whatever
+the second finds.
+"""
 
 PAUSE = 0.8
-"""Seconds between stretches that are listened to again."""
+"""Seconds between stretches that are transcribed again."""
 
 HEARD_AGAIN, HEARD_ALIKE, HEARD_BY_BOTH = 0.5, 0.8, 0.4
-"""Shares of a stretch's words that are heard again, that are heard alike, and on which two recognisers agree."""
+"""Shares of a stretch's words that are found again, that are found alike, and on which two recognisers agree."""
 
 
 def confirm_differences(
@@ -131,16 +140,16 @@ def confirm_differences(
     *,
     loops: bool = False,
 ) -> list[ContentDifference]:
-    """Keep the differences that a second look confirms, in their order.
+    """Keep the differences that are confirmed when they are checked again, in their order.
 
     Args:
         recording: the transcribed recording.
-        alignment: its script next to the transcript.
+        alignment: its script aligned with the transcript.
         differences: the differences of the alignment.
         language: the transcribed language.
-        loops: whether a recogniser that keeps repeating a phrase counts as having given up there and nearby, so that
-            its additions there count only if the second recogniser agrees; not in `content_errors`, because this would
-            change its values.
+        loops: whether a recogniser that keeps repeating a phrase counts as having given up at that point and nearby, in
+            which case its additions count only if the second recogniser agrees; not used by `content_errors`, because
+            it would change the values.
     """
     pace = median(
         [(word.end - word.start) / len(word.text) for word in alignment.heard if word.end > word.start] or [0.07]
@@ -179,7 +188,7 @@ def confirm_differences(
 def _hear_alone(
     recording: Recording, spans: Sequence[Span], language: str, written: Language, job: str, *, loops: bool
 ) -> list[HeardWord]:
-    """Transcribe stretches separately, twice if the recogniser gave up; with words in the script's spelling."""
+    """Transcribe stretches separately, twice if the recogniser gave up; return words in the script's spelling."""
     merged = join_spans(sorted(spans, key=lambda each: each.start), 0.0)
     words = list(listen_again(recording, merged, language, job=job))
     of_span = [[word for word in words if span.start <= (word.start + word.end) / 2 <= span.end] for span in merged]
@@ -187,7 +196,7 @@ def _hear_alone(
     for at, span in enumerate(merged):
         inside = [word for word in words if span.start <= (word.start + word.end) / 2 <= span.end]
         if _gave_up(inside, span) or any(looped[max(0, at - NEAR) : at + NEAR + 1]):
-            # The surroundings of a stretch can make a recogniser fail; on its own, the stretch is recognised.
+            # The surroundings of a stretch can make a recogniser fail that recognises the stretch on its own.
             words = [word for word in words if word not in inside]
             words += listen_again(recording, [span], language, job=job)
     timed = [(word.text, word.start, max(word.start, word.end)) for word in words]
@@ -195,12 +204,12 @@ def _hear_alone(
 
 
 def _goes_round(words: Sequence[Word] | Sequence[HeardWord]) -> bool:
-    """Whether a recogniser repeated a phrase many times."""
+    """Return whether a recogniser repeated a phrase many times."""
     return len(words) > LOOP * len({word.text.lower() for word in words})
 
 
 def _gave_up(words: Sequence[Word], span: Span) -> bool:
-    """Whether a recogniser wrote almost nothing, or kept repeating one word."""
+    """Return whether a recogniser wrote almost nothing, or kept repeating one word."""
     texts = [word.text.lower() for word in words]
     if len(texts) < FEWEST_WORDS * span.duration:
         return True
@@ -208,7 +217,7 @@ def _gave_up(words: Sequence[Word], span: Span) -> bool:
 
 
 def _has_second(profile: str, language: str) -> bool:
-    """Whether a profile has another recogniser for a language."""
+    """Return whether a profile has another recogniser for a language."""
     first = registry.get_card("transcriber", profile)
     return any(
         card.id != first.id and (not card.languages or language in card.languages)
@@ -221,7 +230,7 @@ def _inside(words: Sequence[HeardWord], span: Span) -> list[HeardWord]:
 
 
 def find_span(difference: ContentDifference, alignment: ScriptAlignment, duration: float) -> Span:
-    """The time of a difference; for omitted words, from the end of the previous word to the beginning of the next."""
+    """Return the time of a difference; for omitted words, from the end of the previous word to the next."""
     heard = alignment.heard
     if difference.kind != "omitted":
         return Span(float(heard[difference.start].start), float(heard[difference.end - 1].end))
@@ -249,7 +258,7 @@ def _judge_by_time(
 
 
 def _stands(difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[HeardWord]) -> bool:
-    """Whether a difference persists when the stretch is transcribed separately."""
+    """Return whether a difference persists when the stretch is transcribed separately."""
     heard_again = [word.text for word in again]
     if difference.kind == "omitted":
         words = [word.text for word in alignment.written[difference.first : difference.last]]
@@ -262,7 +271,7 @@ def _stands(difference: ContentDifference, alignment: ScriptAlignment, again: Se
 
 
 def _is_heard_as_written(difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[str]) -> bool:
-    """Whether replaced words of the script are recognised the second time."""
+    """Return whether replaced words of the script are recognised the second time."""
     words = [word.text for word in alignment.written[difference.first : difference.last]]
     around = alignment.heard[max(0, difference.start - 8) : difference.start + 8]
     left = _without(again, [word.text for word in around])
@@ -272,7 +281,7 @@ def _is_heard_as_written(difference: ContentDifference, alignment: ScriptAlignme
 def _is_certain(
     difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[HeardWord], *, loops: bool
 ) -> bool:
-    """Whether many added words are recognised alike when transcribed separately, and not a looping phrase."""
+    """Return whether many added words, which are not a looping phrase, are found again in a separate transcription."""
     added = alignment.heard[difference.start : difference.end]
     alike = _share_heard([word.text for word in added], [word.text for word in again]) >= HEARD_ALIKE
     return len(added) >= CERTAIN and alike and not (loops and _goes_round(added))
@@ -286,7 +295,7 @@ def _agrees(
     *,
     doubtful: bool,
 ) -> bool:
-    """Whether the second recogniser finds none of the omitted words, or some of the added ones."""
+    """Return whether the second recogniser finds none of the omitted words, or some of the added ones."""
     if difference.kind != "omitted":
         words = [word.text for word in alignment.heard[difference.start : difference.end]]
         enough = difference.kind == "replaced" or len(inside) >= HEARD_AGAIN * difference.words
@@ -304,7 +313,7 @@ def _agrees(
 
 
 def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
-    """The words that are not among the others; each of the others cancels one."""
+    """Return the words that are not among the others; each of the others cancels one word."""
     left = list(others)
     remaining = []
     for word in words:
@@ -316,7 +325,7 @@ def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def _share_heard(words: Sequence[str], heard: Sequence[str]) -> float:
-    """The share of words that are in the other list, in order, with small differences in letters allowed."""
+    """Return the share of words that are in the other list in the same order, allowing small differences in letters."""
     if not words:
         return 0.0
     equal = sum(
@@ -337,7 +346,7 @@ def _share_heard(words: Sequence[str], heard: Sequence[str]) -> float:
 def listen_again(
     recording: Recording, spans: Sequence[Span], language: str | None = None, *, job: str = "transcriber"
 ) -> tuple[Word, ...]:
-    """Transcribe stretches once more, joined by pauses, or by the second transcriber; in the recording's time."""
+    """Transcribe stretches again, joined by pauses, or with the second transcriber; return times in the recording."""
     bounds = [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in spans]
     if not bounds:
         return ()
@@ -348,7 +357,7 @@ def listen_again(
         parts = [part for start, end in bounds for part in (samples[start:end], pause)]
         begins = np.cumsum([0, *(end - start + len(pause) for start, end in bounds)])[:-1]
         placed = []
-        # Place each word at its stretch of the recording.
+        # Map each word to its stretch of the recording.
         for word in model.transcribe(np.concatenate(parts), language).words:
             at = max(0, int(np.searchsorted(begins / MODEL_RATE, (word.start + word.end) / 2, "right")) - 1)
             shift = (bounds[at][0] - begins[at]) / MODEL_RATE

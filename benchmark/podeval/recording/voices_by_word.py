@@ -1,13 +1,14 @@
-"""The voice of each word of a dialogue, recognised only by the voices.
+"""The voice of each word of a dialogue, determined only from the sound of the voices.
 
-The recognised words are divided into stretches of about 2 s, without a change of turn in the script or a longer pause
-inside; each has an embedding. The search is for as many voices as the script has speakers: spherical k-means, started
-from the script's division and from the least similar stretches; the better fit counts. Voices with nearly equal centres
-are merged, so a system with one voice for all does not have two. Voices go to speakers by their reference recordings,
-if there are some, otherwise so that most words are spoken by the speaker in the script.
+The recognised words are divided into stretches of about 2 s that contain no change of turn in the script and no longer
+pause; each has an embedding. The stretches are grouped into as many voices as the script has speakers, by spherical
+k-means started from the script's division and from the least similar stretches; the better fit is used. Voices with
+nearly equal centres are merged, so a system with one voice for all speakers does not have two. Voices are assigned to
+speakers by their reference recordings if there are any, otherwise so that as many words as possible are spoken by the
+speaker in the script.
 
-A stretch counts for another voice only if it is nearer to it by a margin; a stretch under 0.6 s is too short to
-identify a voice.
+A stretch is assigned to a voice other than the intended one only if it is closer to it by a margin; a stretch under 0.6
+s is too short to identify a voice.
 """
 
 from collections import Counter
@@ -25,26 +26,27 @@ STRETCH = 2.0
 """Seconds of speech after which a stretch ends at the next word."""
 
 LISTENED = 1.6
-"""Seconds in the middle of a stretch that are analysed: more add hardly any information and cost as much more."""
+"""Maximum seconds in the middle of a stretch that are analysed: more would take longer and add hardly any information.
+"""
 
 PAUSE = 0.35
-"""Seconds of pause that end a stretch, once it is long enough."""
+"""Seconds of a pause that ends a stretch once it is long enough."""
 
 SHORTEST, SURE = 0.6, 1.0
-"""Seconds of a stretch from which it has a voice, and from which it helps to find the voices."""
+"""Minimum seconds of a stretch for it to have a voice, and for it to be used in finding the voices."""
 
 MARGIN, MARGIN_OF_SHORT = 0.10, 0.20
-"""Margin by which another voice must be nearer, for stretches of `SURE` seconds and for shorter ones."""
+"""Margin by which another voice must be closer, for stretches of at least `SURE` seconds and for shorter ones."""
 
 SAME_VOICE = 0.75
-"""Cosine of two centres from which they are one voice."""
+"""Minimum cosine of two centres that are the same voice."""
 
 Vectors = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class VoicedStretch:
-    """Words in a row of one turn.
+    """Consecutive words of one turn.
 
     Attributes:
         first: the first of its recognised words.
@@ -52,8 +54,8 @@ class VoicedStretch:
         start: seconds.
         end: seconds.
         turn: turn of the script with most of the words.
-        meant: speaker who should say them.
-        heard: speaker with the voice of these words; None if nobody has it, or it is too short.
+        meant: the speaker who should say them.
+        heard: the speaker with the voice of these words; None if no speaker has it, or the stretch is too short.
     """
 
     first: int
@@ -73,7 +75,7 @@ class VoicedWords:
     Attributes:
         stretches: stretches in order of time.
         voices: number of different voices, at most one per speaker.
-        likeness: cosine of a speaker's voice with its reference, by speaker with a reference.
+        likeness: cosine between the voice and the reference of each speaker with a reference.
     """
 
     stretches: tuple[VoicedStretch, ...]
@@ -112,7 +114,7 @@ def find_voices(
 
 
 def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
-    """Cut the recognised words into stretches within a turn; words outside the script go with those before."""
+    """Cut the recognised words into stretches within turns; words outside the script belong to the stretch before."""
     spoken, turns = alignment.heard, _turns_of_words(alignment)
     stretches: list[VoicedStretch] = []
     first = 0
@@ -130,7 +132,7 @@ def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
 
 
 def _turns_of_words(alignment: ScriptAlignment) -> list[int]:
-    """Return for every recognised word its turn, or that of the previous word."""
+    """Return the turn of every recognised word, or that of the previous word."""
     turns: list[int] = []
     for partner in alignment.partners:
         turns.append(alignment.written[partner].turn if partner is not None else turns[-1] if turns else 0)
@@ -214,7 +216,7 @@ def _name_voices(
 
 
 def _decide(stretch: VoicedStretch, cosines: Vectors, names: Mapping[int, str]) -> VoicedStretch:
-    """Return the voice of a stretch: that of the script's speaker, unless another is nearer by the margin."""
+    """Return the voice of a stretch: that of the speaker in the script, unless another is closer by the margin."""
     margin = MARGIN if stretch.end - stretch.start >= SURE else MARGIN_OF_SHORT
     own = next((voice for voice, speaker in names.items() if speaker == stretch.meant), None)
     best = int(cosines.argmax())
@@ -227,7 +229,7 @@ def _decide(stretch: VoicedStretch, cosines: Vectors, names: Mapping[int, str]) 
 
 
 def count_words_by(stretches: Sequence[VoicedStretch], alignment: ScriptAlignment) -> Counter[tuple[str, str | None]]:
-    """Count the recognised words of the script, by their intended speaker and by their voice."""
+    """Count the recognised words of the script by intended speaker and voice."""
     counts: Counter[tuple[str, str | None]] = Counter()
     for stretch in stretches:
         if stretch.decided:

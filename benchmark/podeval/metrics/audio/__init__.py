@@ -1,1 +1,1 @@
-"""Metrics of the sound as a whole: loudness, music, room, faults."""
+"""Metrics of the sound as a whole: loudness, music, room and faults."""

@@ -1,14 +1,14 @@
 """CASP: how well music and sound effects suit the speech they accompany.
 
 After source separation, two networks trained on podcasts embed the speech and everything else; the value is the mean
-cosine of the two embeddings over segments of 10 s. −1 to 1, higher is better. PodEval, section 6 (results in 7.3), with
+cosine of the two embeddings over segments of 10 s; −1 to 1, higher is better. PodEval, section 6 (results in 7.3), with
 the model of Tian et al. (DualDub, ACM MM 2025), 16 kHz; both stems are normalised to a peak of 1 over the recording and
 mixed to mono, and the last segment is looped to 10 s.
 
 Differs from the public code, which counts every segment of every recording and maps the mean cosine x to (x + 1) / 2
 (`variant="podeval"`; the paper states no scale, the original work reports x). Here a segment counts only if it contains
-at least 1 s of speech and at least 1 s of music that lasts 3 s or more. A recording without music is not scored: what
-separation leaves over from clean speech is not music, even above −60 LUFS, our threshold for accompaniment.
+at least 1 s of speech and at least 1 s of music that lasts 3 s or more. A recording without music is not scored: the
+residue of separating clean speech is not music, even above −60 LUFS, our threshold for accompaniment.
 """
 
 from typing import Literal
@@ -30,10 +30,10 @@ CLIP_SECONDS = 10.0
 CLIP = round(CLIP_SECONDS * RATE)
 
 SHORTEST = 3.0
-"""Minimum seconds of sound that may be looped to fill a clip."""
+"""Minimum length in seconds of sound that may be looped to fill a clip."""
 
 LEAST = 1.0
-"""Seconds of speech, and of music, in a stretch that counts."""
+"""Minimum seconds of speech, and of music, in a stretch that counts."""
 
 NO_MUSIC = -60.0
 """LUFS below which an accompaniment does not count, by PodEval's rule for the speech-to-music ratio."""
@@ -75,7 +75,7 @@ def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "defa
         variant: `podeval` counts every segment and returns (x + 1) / 2 for a mean cosine x.
     """
     recording.require_sound(SHORTEST)
-    # Nothing is looked for or separated if there is no model for what follows.
+    # If there is no model for the comparison, do not detect or separate anything.
     registry.get_card("harmony", recording.profile)
     if variant == "default" and not speech_track.find_lasting_music(recording):
         raise CannotScore("no music is heard in the recording, so there is nothing to compare with its speech")
@@ -102,7 +102,7 @@ def _count(recording: Recording, count: int) -> NDArray[np.bool_]:
     """Return for every 10 s stretch whether it contains both speech and music.
 
     Raises:
-        CannotScore: none does.
+        CannotScore: no stretch contains both.
     """
     clips = [(Span(index * CLIP_SECONDS, (index + 1) * CLIP_SECONDS),) for index in range(count)]
     speech, music = (
@@ -121,7 +121,7 @@ def _cosines(model: Harmony, recording: Recording) -> NDArray[np.float32]:
     """Return the cosine of every 10 s stretch, shape (stretches,).
 
     Raises:
-        CannotScore: the accompaniment is too quiet to be any.
+        CannotScore: the accompaniment is too quiet to count.
     """
     stems = recording.stems()
     if measure_stem(stems.accompaniment, stems.rate) < NO_MUSIC:

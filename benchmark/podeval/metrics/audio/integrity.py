@@ -1,33 +1,33 @@
-"""Integrity: whether the recording is technically intact, regardless of what is said in it.
+"""Integrity: whether the recording is technically intact, regardless of its content.
 
 Faults per hour, fewer is better: dropouts (20 ms or more of digital silence that interrupts sound), clicks (at least
-four times as strong as the 25 ms around them, louder than the lips make, and over within 1.5 ms), loops (1.2 s or more
+four times as strong as the 25 ms around them, louder than lip noises, and at most 1.5 ms long), loops (1.2 s or more
 that recur within 12 s, identical down to 20 ms; with a script, only those that the script does not repeat), clipping
-(peaks of any channel that are cut off at one height, at whatever level, rate or depth, also where they were coded
-afterwards), and with `music="unasked"` 3 s or more of music. Silences that a voice makes inside its words as a habit,
-as formant synthesisers do at their stops, are noted and are no dropouts. `faults_per_hour` also counts jumps of 9 dB or
-more in the loudness of speech, a last word that is cut off, samples beyond full scale (by more than 0.5 dB), and parts
-with a constant offset (of more than a tenth of the level). The hour is one without silence at the ends and silence of
-more than 2 s, so that none of it dilutes anything; at an end it neither makes nor hides a fault, and the notes on the
-file state it. Music at an end is no silence.
+(peaks of any channel that are cut off at one height, at any level, rate or depth, even if the file was coded
+afterwards), and with `music="unasked"` 3 s or more of music. Silences that a voice habitually makes inside words, as
+formant synthesisers do at stop consonants, are noted but are not dropouts. `faults_per_hour` also counts jumps of 9 dB
+or more in the loudness of speech, a last word that is cut off, samples beyond full scale (by more than 0.5 dB), and
+parts with a constant offset (of more than a tenth of the level). Silence at the ends and silence of more than 2 s do
+not count towards the hour, so they cannot dilute the rates. Silence at an end neither causes nor hides a fault, and the
+notes on the file report it. Music at an end does not count as silence.
 
 `plcmos` is PLCMOS v2, which predicts how listeners rate dropouts and stutters, 1 to 5, averaged over at most 30 windows
-of 6 s of the recording as it is. What it hears, as all predictors of opinion here: no constant offset, ends without
-speech cut to half a second, and no windows with more than 60 % of silence or of music alone. It is None if its weights
-are not installed, as the notes then say. The notes list every fault with its time.
+of 6 s of the recording as it is. As for all predictors of opinion here, a constant offset is removed, ends without
+speech are cut to half a second, and windows that are more than 60 % silence or music alone are left out. It is None if
+its weights are not installed, and the notes then say so. The notes list every fault with its time.
 
-Version 1.4; until 1.3 stops of formant synthesisers were dropouts, and music was a fault unless it was asked for. Until
-1.2 `clipped` counted smooth peaks of finely sampled and coarsely rounded speech, silence at an end hid the cut-off word
-before it and diluted rates, and PLCMOS heard all of the recording.
+This is version 1.4. Up to 1.3, stop consonants of formant synthesisers counted as dropouts, and music was a fault
+unless it was requested. Up to 1.2, `clipped` counted smooth peaks of finely sampled and coarsely rounded speech,
+silence at an end hid the cut-off word before it and diluted the rates, and PLCMOS rated the whole recording.
 
-Music is noted with its times, and is a fault only where `music="unasked"` says that there should be none. MP3 and other
-codecs smear faults: most of what was clipped for half a second is still found (docs/defects-study.md), shorter
-stretches are not.
+Music is noted with its times, and is a fault only if `music="unasked"` states that there should be none. MP3 and other
+codecs smear faults: most clipping of half a second is still found (docs/defects-study.md), but shorter stretches are
+not.
 
 Source: podeval's own; PLCMOS by Diener et al., "PLCMOS: a data-driven non-intrusive metric for the evaluation of packet
 loss concealment algorithms", Interspeech 2023, package `speechmos` 0.0.1.1.
 
-Differs from that package in always using the same 15 simulated listeners, where the package draws them at random.
+Differs from that package in always using the same 15 simulated listeners; the package draws them at random.
 """
 
 from collections.abc import Callable
@@ -49,21 +49,21 @@ from podeval.recording.spoken_script import align_recording
 from podeval.text.script import Script
 
 SHORTEST = 0.5
-"""Seconds that a recording lasts at least."""
+"""Minimum length of a recording, seconds."""
 
 HOUR = 3600.0
 
 PLCMOS_WINDOW, PLCMOS_WINDOWS = 6.0, 30
-"""Seconds of a window for PLCMOS, and the highest number of windows, spread over the recording."""
+"""Length in seconds of a window for PLCMOS, and the maximum number of windows, spread over the recording."""
 
 WRITTEN_TWICE = 0.7
-"""Share of a loop's words that are in the script there, from which the script itself contains the repetition."""
+"""Share of a loop's words that the script must contain at that point for the repetition to be part of the script."""
 
 SAME_WORDS = 0.5
-"""Similarity between the words of a loop and the repeated words from which they count as equal."""
+"""Minimum similarity at which the words of a loop and the repeated words count as equal."""
 
 _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clipped", "music": "unasked_music"}
-"""Key that counts a kind of fault, by kind."""
+"""The key that counts faults, by kind of fault."""
 
 
 @metric(
@@ -152,9 +152,9 @@ def integrity(
     """Score one recording.
 
     Args:
-        recording: speech; holes, clicks and clipping at its own rate, the rest at 16 kHz.
-        script: its words, which tell a loop from what is written twice.
-        music: `unasked` for recordings that should have none, in which it is a fault.
+        recording: speech; holes, clicks and clipping are found at its own rate, the rest at 16 kHz.
+        script: its words, which distinguish a loop from words that are written twice.
+        music: `unasked` for recordings that should have no music, in which it is a fault.
     """
     recording.require_sound(SHORTEST)
     defects, habit = list_faults(recording, script, music_asked=music == "asked")
@@ -183,7 +183,7 @@ def integrity(
 def list_faults(
     recording: Recording, script: Script | None, *, music_asked: bool = False
 ) -> tuple[list[TimedDefect], int]:
-    """List the faults of a recording, in order of time, and count the silences that are a habit of its voice."""
+    """List the faults of a recording, in order of time, and count the silences that are habitual for its voice."""
     rate = recording.rate
     mono, samples = recording.mono(rate, offset=True), recording.mono(rate)
     silences = faults.find_holes(mono, rate)
@@ -247,7 +247,7 @@ def _list_loops(recording: Recording, script: Script | None) -> list[TimedDefect
 
 
 def _is_written_twice(recording: Recording, script: Script, span: Span, lag: float) -> bool:
-    """Whether a stretch and the sound `lag` seconds before contain the same words, and the script contains both.
+    """Return whether a stretch and the sound `lag` seconds before have the same words, and the script contains both.
 
     If the words differ, the recogniser has skipped the loop. The words come from the speech track, which `wer` and
     others also transcribe, so no sound is transcribed twice.
@@ -268,7 +268,7 @@ def _is_written_twice(recording: Recording, script: Script, span: Span, lag: flo
 
 
 def _rate_losses(recording: Recording) -> tuple[float | None, dict[str, Any]]:
-    """PLCMOS, or None and a note on the way to install it."""
+    """Return PLCMOS, or None and a note on how to install it."""
     list_starts = partial(start_windows, most=PLCMOS_WINDOWS)
     try:
         predicted = predict_windows(recording, "loss_quality", PLCMOS_WINDOW, MODEL_RATE, score_clips, list_starts)
@@ -283,5 +283,5 @@ def _edges(span: Span) -> tuple[float, float]:
 
 
 def _is_near(span: Span, others: list[Span]) -> bool:
-    """Whether a click is but the edge of a hole."""
+    """Return whether a click is only the edge of a hole."""
     return any(other.start - 0.01 <= span.start <= other.end + 0.01 for other in others)

@@ -4,14 +4,14 @@ listeners expect.
 Integrated loudness (LUFS) by ITU-R BS.1770-4 over the actual channel layout, true peak (dBTP) by oversampling as in EBU
 Tech 3341, and loudness range (LU) by EBU Tech 3342. Each has a score from 0 to 1, with PodEval's constants: 1 for −18
 to −14 LUFS, for up to −1 dBTP, and for 4 to 18 LU, falling off exponentially outside. The range of less than a minute
-does not represent a programme (clips of real podcasts score 0.2 where whole episodes score 0.8): its score is shown
-with a note, but not ranked.
+does not represent a programme (clips of real podcasts score 0.2, whole episodes 0.8), so its score is shown with a note
+but not ranked.
 
 Source: the standards; PodEval, Eq. 2 to 4.
 
-Differs from the public code, which mixes to mono first (a stereo file reads about 3 LU low), uses an ungated percentile
-range over frames of 3 s, and sets the lower limit at −17 LUFS (`variant="podeval"` does all three). The printed
-constant of Eq. 2 gives 0.65 at −23 LUFS, where the paper says about 0.6.
+Differs from the public code, which mixes to mono first (a stereo file measures about 3 LU too low), uses an ungated
+percentile range over frames of 3 s, and sets the lower limit at −17 LUFS (`variant="podeval"` does all three). The
+printed constant of Eq. 2 gives 0.65 at −23 LUFS; the paper says about 0.6.
 """
 
 from typing import Literal
@@ -21,11 +21,11 @@ from podeval.metrics import UNRANKED, Key, Reach, Score, Timeline, facts, metric
 from podeval.recording import Recording
 
 SHORTEST_PROGRAMME = 60.0
-"""Seconds from which a loudness range describes a programme."""
+"""Minimum seconds for which a loudness range describes a programme."""
 SHORT = "the loudness range of less than a minute is not that of a programme"
 
 _TIMELINE_POINTS = 600
-"""Most points of a timeline."""
+"""Maximum number of points of a timeline."""
 _BLOCK = 1 << 16
 
 
@@ -96,24 +96,24 @@ _BLOCK = 1 << 16
     paper="PodEval",
     caution=(
         "Making the first 4 s quieter by 8 dB raises the range score of a clip from 0.11 to 1.0, and lowering the "
-        "peaks by one decibel raises the peak score from 0.01 to 1: both tell how a file was mastered, not how good it"
-        " is."
+        "peaks by one decibel raises the peak score from 0.01 to 1: both show how a file was mastered, not how good it "
+        "is."
     ),
     intended_use=(
         "Checking whether an episode meets the loudness targets of podcast platforms. For volume fade, see endurance."
     ),
     limitations=(
         "The targets are conventions (about −16 to −14 LUFS), not matters of taste; a radio play or an audiobook may "
-        "well have a wider range. Recordings of a few seconds have no reliable range, and as the "
-        "standard has it, silence that is appended to a short one widens it."
+        "well have a wider range. Recordings of a few seconds have no reliable range, and under the standard, "
+        "appending silence to a short one widens it."
     ),
 )
 def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = "standard") -> Score:
     """Score one recording.
 
     Args:
-        recording: audio with up to 6 channels, any rate from 8 kHz, at least 0.4 s (the range needs 3 s).
-        variant: `standard` follows ITU-R BS.1770-4 and EBU Tech 3342; `podeval` the public code.
+        recording: audio of at least 0.4 s (the range needs 3 s) with up to 6 channels, at any rate from 8 kHz.
+        variant: `standard` follows ITU-R BS.1770-4 and EBU Tech 3342; `podeval` follows the public code.
     """
     recording.require_sound(0.4)
     if variant == "standard":
@@ -122,7 +122,7 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
         levels = meter.measure_podeval(recording.samples, recording.rate)
     scored = meter.score_integrated_loudness(levels.integrated, "podeval" if variant == "podeval" else "paper")
     step = max(1, -(-len(levels.short_term) // _TIMELINE_POINTS))
-    # A minute of programme, without anything appended.
+    # At least a minute of programme, without appended silence.
     silent = sum(map(_count_zeros, (recording.samples, recording.samples[::-1]))) / recording.rate
     programme = recording.duration - (silent if silent >= 1 else 0)
     return Score(

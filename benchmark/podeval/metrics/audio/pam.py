@@ -2,23 +2,22 @@
 
 Every chunk of 7 s is compared with two prompts, one good and one bad. A softmax over the two similarities gives the
 share of the good prompt, and the score is the mean over chunks; 0 to 1, higher is better. `pam_avg` averages the scores
-of two pairs of prompts and `pam_avgsim` the similarities of two good and two bad prompts before the softmax. Any sound
-can be scored, speech, music or a mix. A recording at a lower rate is upsampled, as in the paper, whose speech is at 16
-and 24 kHz. Deshmukh et al., Interspeech 2024; MS-CLAP 2023 at 44.1 kHz, mean of the
-channels.
+of two pairs of prompts; `pam_avgsim` averages the similarities of two good and two bad prompts before the softmax. Any
+sound can be scored: speech, music or a mix. A recording at a lower rate is upsampled, as in the paper, where speech is
+at 16 and 24 kHz. Deshmukh et al., Interspeech 2024; MS-CLAP 2023 at 44.1 kHz, mean of the channels.
 
 Differs from the paper's formula, as the public code does: similarities are multiplied by the model's learned scale, and
-the prompts end in full stops. Differs from that code in scoring all of a recording by default (its chunks, the last one
-ending with the recording) but a constant offset and silence of more than a second at its ends, in mixing channels, and
-in the resampler (SoX HQ instead of torchaudio's windowed sinc with 6 zero crossings), which files at 44.1 kHz do not
-need. `variant` selects how others compute it:
+the prompts end in full stops. Differs from that code in scoring all chunks of a recording by default (the last one ends
+with the recording), without a constant offset and silence of more than a second at the ends; in mixing channels; and in
+the resampler (SoX HQ instead of torchaudio's windowed sinc with 6 zero crossings), which files at 44.1 kHz do not need.
+`variant` selects the computation of others:
 
 - `paper`: the plain similarity, without the scale, as in the paper's formula; all values are close to 0.5.
 - `repro`: the first 7 s only, of the mean of the channels.
 - `msclap`: channels joined one after the other in time, as the public code reads them.
-- `pcc`: both, as the public script that correlates PAM with listeners (`pcc.py`) does: the first 7 s of the channels
-  joined, which of stereo is the first channel, followed by the second where the first is shorter.
-- `naive`: the cosine with the good prompt alone (−1 to 1), which the paper shows not to follow listeners.
+- `pcc`: both, as in the public script that correlates PAM with listeners (`pcc.py`): the first 7 s of the joined
+  channels, which for stereo are those of the first channel, followed by the second if the first is shorter.
+- `naive`: only the cosine with the good prompt (−1 to 1), which the paper shows not to agree with listeners.
 """
 
 from collections.abc import Sequence
@@ -39,7 +38,7 @@ CHUNK_SECONDS = 7
 CHUNK = CHUNK_SECONDS * RATE
 
 SHORTEST = 0.5
-"""Minimum seconds of sound that may be looped to fill a chunk."""
+"""Minimum length in seconds of sound that may be looped to fill a chunk."""
 
 GOOD = ("the sound is clear and clean.", "the sound quality is good.")
 BAD = ("the sound is noisy and with artifacts.", "the sound quality is bad.")
@@ -84,17 +83,17 @@ Floats = NDArray[np.float64]
     paper="PAM",
     intended_use="Screening for audible noise and artefacts in any sound, music included.",
     limitations=(
-        "A recording below 44.1 kHz is upsampled, and what was not recorded may count as unclear; what that costs has "
-        "not been measured, because the weights were not available here (`studies/low_rates.py reference` does). "
-        "Two text prompts decide the score: it reflects what the captions in its training data call clear or noisy. It"
-        " was not trained to rate speech, and long recordings are judged in windows of a few seconds."
+        "A recording below 44.1 kHz is upsampled, and the missing frequencies may count as unclear; the effect has not "
+        "been measured, because the weights were not available here (`studies/low_rates.py reference` measures it). "
+        "Two text prompts decide the score: it reflects what the captions in its training data call clear or noisy. It "
+        "was not trained to rate speech, and long recordings are judged in windows of a few seconds."
     ),
 )
 def pam(recording: Recording, *, variant: Variant = "default", prompts: str = "") -> Score:
     """Score one recording.
 
     Args:
-        recording: any sound, upsampled to 44.1 kHz where its rate is lower.
+        recording: any sound; it is upsampled to 44.1 kHz if its rate is lower.
         variant: `default`, or one of `paper`, `repro`, `msclap`, `pcc` and `naive`.
         prompts: your own prompts, the good one first, separated by a vertical bar; the averages are then not computed.
     """
@@ -130,7 +129,7 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
             **({"prompts": texts} if prompts else {}),
             **({"upsampled_from": recording.rate} if recording.rate < RATE else {}),
         },
-        # Channels that follow one another have no time of their own.
+        # Joined channels do not correspond to times in the recording.
         timeline=None
         if len(tracks) > 1
         else Timeline(
@@ -142,10 +141,10 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
 
 
 def _parse_prompts(prompts: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Parse a text of a good and a bad prompt.
+    """Parse a text with a good and a bad prompt.
 
     Raises:
-        BadInput: there are not exactly two.
+        BadInput: there are not exactly two prompts.
     """
     parts = [part.strip() for part in prompts.split("|")]
     if len(parts) != 2 or not all(parts):
@@ -167,12 +166,12 @@ def _columns(logits: Floats, count: int) -> dict[str, Floats]:
 
 
 def _share(good: Floats, bad: Floats) -> Floats:
-    """Return the softmax share of the good logits against the bad ones."""
+    """Return the softmax share of the good logits relative to the bad ones."""
     return np.asarray(0.5 + 0.5 * np.tanh((good - bad) / 2))
 
 
 def _tracks(recording: Recording, variant: Variant) -> tuple[list[Samples], int]:
-    """Return the samples to score at 44.1 kHz, the mean of the channels or each of them, and the first one's number."""
+    """Return the samples to score at 44.1 kHz (the mean of the channels, or each channel), and the first index."""
     if variant == "default":
         samples, begin = cut_to_sound(recording, RATE)
         return [samples], begin
@@ -182,7 +181,7 @@ def _tracks(recording: Recording, variant: Variant) -> tuple[list[Samples], int]
 
 
 def _is_cut(samples: Samples, recording: Recording, variant: Variant) -> bool:
-    """Return whether only a part of the recording is used: only embeddings of all of it are shared with variants."""
+    """Return whether only a part of the recording is used; variants share embeddings only of whole recordings."""
     if variant != "default":
         return False
     whole = recording.mono(RATE, offset=True, upsample=True)

@@ -2,26 +2,26 @@
 
 The spread of the speech-to-reverberation modulation energy ratio (SRMR) over windows of 3 s every 2 s; 0 or more, lower
 is more consistent. `reverb_consistency` is the paper's population standard deviation. It shrinks with the mean of SRMR,
-so that a system could win by adding reverberation everywhere; it is shown but not ranked. Systems are ranked by
+so a system could win by adding reverberation everywhere; therefore, it is shown but not ranked. Systems are ranked by
 `reverb_consistency_cv`, the standard deviation divided by the mean (coefficient of variation).
 `reverb_consistency_norm` is the spread of normalised SRMR, which depends less on the voice. Windows with more than 60 %
 non-speech are left out and counted in the notes. `srmr` is the mean over the same windows: higher is drier, but it also
 depends on the voice and its tempo. For the same reason a change of voice raises the spread about as much as a change of
 room.
 
-What is measured is what all predictors of opinion here hear: no constant offset, and no silent ends.
+As for all predictors of opinion here, a constant offset and silent ends are removed first.
 
-Where there is music the speech stem is measured, and the value is shown without a rank (version 1.3): what separation
-leaves of a louder bed evens out the ratio, in the stem as in the mix (0.24 to 0.21 for Kokoro, 0.27 to 0.24 for a
-reader, from no bed to one as loud as the speech).
+If there is music, the speech stem is measured, and the value is shown without a rank (since version 1.3): the residue
+of a louder music bed evens out the ratio, in the stem as in the mix (from no bed to one as loud as the speech, the
+value falls from 0.24 to 0.21 for Kokoro, and from 0.27 to 0.24 for a reader).
 
 Source: LFS-Bench, section 3 and appendix C.2; SRMR by Falk, Zheng and Chan, IEEE TASLP 2010, as in SRMRpy; 16 kHz, mean
 of the channels.
 
-Differs from the paper, which has no public code, only in details that it leaves open: SRMRpy's default of fast
-gammatonegram envelopes without normalisation (`mode="slow"` uses Hilbert envelopes and `norm=True` the normalised form;
-the three have different scales), and resampling directly to the rate of speech models rather than to 24 kHz first
-(`variant="lfs"`).
+Differs from the paper, which has no public code, only in details that it leaves open. By default, the envelopes are
+SRMRpy's fast gammatonegram without normalisation (`mode="slow"` uses Hilbert envelopes and `norm=True` the normalised
+form; the three have different scales), and audio is resampled directly to the rate of speech models rather than to 24
+kHz first (`variant="lfs"`).
 """
 
 from functools import partial
@@ -101,7 +101,7 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
     intended_use="Checking whether a long synthesis stays in one room; systems that generate in chunks often do not.",
     limitations=(
         "Music and noise under speech are mistaken for room sound. Dry recordings have almost no reverberation, and "
-        "the ratio of two small numbers is unstable; the distortion study shows what the metric can tell."
+        "the ratio of two small numbers is unstable; the distortion study shows what the metric can detect."
     ),
 )
 def reverb_consistency(
@@ -117,14 +117,14 @@ def reverb_consistency(
     """Score one recording.
 
     Args:
-        recording: speech of at least 5 s, which is two windows; channels are averaged, 16 kHz.
+        recording: speech of at least 5 s (two windows), 16 kHz; channels are averaged.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
-        mode: `fast` uses envelopes from a gammatonegram; `slow` uses Hilbert envelopes and takes twenty times as long.
+        mode: `fast` uses envelopes from a gammatonegram; `slow` uses Hilbert envelopes and takes 20 times as long.
         norm: use normalised SRMR for all values: modulation energies limited to a range of 30 dB, and bands
             up to 30 Hz.
         variant: `lfs` resamples to 24 kHz first, as the paper does with all audio.
         window: length of a window, seconds.
-        stride: seconds from the beginning of a window to that of the next.
+        stride: seconds between the beginnings of consecutive windows.
     """
     recording.require_sound(window + stride)
     track = recording.speech_track(source)
@@ -144,7 +144,7 @@ def reverb_consistency(
         raise CannotScore(
             f"{few} of {window:g} s holds enough speech (at least 40 %), and a spread over time needs two"
         )
-    # Take the spread over time, also of the normalised values.
+    # Compute the spread over time, also for the normalised values.
     normalised = values if norm else srmr(norm=True)[1]
     starts, values, normalised = starts[kept], values[kept], normalised[kept]
     windows = int((len(part.samples) - window * MODEL_RATE) // (stride * MODEL_RATE)) + 1

@@ -2,14 +2,14 @@
 
 Speech and accompaniment are separated, and their loudness (ITU-R BS.1770-4, at the separator's sampling rate, over the
 actual channel layout) is compared in every segment of speech of at least 3 s: SMR is the difference in LU. `smr` is its
-mean over segments, and `smr_score` the share of segments above 0, where speech is louder. A segment is speech without a
-pause of more than 0.5 s; it counts if music is detected during at least half of it and the accompaniment reaches −60
-LUFS. `smr_reference` is the mean of PodEval's second score: 1 from 5 to 30 LU, 0 below 0, falling exponentially between
-5 and 0 and above 30. With the embedded separator, the error on mixes of 0 to 10 LU has a median of 0.6 LU and a maximum
-of 4.4 LU, mostly upwards (docs/smr-accuracy.md). Sampling rates below the separator's 44.1 kHz are refused unless
-upsampling is allowed, which is then noted, because the higher frequencies of the music are missing. Twelve mixes that
-were stored at 24 kHz measure at most 0.18 LU otherwise (median 0.002), at 16 kHz 0.17 LU (median 0.06; the same page).
-Values from below 24 kHz are not ranked.
+mean over segments, and `smr_score` the share of segments above 0, in which speech is louder. A segment is speech
+without a pause of more than 0.5 s; it counts if music is detected during at least half of it and the accompaniment
+reaches −60 LUFS. `smr_reference` is the mean of PodEval's second score: 1 from 5 to 30 LU, 0 below 0, falling
+exponentially between 5 and 0 and above 30. With the embedded separator, the error on mixes of 0 to 10 LU has a median
+of 0.6 LU and a maximum of 4.4 LU, mostly upwards (docs/smr-accuracy.md). Sampling rates below the separator's 44.1 kHz
+are refused, because the higher frequencies of the music are missing, unless upsampling is allowed, which is then noted.
+The values of twelve mixes changed by at most 0.18 LU when stored at 24 kHz (median 0.002), and by at most 0.17 LU at 16
+kHz (median 0.06; the same page). Values from sampling rates below 24 kHz are not ranked.
 
 Source: PodEval, section 6 (results in 7.3), and its code.
 
@@ -36,7 +36,7 @@ LONGEST_PAUSE = 0.5
 SHORTEST_SEGMENT = 3.0
 QUIETEST_MUSIC = -60.0
 LEAST_MUSIC = 0.5
-"""Smallest share of a segment that must be music."""
+"""Minimum share of a segment that must be music."""
 
 LEAST_RATE = 24_000
 """Sampling rate below which a value is not ranked, Hz."""
@@ -44,7 +44,7 @@ LEAST_RATE = 24_000
 _PODEVAL_RATE = 16_000
 
 Meter = Callable[[Span], float]
-"""A function that returns the loudness of a stretch in LUFS; minus infinity if it is silent."""
+"""A function that returns the loudness of a stretch in LUFS, or minus infinity if it is silent."""
 
 
 @metric(
@@ -164,7 +164,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
 
 
 def find_speech_segments(speech: Sequence[Span]) -> list[Span]:
-    """Return the stretches of speech, with short pauses closed and without stretches that are too short."""
+    """Return the stretches of speech, with short pauses closed and stretches that are too short left out."""
     return [span for span in join_spans(list(speech), LONGEST_PAUSE) if span.duration >= SHORTEST_SEGMENT]
 
 
@@ -178,7 +178,7 @@ def score_ratio(ratio: float) -> float:
 
 
 def _ratios(recording: Recording, segments: Sequence[Span], variant: str) -> dict[Span, float]:
-    """Return the SMR in LU of every segment that has anything under the speech."""
+    """Return the SMR in LU of every segment that has any sound under the speech."""
     stems = recording.stems()
     speech, accompaniment = (
         _podeval_meter(stem, stems.rate) if variant == "podeval" else _meter(stem, stems.rate, recording.layout)
@@ -199,7 +199,7 @@ def _meter(stem: Any, rate: int, layout: str | None) -> Meter:
 
 
 def measure_stem(samples: Any, rate: int, layout: str | None = None) -> float:
-    """Return the integrated loudness of a stem in LUFS; minus infinity if it is silent."""
+    """Return the integrated loudness of a stem in LUFS, or minus infinity if it is silent."""
     try:
         return loudness.measure(samples, rate, layout).integrated
     except CannotScore:

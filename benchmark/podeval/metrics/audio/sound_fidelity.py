@@ -5,14 +5,15 @@ the recording. It ranges from about 1 (bad) to 4.64 (no difference); higher is b
 C.3; the model is torchaudio's (Kumar et al., ICASSP 2023), trained on English sentences at 16 kHz; channels are
 averaged.
 
-Differs from the paper, which gives the model the whole file, although its cost grows with the square of the length and
-it was trained on 5 s; `variant="lfs"` does so too, silence and all (version 1.4; it kept the windows before). A
-recording shorter than a window is scored as a whole. Noise or music alone has no PESQ and is unscored.
-What is heard, as by all predictors of opinion here (version 1.3; until 1.2 the speech stem if there was
-music): the recording as it is, without a constant offset, ends without speech cut to half a second, windows with more
-than 60 % of silence or of music alone left out and counted. If there is music, `pesq_estimate_stem` is the value of
-the separated speech, shown and not ranked; `source="stem"` separates every recording, and is another protocol. The
-range given in the paper, −0.5 to 4.5, is that of narrow-band PESQ, which the model does not estimate.
+Differs from the paper, which gives the model the whole file, although the model's cost grows with the square of the
+length and it was trained on 5 s; `variant="lfs"` does so too, including silence (since version 1.4; before, it used the
+windows). A recording shorter than a window is scored as a whole. Noise or music alone has no PESQ and is unscored. Like
+all predictors of opinion here, it rates the recording as it is, but a constant offset is removed, ends without speech
+are cut to half a second, and windows that are more than 60 % silence or music alone are left out and counted (since
+version 1.3; up to 1.2 it rated the speech stem if there was music). If there is music, `pesq_estimate_stem` is the
+value of the separated speech, which is shown but not ranked; `source="stem"` separates the speech of every recording
+and makes another protocol. The range given in the paper, −0.5 to 4.5, is that of narrow-band PESQ, which the model does
+not estimate.
 """
 
 from functools import partial
@@ -69,8 +70,8 @@ def sound_fidelity(
 
     Args:
         recording: speech, 16 kHz.
-        source: `mix` scores the recording as it is; `stem` the speech that is separated from it, music or not.
-        variant: `lfs` scores the whole file at once, silence and all, after resampling to 24 kHz, as the paper does.
+        source: `mix` scores the recording as it is; `stem` scores its separated speech, even if there is no music.
+        variant: `lfs` scores the whole file at once, including silence, after resampling to 24 kHz, as the paper does.
     """
     whole = variant == "lfs"
     return rate_speech(
@@ -78,7 +79,7 @@ def sound_fidelity(
         "pesq_estimate",
         "pesq_estimator",
         source=source,
-        # It is longer than the recording by at most a rounding error.
+        # The timeline may exceed the recording by a rounding error.
         seconds=recording.duration + 1 if whole else WINDOW,
         list_starts=partial(start_windows, stride=round(STRIDE * RATE)),
         everything=whole,

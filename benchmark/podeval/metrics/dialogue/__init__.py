@@ -1,1 +1,1 @@
-"""Metrics of people who speak with each other."""
+"""Metrics of dialogues between speakers."""

@@ -1,18 +1,21 @@
-"""Naturalness of dialogue: how close the rhythm and melody of a short dialogue are to those of people.
+"""Naturalness of dialogue: how close the rhythm and melody of a short dialogue are to those of human dialogue.
 
-The mean of four parts from 0 to 1, where 1 is the level of people measured elsewhere; higher is better. The parts are
-`gaps` (1 − |median floor-transfer offset − 0.12 s| / 1 s), `overlaps` (share of floor events that overlap, relative to
-0.58), `pauses` (standard deviation over mean of silences from 0.25 s, relative to 0.48) and `melody` (a speaker's range
-of pitch, relative to 8.5 semitones). The combination and its reasons were fixed before it was computed on any clip of
-the systems it is meant for (docs/decisions/dialogue-naturalness.md). If only one voice is heard, `gaps` and `overlaps`
-are 0. `pauses` is left out if there are fewer than four silences, and `melody` if a speaker has less than 2 s of voiced
-speech. Who speaks comes from diarisation even if there is a script, as for `turn_taking`. Recordings with less than 8 s
-of speech are unscored, and so are two voices that never alternate. It is not in the papers, and it is shown but never
-ranked: on 118 public clips it orders the means of six systems nearly as listeners do (SRCC .94), but clips within a
-category weakly (.34), and six systems prove nothing (docs/studies/dialogue-naturalness.md).
-It takes no account of words, meaning or sound quality, and random overlaps and irregular pauses raise it.
+The mean of four parts from 0 to 1, where 1 is the published level of people; higher is better. The parts are `gaps` (1
+− |median floor-transfer offset − 0.12 s| / 1 s), `overlaps` (share of turn-taking events that overlap, relative to
+0.58), `pauses` (standard deviation divided by mean of the silences from 0.25 s, relative to 0.48) and `melody` (a
+speaker's pitch range, relative to 8.5 semitones). The combination and the reasons for it were fixed before it was
+computed on any clip of the systems it is meant for (docs/decisions/dialogue-naturalness.md). If only one voice is
+heard, `gaps` and `overlaps` are
+0. `pauses` is left out if there are fewer than four silences, and `melody` if a speaker has less than 2 s of voiced
+speech. The speakers are identified by diarisation even if there is a script, as for `turn_taking`. Recordings with less
+than 8 s of speech are unscored, and so are recordings of two voices that never alternate. The metric is not in the
+papers, and it is shown but never ranked: on 118 public clips it orders the means of six systems nearly as listeners do
+(SRCC .94), but its order of clips within a category agrees only weakly with listeners (.34), and six systems prove
+nothing (docs/studies/dialogue-naturalness.md). It takes no account of words, meaning or sound quality, and random
+overlaps and irregular pauses raise it.
 
-Differs from the papers, which rate naturalness directly: PodEval by listeners (MUSHRA), LFS-Bench by a judge.
+Differs from the papers, in which naturalness is rated directly: in PodEval by listeners (MUSHRA), in LFS-Bench by a
+judge.
 """
 
 from typing import Literal
@@ -27,13 +30,13 @@ from podeval.recording.speaker_turns import NEEDS, find_overlapping_turns
 from podeval.stats.turn_taking import FloorEvents, follow_the_floor
 
 SHORTEST = 8.0
-"""Fewest seconds of speech."""
+"""Minimum seconds of speech."""
 
 GAP, GAP_SCALE = 0.12, 1.0
 OVERLAPS = 0.58
 UNEVENNESS = 0.48
 MELODY = 8.5
-"""Value that people reach; docs/decisions/dialogue-naturalness.md has the sources."""
+"""Value that people reach; for the sources, see docs/decisions/dialogue-naturalness.md."""
 
 FEWEST_SILENCES = 4
 
@@ -96,11 +99,11 @@ FEWEST_SILENCES = 4
     only_for="two speakers or more",
     intended_use="Inspecting short dialogues in addition to listening; it is never ranked.",
     limitations=(
-        "Whether it orders systems as listeners do is not known: over the means of six systems nearly (SRCC .94, which "
-        "the best of the 24 keys compared reaches by chance in 12 % of orders), over clips of a category weakly (.34), "
-        "as docs/studies/dialogue-naturalness.md shows. Trained and checked on English podcasts."
+        "It is not known whether it orders systems as listeners do: for the means of six systems it nearly does (SRCC "
+        ".94, which the best of the 24 compared keys reaches by chance in 12 % of orders), for clips of a category "
+        "only weakly (.34); see docs/studies/dialogue-naturalness.md. It was developed and checked on English podcasts."
     ),
-    no_benchmark="It is shown and not ranked until it has been compared with what people say.",
+    no_benchmark="It is shown and not ranked until it has been compared with listeners' ratings.",
 )
 def dialogue_naturalness(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:
     """Score one recording.

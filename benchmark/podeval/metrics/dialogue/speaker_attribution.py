@@ -1,21 +1,21 @@
-"""Speaker attribution: whether each speaker says the lines that the script gives them, without a speaker swap.
+"""Speaker attribution: whether all speakers say the lines that the script gives them, without a speaker swap.
 
-The words are transcribed and aligned with the script. Which voice says them is determined from the voices alone:
-stretches of about 2 s are grouped into as many voices as the script has speakers. If there is a reference recording for
-each speaker, voices are matched to speakers by these; otherwise they are matched so that as many words as possible are
-said by the speaker named in the script. A system that keeps its voices apart throughout is therefore right, whichever
-voice it gave to whom; a single voice for everyone is right for one speaker only.
+The words are transcribed and aligned with the script. The voice of each word is determined from the sound alone:
+stretches of about 2 s are grouped into as many voices as the script has speakers. If there is a reference recording of
+each speaker, voices are matched to speakers by the references; otherwise they are matched so that as many words as
+possible are said by the speaker named in the script. A system that keeps its voices apart throughout is therefore
+right, whichever speaker it gave each voice to; a single voice for everyone is right for only one speaker.
 
 `attribution_accuracy` is the share of recognised script words that are said by the right speaker. `cpwer` and `cpcer`
 are error rates over each speaker's words, with voices matched to speakers so that the errors are fewest; `cpsim` is the
-mean cosine of each voice with its speaker's reference. `swapped_turns` counts turns of which more than half is in a
-wrong voice; the notes list the stretches with their times. Stretches under 0.6 s are too short to identify a voice and
-are left out (`undecided` counts their words). For recordings of five minutes or more, the timeline shows the accuracy
-of each minute. A recording of a script with one speaker is unscored.
+mean cosine of each voice with its speaker's reference. `swapped_turns` counts turns that are more than half in a wrong
+voice; the notes list the stretches with their times. Stretches under 0.6 s are too short to identify a voice and are
+left out (`undecided` counts their words). For recordings of five minutes or more, the timeline shows the accuracy of
+each minute. A recording of a script with one speaker is unscored.
 
-Source: podeval's own, not in PodEval or LFS-Bench; the error rates are MeetEval's (CHiME 2023), on lower-case words
+Source: podeval's own; not in PodEval or LFS-Bench. The error rates are MeetEval's (CHiME 2023), on lower-case words
 without punctuation, with numbers spelled out. A letter's accents and vowel signs belong to its word; writing without
-spaces, such as Chinese or Thai, has no `cpwer` (version 1.1; words were cut at every mark before).
+spaces, such as Chinese or Thai, has no `cpwer` (since version 1.1; before, words were split at every mark).
 
 Differs from MOSS-TTSD's ACC and ZipVoice-Dialog's cpWER and cpSIM in supporting any number of speakers and any length,
 in English and Chinese.
@@ -39,13 +39,13 @@ from podeval.text.script import Script
 from podeval.text.tokens import detect_language, is_unspaced
 
 NOBODY = "\N{EM DASH}"
-"""The voice that has no speaker."""
+"""The speaker of a voice that is matched to no speaker."""
 
 HALF = 0.5
-"""Share of a turn's words in a wrong voice from which the turn counts as swapped."""
+"""Share of a turn's words in a wrong voice above which the turn counts as swapped."""
 
 FEWEST = 3
-"""Words in a row in a wrong voice that are listed."""
+"""Minimum number of words in a row in a wrong voice that are listed."""
 
 
 @metric(
@@ -133,7 +133,7 @@ def speaker_attribution(
     Args:
         recording: speech of two or more people, 16 kHz.
         script: the words with their speakers.
-        reference_voices: a recording of each speaker's voice, by which the voices are told apart.
+        reference_voices: a recording of each speaker's voice, by which voices are matched to speakers.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
     """
     recording.require_sound(speech_track.SHORTEST_VOICE)
@@ -178,7 +178,7 @@ def speaker_attribution(
 
 
 def _place_words(voiced: VoicedWords, alignment: ScriptAlignment) -> Iterator[tuple[float, float, float]]:
-    """Yield the time of each stretch, the number of its words by the right speaker, and that of all its words."""
+    """Yield the time of each stretch, the number of its words by the right speaker, and the number of all its words."""
     for stretch in voiced.stretches:
         counts = count_words_by([stretch], alignment)
         right = sum(number for (meant, voice), number in counts.items() if meant == voice)
@@ -191,7 +191,7 @@ def _embed_speakers(voices: ReferenceVoices, script: Script) -> dict[str, Any]:
 
 
 def _count_speaker_errors(voiced: VoicedWords, alignment: ScriptAlignment) -> dict[str, float | None]:
-    """cpWER, if the language has words between spaces, and cpCER."""
+    """Return cpWER, if the language puts spaces between words, and cpCER."""
     meant: dict[str, list[str]] = {}
     spoken: dict[str, list[str]] = {}
     for number, word in enumerate(alignment.written):
@@ -210,7 +210,7 @@ def _count_speaker_errors(voiced: VoicedWords, alignment: ScriptAlignment) -> di
 
 
 def _find_swapped_turns(voiced: VoicedWords, alignment: ScriptAlignment) -> list[dict[str, Any]]:
-    """The turns with more than half of their words in a wrong voice, with their times."""
+    """List the turns with more than half of their words in a wrong voice, with their times."""
     by_turn: dict[int, list[VoicedStretch]] = {}
     for stretch in voiced.stretches:
         if stretch.decided:
@@ -225,7 +225,7 @@ def _find_swapped_turns(voiced: VoicedWords, alignment: ScriptAlignment) -> list
 
 
 def list_wrong_voices(voiced: VoicedWords, alignment: ScriptAlignment) -> list[TimedDefect]:
-    """List the stretches in a wrong voice, with consecutive ones of a turn merged."""
+    """List the stretches in a wrong voice; consecutive stretches of a turn are merged."""
     runs: list[list[VoicedStretch]] = []
     for stretch in voiced.stretches:
         if not stretch.decided or stretch.heard == stretch.meant:

@@ -1,1 +1,1 @@
-"""Metrics from people's judgements: votes, marks and answers."""
+"""Metrics based on people's judgements: votes, marks and answers."""

@@ -1,13 +1,15 @@
-"""The arena's rating of a system: its strength as implied by all blind comparisons, on the Elo scale.
+"""The arena's rating of a system: its strength on the Elo scale, as implied by all blind comparisons.
 
 Bradley–Terry with ties (Davidson 1970): a difference of 400 points means odds of ten to one, and the mean of all
 systems is 1000; higher is better. The 95 % interval treats the votes of one voter as dependent. Ranks are ranges,
-corrected for the number of pairs; systems that no chain of battles connects are not ranked against each other (note
-`islands`). Before ten battles with three opponents by five voters there is neither interval nor rank (note
-`provisional`; until version 1.2 it had both). "Tie" and "both bad" both count as ties. MTalk-Bench section 5.1.
+corrected for the number of pairs; systems that are not connected by a chain of battles are not ranked against each
+other (note `islands`). Before ten battles with three opponents by five voters, a system has neither an interval nor a
+rank (note `provisional`; up to version 1.2 it had both). "Tie" and "both bad" both count as ties. MTalk-Bench section
+5.1.
 
 Differs from the paper, whose Elo (from 1000, K = 4, scale 400) has no ties, depends on the order of the votes and has
-no interval; variant "mtalk" reproduces it. Variant "elo" is the same, but counts ½ for a tie and for both bad.
+no interval; the variant "mtalk" reproduces it. The variant "elo" is the same, but counts ½ for "tie" and for "both
+bad".
 """
 
 from functools import lru_cache
@@ -18,7 +20,7 @@ from podeval.metrics import Key, Score, facts, metric
 from podeval.stats.battles import Battles, elo
 from podeval.stats.bradley_terry import rate
 
-# All systems are rated at once, so the next system of the same votes costs nothing.
+# All systems are rated at once, so another system with the same votes takes no more time.
 _rate = lru_cache(maxsize=4)(rate)
 _elo = lru_cache(maxsize=4)(elo)
 
@@ -102,8 +104,8 @@ def arena(
     Args:
         system: its name.
         reference_votes: all votes, in recorded order.
-        variant: `default` is Bradley–Terry; `elo` and `mtalk` are Elo, the latter as in the paper.
-        position: correct for the advantage of being played first, and report it in the notes.
+        variant: `default` is Bradley–Terry; `elo` and `mtalk` are Elo, `mtalk` as in the paper.
+        position: whether to correct for the advantage of being played first, and report it in the notes.
     """
     if variant == "default":
         ratings = _rate(reference_votes, position=position)

@@ -1,13 +1,14 @@
 """How listeners experience a podcast: seven questions of PodEval's questionnaire, rated 1 to 5, higher is better.
 
 For each question, Q is the mean rating of the listeners, and J is the rating that a judge infers from their written
-reasons (one call per question over all systems). The value is the mean of both, or Q alone if there is no J. `mos` is
-the mean over the six questions that apply to every clip, with an interval clustered by listener; music is reported
-separately. PodEval section 6. Listeners are excluded if they miscount the speakers, rate music if there is none,
-give ratings without a reason, or give the same reason for most of their ratings.
+reasons (one call per question over all systems). The value is the mean of the two, or Q alone if there is no J. `mos`
+is the mean over the six questions that apply to every clip, with an interval clustered by listener; music is reported
+separately. PodEval section 6. Listeners are excluded if they miscount the speakers, rate music when there is none, give
+ratings without a reason, or give the same reason for most of their ratings.
 
-Differs from the paper in not counting the music question for a clip without music (a missing rating rather than a 3),
-and in leaving it out of `mos` altogether: if included, the same ratings gave 3.71 with music and 4.00 without.
+Differs from the paper in not counting the music question for a clip without music (the rating is missing rather than a
+3), and in leaving it out of `mos` altogether: with the question, the same ratings gave 3.71 with music and 4.00
+without.
 """
 
 import hashlib
@@ -34,13 +35,13 @@ from podeval.stats.questionnaire_scores import (
 )
 
 PROTOCOL = """\
-Scores from listeners' reasons: one judge call for a question, over all systems (PodEval, section 7.3).
+Scores from listeners' reasons: one judge call per question, over all systems (PodEval, section 7.3).
 
-The reasons that listeners gave are grouped by system, the systems shuffled and called by numbers, so that the judge
-sees neither names nor always the same order. It sums up each in a sentence and scores it 1 to 5.
+The reasons that listeners gave are grouped by system, and the systems are shuffled and numbered, so the judge sees no
+names and no fixed order. It summarises the reasons for each system in a sentence and gives a score of 1 to 5.
 
-Differs from the paper, whose one-sentence prompt is all it prints, in the shuffling, in naming the ends of the scale,
-and in checking that every system has its score.
+Differs from the paper, which prints only a prompt of one sentence, in shuffling, in naming the ends of the scale, and
+in checking that every system has a score.
 """
 """Description of the question, for the page of prompts in the docs."""
 
@@ -87,13 +88,13 @@ QUESTIONS: Mapping[str, str] = {
     "full_episode": "Would listeners like to hear the whole episode?",
     "human_likeness": "Does it sound as if people made it, or a machine?",
 }
-"""Question of each item of the questionnaire, as the judge reads it."""
+"""The question of each item of the questionnaire, as the judge reads it."""
 
 
 def group_reasons(
     answers: Sequence[QuestionnaireAnswer], clips: Mapping[tuple[str, str], ClipFacts]
 ) -> dict[str, dict[str, list[str]]]:
-    """Return the reasons of listeners who pass the screening, by question and system; none about absent music.
+    """Return the reasons of listeners who pass the screening, by question and system, without those on absent music.
 
     A question is included only if every system has a reason.
     """
@@ -245,7 +246,7 @@ def mos(
         system: its name.
         reference_answers: all answers, the facts about the clips, and J.
         variant: `default` is the mean of Q and J; `q` is Q alone.
-        screening: exclude listeners who fail the checks.
+        screening: whether to exclude listeners who fail the checks.
     """
     dropped = screen_answers(reference_answers.answers, reference_answers.clips) if screening else {}
     kept = [answer for answer in reference_answers.answers if answer.rater not in dropped]
@@ -258,7 +259,7 @@ def mos(
         raise CannotScore(f"no listener who answered about {system} passed the checks")
     spread = by_listener([answer for answer in kept if answer.system == system])
     value = sum(common) / len(common)
-    # J has no listeners: the interval of Q, moved to the middle of Q and J.
+    # J has no listeners, so use the interval of Q, moved to the mean of Q and J.
     low, high = (
         (None, None)
         if spread is None or spread.low is None or spread.high is None

@@ -2,11 +2,11 @@
 
 The mean of all ratings by listeners who pass the screening, with a 95 % interval clustered by listener. Listeners pass
 if they place the low anchor last on more than 90 % of the pages and the high anchor among the top two on more than 50
-%, and do not give the same rating to everything but the low anchor on more than half of the pages. PodEval section 5.
+%, and do not rate everything but the low anchor the same on more than half of the pages. PodEval section 5.
 
 Differs from the paper in defining how ties are handled, which the paper leaves open: the low anchor is last if nothing
 is rated below it, and a rank is one more than the number of stimuli rated above. A third rule, for listeners who rate
-everything alike, is ours: the paper's two rules already exclude its judge 20, and the box plot only confirms it.
+everything the same, is ours: the paper's two rules already exclude its judge 20, and its box plot only confirms this.
 """
 
 from typing import Annotated
@@ -56,8 +56,8 @@ from podeval.stats.mushra_scores import HIGH, LOW, Mark, MushraRules, describe_s
         "Listeners on the web do not share a playback level, room or headphones. The rules exclude inattentive "
         "listeners, and attentive ones whose opinion they do not expect: those who prefer polished synthesis to the "
         "high anchor, those who do not mind the low one, and most of those who use a narrow part of the scale. So the "
-        "places of real podcasts and of the robot are partly put there by the screening; the notes have the mean "
-        "without it, and say where the excluded disagree. Ratings depend on what else is on the page: compare only "
+        "positions of real podcasts and of the robot are partly due to the screening; the notes give the mean without "
+        "it, and state where the excluded listeners disagree. Ratings depend on what else is on the page: compare only "
         "within one test."
     ),
     no_benchmark="It is computed from the marks of listeners, which a listening test collects after a run.",
@@ -74,12 +74,12 @@ def mushra(
     """Return the mean mark of one stimulus.
 
     Args:
-        system: its name; the anchors HQ and LQ are also possible.
-        reference_marks: all marks of the test, those of the anchors among them.
-        screening: exclude listeners who do not recognise the anchors.
-        low_worst: share of pages that must be exceeded with the low anchor last.
-        high_top: share of pages that must be exceeded with the high anchor among the top two.
-        alike: largest share of pages on which everything but the low anchor may have the same rating.
+        system: its name; may also be an anchor, HQ or LQ.
+        reference_marks: all marks of the test, including those of the anchors.
+        screening: whether to exclude listeners who do not recognise the anchors.
+        low_worst: minimum share of pages (exclusive) on which listeners must place the low anchor last.
+        high_top: minimum share of pages (exclusive) on which listeners must place the high anchor among the top two.
+        alike: maximum share of pages on which everything but the low anchor may have the same rating.
     """
     verdicts = screen(reference_marks, MushraRules(low_worst, high_top, alike=alike)) if screening else []
     dropped = {verdict.rater: list(verdict.reasons) for verdict in verdicts if not verdict.kept}

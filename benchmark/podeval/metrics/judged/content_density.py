@@ -1,9 +1,9 @@
-"""Content density: what share of a dialogue system's words is essential.
+"""Content density: the share of a dialogue system's words that is essential.
 
-For each answer, judged in the context of the dialogue so far: the number of words in clauses that cannot be removed
-without loss, divided by the number of all words; 0 to 100, higher is denser. The value of a dialogue is the mean over
-its turns, which are reported too (`turn_1` and so on). A judge divides the answer into clauses, which together must
-reproduce it word for word. MTalk-Bench, appendix D.2.
+For each answer, judged in the context of the dialogue so far, this is the percentage of its words in clauses that
+cannot be removed without loss; 0 to 100, higher is denser. The value of a dialogue is the mean over its turns, which
+are also reported (`turn_1` and so on). A judge divides the answer into clauses, which together must reproduce it word
+for word. MTalk-Bench, appendix D.2.
 
 Differs from the paper, which prints no prompt, in checking that no word is lost or added, and in judging transcripts.
 """
@@ -25,21 +25,23 @@ from podeval.text.comparison.alignment import join_words
 from podeval.text.script_format import count_length
 
 PROTOCOL = """\
-How much of an answer is needed: its clauses, and which of them could go without loss (MTalk-Bench, appendix D.2).
+How much of an answer is needed: its clauses, and which of them could be left out without loss (MTalk-Bench, appendix
+D.2).
 
 The dialogue is cut off at a turn, and the answer of that turn is divided into complete clauses, each essential or not.
-The clauses together have to be the answer, word for word: an answer of the judge that drops or rewrites words is asked
-again. Content density is the words of the essential clauses by all words.
+Together, the clauses must be the answer, word for word: if the judge drops or rewrites words, it is asked again.
+Content density is the number of words in essential clauses divided by the number of all words.
 
-Differs from the paper, which prints no prompt, in that check.
+Differs from the paper, which prints no prompt, in this check.
 """
 """Description of the question, for the page of prompts in the docs."""
 
 _WORD = regex.compile(rf"[{HAN}]|[^\W_{HAN}]+")
 _COMPARED = 200
-"""Maximum words of either text that are compared, from the first difference on."""
+"""Maximum number of words of either text that are compared, from the first difference on."""
 _SHOWN = 40
-"""Characters of a stretch that a message to the judge quotes: enough to find it, too few for an instruction."""
+"""Number of characters of a stretch that a message to the judge quotes: enough to find it, too few for an instruction.
+"""
 
 
 class Clause(JudgeAnswer):
@@ -91,7 +93,7 @@ def _require_whole(answer: Any, text: str) -> None:
 def describe_difference(text: str, answer: str) -> str:
     """Describe the omitted and the added words, from the first difference on.
 
-    difflib finds the stretches that people would name, but its time grows as the third power of the number of words.
+    difflib finds the stretches that people would name, but its time grows with the cube of the number of words.
     """
     before, after = _WORD.findall(text), _WORD.findall(answer)
     same = 0
@@ -139,15 +141,15 @@ def content_density(dialogue: SpokenDialogue, *, transcripts: Transcripts = "cla
 
     Args:
         dialogue: the words of the user and the system.
-        transcripts: `claimed` shows the judge the system's own transcript, marked as its claim; `heard` a transcript
-            of its audio.
+        transcripts: `claimed` shows the judge the system's own transcript, marked as its claim; `heard` shows a
+            transcript of its audio.
     """
     if transcripts == "heard":
         dialogue = dialogue.transcribe_answers()
     for number, turn in enumerate(dialogue.turns, 1):
         if not count_length(turn.words):
             raise CannotScore(f"the system's answer of turn {number} has no words to read")
-    # Every answer with the dialogue before it as context.
+    # Judge every answer with the dialogue before it as context.
     answers = yield [
         JudgeRequest(
             DIVIDE,
@@ -168,6 +170,6 @@ def content_density(dialogue: SpokenDialogue, *, transcripts: Transcripts = "cla
 
 
 def _count_words(clauses: Sequence[Clause]) -> tuple[int, int]:
-    """Return the number of words in essential clauses, and in all."""
+    """Return the number of words in essential clauses, and in all clauses."""
     words = [(clause.essential, count_length(clause.text)) for clause in clauses]
     return sum(count for essential, count in words if essential), sum(count for _, count in words)

@@ -1,12 +1,12 @@
 """Dialogue judge: whether a judge rates a script above or below a reference script.
 
 Ratings from −3 to 3 for coherence, engagingness, diversity, informativeness, difference of views between the speakers
-(excluding the host), and overall; the reference counts as 0, and above 0 the script is better. The judge is asked in
-both orders and the value is half the difference, so that a judge that merely prefers a position yields 0. An item has a
-value only if both orders were answered. PodEval, section 4, after PodAgent.
+(excluding the host), and overall; the reference counts as 0, and a script with a value above 0 is better. The judge is
+asked in both orders and the value is half the difference, so a judge that merely prefers a position yields 0. An item
+has a value only if both orders were answered. PodEval, section 4, after PodAgent.
 
 Differs from the public code, which sets neither temperature nor seed (we use temperature 0 and a fixed seed), in the
-wording of the prompt (`docs/judge-prompts.md`), and in asking again when an answer cannot be read.
+wording of the prompt (`docs/judge-prompts.md`), and in asking again if an answer cannot be read.
 """
 
 from collections.abc import Mapping
@@ -20,13 +20,14 @@ from podeval.metrics import JudgeUse, Key, Result, Score, facts, metric
 from podeval.text.script import Script
 
 PROTOCOL = """\
-Two scripts compared by a judge, of which the first is the zero (PodEval, section 4, after PodAgent).
+A judge compares two scripts, the first of which counts as 0 (PodEval, section 4, after PodAgent).
 
-Six ratings from −3 to 3, positive where the second is better; analysis before ratings. Both orders are asked, and half
-the difference is what does not depend on the order: a judge that prefers a place and no script gives 0.
+It writes an analysis, then gives six ratings from −3 to 3, which are positive if the second is better. It is asked in
+both orders, and the value is half the difference, which does not depend on the order: a judge that prefers a position
+rather than a script yields 0.
 
-Differs from the public prompt in wording, in defining every rating, in a system text that says what is material, and
-in what is validated: a rating outside the scale is asked again.
+Differs from the public prompt in wording, in defining every rating, in a system text that says what is material, and in
+validation: for a rating outside the scale, the judge is asked again.
 """
 """Description of the question, for the page of prompts in the docs."""
 
@@ -88,7 +89,7 @@ class BothOrders:
 
     @property
     def ratings(self) -> Mapping[str, float]:
-        """Half the difference between the two orders by key, −3 to 3, positive where the candidate is better."""
+        """Half the difference between the two orders by key, −3 to 3, positive if the candidate is better."""
         return {key: (getattr(self.forward, key) - getattr(self.backward, key)) / 2 for key in KEYS}
 
     @property

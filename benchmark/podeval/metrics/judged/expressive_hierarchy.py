@@ -1,6 +1,7 @@
 """Expressive hierarchy: whether a long performance develops, rated by a judge that listens to all of it.
 
-One score from 1 to 5 in half points for the whole recording, asked once; higher is better. LFS-Bench, section 3.
+The judge is asked once for a score from 1 to 5 in half points for the whole recording; higher is better. LFS-Bench,
+section 3.
 
 Differs from the paper in the wording of the prompt; the paper's judge is Gemini 3 Pro. A recording longer or larger
 than the judge accepts is left unscored rather than cut.
@@ -15,11 +16,12 @@ from podeval.metrics import JudgeUse, Key, Reach, Result, Score, facts, metric
 from podeval.recording import MODEL_RATE, Recording, speech_track
 
 PROTOCOL = """\
-How a long performance develops, heard by a judge as a whole (LFS-Bench, figure 13).
+How a long performance develops, according to a judge that listens to all of it (LFS-Bench, figure 13).
 
-One score from 1 to 5 in halves, after notes on the course of feeling, on dynamics, and on how it fits its content.
+It gives one score from 1 to 5 in half points, after notes on the course of emotion, on dynamics, and on how well the
+performance fits the content.
 
-Differs from the paper's prompt in wording, and in leaving out its recommendation, which is used for nothing.
+Differs from the paper's prompt in wording, and in leaving out its recommendation, which is not used.
 """
 """Description of the question, for the page of prompts in the docs."""
 

@@ -18,11 +18,11 @@ from podeval.metrics import Constraint, JudgeUse, Key, Reach, Result, Score, Tim
 from podeval.recording import MODEL_RATE, Recording, speech_track
 
 PROTOCOL = """\
-How expressive a short stretch of speech is, heard by a judge (LFS-Bench, figure 14).
+How expressive a short stretch of speech is, according to a judge that listens to it (LFS-Bench, figure 14).
 
-A score from 1 to 5 in halves for each clip of about 10 s, after a note on the performance.
+It gives a score from 1 to 5 in half points to each clip of about 10 s, after a note on the performance.
 
-Differs from the paper's prompt in wording, and in leaving out its recommendation, which is used for nothing.
+Differs from the paper's prompt in wording, and in leaving out its recommendation, which is not used.
 """
 """Description of the question, for the page of prompts in the docs."""
 
@@ -103,7 +103,7 @@ def expressive_richness(
     Args:
         recording: speech, 16 kHz.
         source: `auto` judges the speech stem if there is music; `mix` judges the recording as it is.
-        variant: `lfs` rates any remainder as a segment of its own, as the paper does.
+        variant: `lfs` rates a remainder of any length as a segment of its own, as the paper does.
     """
     recording.require_sound()
     track = recording.speech_track(source)

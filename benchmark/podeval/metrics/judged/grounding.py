@@ -1,13 +1,14 @@
 """Topic and grounding: whether a podcast is about its topic, and whether its sources support what it claims.
 
-A judge reads the transcript of what is heard, in parts of at most 1,200 words. `on_topic` is the mean over parts, by
-words, of how far they serve the topic (0, 0.5 or 1), in percent. If the podcast comes with the sources that it was
-made from, the judge lists up to twelve claims of each part that could be looked up and says of each whether the sources
-support it, contradict it, or say nothing of it. `grounded` is the percentage of claims that they support,
-`contradicted` of those that they contradict. Every claim is quoted from the part, and what decides on it from the
-sources; quotes that are not there are asked for again. 0 to 100, higher is better but for `contradicted`.
+A judge reads the transcript of the recording in parts of at most 1,200 words. `on_topic` is how far the parts serve the
+topic (0, 0.5 or 1), averaged over parts, weighted by their words, in percent. If the podcast comes with the sources
+that it was made from, the judge lists up to twelve claims of each part that could be looked up, and decides for each
+whether the sources support it, contradict it, or do not mention it. `grounded` is the percentage of claims that they
+support, `contradicted` the percentage that they contradict. The judge quotes every claim from the part, and the
+decisive passage from the sources; if a quote is not found there, it is asked again. 0 to 100, higher is better except
+for `contradicted`.
 
-Differs from PodEval, whose questionnaire asks listeners how much they learnt, not whether it is true.
+Differs from PodEval, whose questionnaire asks listeners how much they learned, not whether it is true.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,11 +28,11 @@ from podeval.text.podcast_request import PodcastRequest
 from podeval.text.script import Script, Turn
 
 PROTOCOL = """\
-Whether a finished podcast is about its topic, and grounded in its sources.
+Whether a finished podcast is about its topic and grounded in its sources.
 
-The words are those that are heard, in parts of at most 1,200. Each part gets 0, 0.5 or 1 for the topic. If there are
-sources, up to twelve claims of each part are looked up in them; every verdict quotes the part and the sources, and
-quotes are looked for there: an answer with invented evidence is asked again.
+The judge reads a transcript of the podcast in parts of at most 1,200 words. Each part gets 0, 0.5 or 1 for the topic.
+If there are sources, up to twelve claims of each part are looked up in them. Every verdict quotes the part and the
+sources, and the quotes are checked: if evidence is invented, the judge is asked again.
 """
 """Description of the question, for the page of prompts in the docs."""
 
@@ -145,9 +146,9 @@ A part of it, as a machine heard it (spelling and punctuation are the machine's)
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="ours",
     asks=JudgeUse(prompts=lambda _: (ASK_TOPIC, ASK_CLAIMS)),
-    intended_use="Finding podcasts that leave their topic, or say what their sources do not.",
+    intended_use="Finding podcasts that stray from their topic, or claim what their sources do not.",
     limitations=(
-        "It knows no truth but the sources: a claim that they do not have counts as unsupported. The transcriber's "
+        "Its only truth is the sources: a claim that they do not contain counts as unsupported. The transcriber's "
         "errors in names and figures may count as the podcast's. A language model picks the claims and judges them, "
         "and its agreement with people has not been measured."
     ),
@@ -189,11 +190,11 @@ def grounding(recording: Recording, request: PodcastRequest) -> Conversation[Res
 
 
 def request_claims(prompt: Prompt, parts: Sequence[tuple[str, Script]], request: PodcastRequest) -> list[JudgeRequest]:
-    """Ask for the claims of each part and for what the sources say of them; nothing if the sources have no words.
+    """Ask for the claims of each part and for what the sources say about them, if the sources have any words.
 
     Args:
-        prompt: the question, with a place for the sources and one for the part.
-        parts: each part as the judge reads it, and as its quotes are looked for.
+        prompt: the question, with placeholders for the sources and the part.
+        parts: each part as the judge reads it, and as it is searched for quotes.
         request: the request with the sources.
     """
     sources = "\n\n".join(request.sources)
@@ -220,7 +221,7 @@ def require_quotes(answer: Any, part: Script, sources: str) -> None:
     """Refuse claims that are not in the part, and evidence that is not in the sources.
 
     Raises:
-        ValueError: some are not there; the message, which goes to the judge, names them.
+        ValueError: some are not found; the message, which goes to the judge, names them.
     """
     quotes: Mapping[str, tuple[Script, list[str]]] = {
         "part": (part, [claim.quote for claim in answer.claims]),

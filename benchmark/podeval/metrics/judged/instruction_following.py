@@ -1,14 +1,15 @@
 """Instruction following: the share of a request's requirements that a script meets, checked with a checklist.
 
-From the request alone, a judge derives a checklist of what is stated (explicit) and what is implied. It then checks the
-script against it: each item scores 0, 0.5 or 1 and is supported by passages quoted word for word from the script. The
-value is 100 times the mean, 0 to 100, higher is better. Language, number of speakers and length are measured rather
-than judged. They are given to the judge as facts and reported as `language`, `speakers` and `length`: 100 if as
-requested, 0 if not, and none if nothing was requested or the language cannot be identified (the judge is then given no
-language either). They do not enter the value; `as_a_whole` is the value times the share of them that is as requested. A
-script counts as being in a language if three quarters of its words are; speakers are those with lines, under names that
-differ in more than case and spaces. A minute is taken as 150 English words or 300 Chinese characters, with a tolerance
-of 20 % (5 % if the request is strict). A request may come with an approved checklist. PodBench, stage 1.
+From the request alone, a judge derives a checklist of requirements that are stated (explicit) or implied. It then
+checks the script against it: each item scores 0, 0.5 or 1 and is supported by passages quoted word for word from the
+script. The value is 100 times the mean, 0 to 100, higher is better. Language, number of speakers and length are
+measured rather than judged. They are given to the judge as facts and reported as `language`, `speakers` and `length`:
+100 if as requested, 0 if not, and none if nothing was requested or the language cannot be identified (the judge is then
+not given a language either). They do not enter the value; `as_a_whole` is the value times the share of them that are as
+requested. A script counts as being in a language if three quarters of its words are. Speakers are counted if they have
+lines; names that differ only in case and spaces are the same speaker. A minute is taken as 150 English words or 300
+Chinese characters, with a tolerance of 20 % (5 % if the request is strict). A request may come with an approved
+checklist. PodBench, stage 1.
 
 Differs from the paper, whose judge sees the script when it derives the list, derives it again for each system, and
 estimates the length itself with a tolerance of 5 %, at temperature 1 on the first 16,000 characters
@@ -37,7 +38,7 @@ from podeval.text.script import Script
 Variant = Literal["default", "podbench"]
 
 CUT = 16_000
-"""Characters of a script that the paper's judge reads."""
+"""Number of characters of a script that the paper's judge reads."""
 
 _LEAST_KEPT = 0.8
 _SENTENCE_END = re.compile(r"[.!?。！？…][\"'”’」』)）]*\s*")
@@ -54,7 +55,7 @@ def get_sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def cut_script(script: Script, variant: Variant) -> tuple[str, bool]:
     """Return the part of a script that the judge reads, and whether it was cut.
 
-    The paper's code cuts at 16,000 characters, back to the end of a sentence where that keeps four fifths of them.
+    The paper's code cuts at 16,000 characters, or at the last end of a sentence before if that keeps 80 % of them.
     """
     text = script.lines
     if variant != "podbench" or len(text) <= CUT:
@@ -166,7 +167,7 @@ def instruction_following(
         request: the request for the script.
         variant: `podbench` derives the list and checks the script in one answer, and cuts the script and samples
             answers as the paper does.
-        checklist: `podcast` is derived with guidance on podcasts, `generic` without.
+        checklist: `podcast` is derived with guidance on podcasts, `generic` without it.
     """
     if variant == "podbench" and (checklist == "generic" or request.checklist):
         raise BadInput("the variant podbench derives its own checklist in the paper's way; leave out any other")
@@ -206,13 +207,13 @@ def instruction_following(
 
 
 def _percent(findings: Sequence[Mapping[str, Any]], kind: str = "") -> float | None:
-    """Return 100 times the mean score of all requirements or of one kind; None if there is none of that kind."""
+    """Return 100 times the mean score of all requirements or of one kind; None if there are none of that kind."""
     scores = [finding["score"] for finding in findings if kind in ("", finding["kind"])]
     return 100 * sum(scores) / len(scores) if scores else None
 
 
 def _languages(counted: Counted, request: PodcastRequest) -> dict[str, Any]:
-    """Return notes on the languages of a script with several, and on why a requested key has no value."""
+    """Return notes on the languages of a script that has several, and on why a requested key has no value."""
     notes: dict[str, Any] = {"languages": dict(counted.shares)} if counted.shares else {}
     if request.language and counted.language_as_asked is None:
         notes["language_unscored"] = Unscored(

@@ -1,13 +1,13 @@
-"""Prosodic coherence: whether phrasing, stress and intonation of long speech are those of a person, rated by a judge
-that listens to it.
+"""Prosodic coherence: whether the phrasing, stress and intonation of long speech are those of a person, rated by a
+judge that listens to it.
 
 A score from 1 to 5 in half points, averaged over ten seeded runs; higher is better. `spread` is the standard deviation
-over runs. The judge is sampled at temperature 1; otherwise all runs would be the same. An item has a value only if
-every run was answered. LFS-Bench, section 3.
+over runs. The judge is sampled at temperature 1, because otherwise all runs would be the same. An item has a value only
+if every run was answered. LFS-Bench, section 3.
 
 Differs from the paper in the wording of the prompt, and in accepting any judge that listens to audio: the paper's own,
-SpeechJudge, was trained to compare two clips on a scale up to 10. The paper's guide to reading values: a difference
-above 1 is clearly audible, speech from 4 up is competent, and from 4.5 up it is like a person's.
+SpeechJudge, was trained to compare two clips on a scale up to 10. According to the paper, a difference above 1 is
+clearly audible, speech with 4 or more is competent, and speech with 4.5 or more is like a person's.
 """
 
 import statistics
@@ -20,12 +20,14 @@ from podeval.metrics import Constraint, JudgeUse, Key, Reach, Result, Score, fac
 from podeval.recording import MODEL_RATE, Recording, speech_track
 
 PROTOCOL = """\
-How coherent the prosody of long speech is, heard by a judge (LFS-Bench, section 3 and figure 12).
+How coherent the prosody of long speech is, according to a judge that listens to it (LFS-Bench, section 3 and figure
+12).
 
-One clip and its text; a score from 1 to 5 in halves, after notes on flow, on stress and melody, and on naturalness.
+It hears one clip, reads its text, and gives a score from 1 to 5 in half points, after notes on flow, on stress and
+melody, and on naturalness.
 
 Differs from the paper's prompt in wording, in saying that music and the quality of the sound do not count, and in a
-schema that is valid JSON. Its judge, SpeechJudge, was trained to compare two clips on another scale, so that the paper
+schema that is valid JSON. Its judge, SpeechJudge, was trained to compare two clips on another scale, so the paper
 itself can be reproduced only approximately.
 """
 """Description of the question, for the page of prompts in the docs."""
@@ -126,7 +128,7 @@ def prosodic_coherence(
     Args:
         recording: speech, 16 kHz.
         reference_text: the words that should be heard, as text or a script.
-        runs: number of times that the judge is asked, with seeds counted from 0.
+        runs: number of times that the judge is asked, with seeds from 0.
         temperature: temperature at which the judge's answers are sampled.
         source: `auto` judges the speech stem if there is music; `mix` judges the recording as it is.
     """

@@ -1,14 +1,14 @@
-"""Rubric: how many of its criteria the answers of a spoken dialogue system meet.
+"""Rubric: the share of a dialogue's criteria that the answers of a spoken dialogue system meet.
 
 A judge answers each criterion with 1 or 0. Criteria have three levels: general, specific to the dimension (semantic,
 paralinguistic, ambient), and specific to the sample. The value of a dialogue is 100 times the mean over its criteria, 0
 to 100, higher is better. Values are also given for each level, for the dialogue's dimension, for `capability.…` and
-`scenario.…`, and for turns (`turn_1` and so on) where criteria were written for the dialogue up to that turn. The judge
+`scenario.…`, and for turns (`turn_1` and so on) if criteria were written for the dialogue up to that turn. The judge
 either listens to the recordings or reads transcripts with sounds and tones in brackets; these are two protocols.
 Dialogues about tone of voice (`paralinguistic`) and surrounding sounds (`ambient`) are unscored if the judge reads
-plain words: it must hear the answers, or a listener must have noted at least one sound or tone of every answer
-(`answer_tags`). With `modality=as_needed`, the judge hears those dialogues and reads the others.
-MTalk-Bench, section 5.2.
+plain words: it must hear the answers, or a listener must have noted at least one sound or tone for every answer
+(`answer_tags`). With `modality=as_needed`, the judge listens to those dialogues and reads the others. MTalk-Bench,
+section 5.2.
 
 `no_occasion` determines how a criterion is scored if the dialogue gives no occasion for it: `judged` leaves it to the
 judge, as the paper's prompts do; `met` counts it as met, as the paper's form for people does ("when an opportunity was
@@ -41,10 +41,10 @@ from podeval.metrics.spoken_dialogue import (
 PROTOCOL = """\
 Rubrics for spoken dialogues: criteria that are met or not (MTalk-Bench, section 5.2).
 
-Three levels: general (every dialogue), of the dimension, of the sample. A judge decides each criterion on its own and
-says why; the first two levels are one question, the sample's another, as in the paper's code. A dialogue is read, as a
-transcript with sounds and tones in brackets, or heard. Turn scores: the dialogue cut off at a turn, with criteria that
-were written for that.
+There are three levels of criteria: general (for every dialogue), of the dimension, and of the sample. A judge decides
+each criterion on its own and gives a reason; the first two levels are one question and the sample's another, as in the
+paper's code. The judge reads a dialogue as a transcript with sounds and tones in brackets, or listens to it. For turn
+scores, the dialogue is cut off at a turn, and the criteria are those written for that.
 
 Differs from the paper's prompts in asking for a reason with each verdict, and in checking that every criterion has one.
 """
@@ -129,7 +129,7 @@ def build_hearing_prompt(turns: int, no_occasion: NoOccasion = "judged") -> Prom
 
 @dataclass(frozen=True)
 class Assessment:
-    """The verdicts on the criteria of a dialogue, and of the dialogue cut off at a turn."""
+    """The verdicts on the criteria of a dialogue, or of the dialogue cut off at a turn."""
 
     verdicts: Mapping[Criterion, Verdict]
     turns: Mapping[int, Mapping[Criterion, Verdict]]
@@ -137,7 +137,7 @@ class Assessment:
 
 
 def count_met(verdicts: Mapping[Criterion, Verdict], level: Level | None = None) -> tuple[int, int]:
-    """Count the criteria that are met and all criteria, of one level or of all levels."""
+    """Count the criteria that are met, and all criteria, of one level or of all levels."""
     marks = [verdict.met for criterion, verdict in verdicts.items() if level in (None, criterion.level)]
     return sum(marks), len(marks)
 
@@ -189,7 +189,7 @@ def _require_all(answer: Any, ids: list[str]) -> None:
 
 
 def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
-    """Return the prompts; for audio, the one for a single turn stands for all lengths, which share its wording."""
+    """Return the prompts; for audio, the prompt for one turn represents all lengths, which have the same wording."""
     no_occasion, modality = parameters["no_occasion"], parameters["modality"]
     reading, hearing = build_reading_prompt(no_occasion), build_hearing_prompt(1, no_occasion)
     return {"transcript": (reading,), "audio": (hearing,), "as_needed": (reading, hearing)}[modality]
@@ -287,12 +287,13 @@ def rubric(
 
     Args:
         dialogue: the words of the user and the system, with the criteria.
-        modality: `transcript` is read by the judge, `audio` is listened to; `as_needed`, the judge reads dialogues
-            about meaning, or with noted tones, and listens to the others.
+        modality: the form of dialogues for the judge: `transcript` to read, `audio` to listen to; with `as_needed`, it
+            reads dialogues about meaning or with noted tones, and listens to the others.
         variant: `mtalk` pools over criteria, like the printed figures, at the temperature of the public code.
-        no_occasion: treatment of a criterion without an occasion: `judged` as the judge decides, `met` as met.
-        transcripts: `claimed` shows the judge the system's own transcript, marked as its claim; `heard` one of its
-            audio.
+        no_occasion: treatment of a criterion for which there is no occasion: `judged` leaves it to the judge, `met`
+            counts it as met.
+        transcripts: `claimed` shows the judge the system's own transcript, marked as its claim; `heard` shows a
+            transcript of its audio.
     """
     modality = dialogue.choose_modality(modality)
     if unheard := dialogue.explain_unheard(modality):

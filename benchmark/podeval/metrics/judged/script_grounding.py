@@ -1,14 +1,14 @@
 """Grounding in sources: whether the sources that come with a request support what a script claims.
 
 A judge reads the script in parts of at most about 1,200 words or Chinese characters, cut between sentences. It lists up
-to twelve claims of each part that could be looked up and says of each whether the sources support it, contradict it, or
-say nothing of it. `grounded` is the percentage of claims that they support, `contradicted` of those that they
-contradict, and `claims` the number of claims. Every claim is quoted from the script, and what decides on it from the
-sources; quotes that are not there are asked for again. A request without sources has no value. 0 to 100 %, higher is
-better but for `contradicted`.
+to twelve claims of each part that could be looked up, and decides for each whether the sources support it, contradict
+it, or do not mention it. `grounded` is the percentage of claims that they support, `contradicted` the percentage that
+they contradict, and `claims` the number of claims. The judge quotes every claim from the script, and the decisive
+passage from the sources; if a quote is not found there, it is asked again. A request without sources has no value. 0 to
+100 %, higher is better except for `contradicted`.
 
 Differs from PodBench, which asks a judge for the credibility of a script without comparing it with its sources. The
-same question is asked of what is heard in a finished podcast: `grounding`.
+metric `grounding` asks the same about the transcript of a finished podcast.
 """
 
 import re
@@ -24,8 +24,8 @@ from podeval.text.script_format import count_length
 PROTOCOL = """\
 Whether a script is grounded in the sources that came with its request.
 
-It is read in parts of at most about 1,200 words. Up to twelve claims of each part are looked up in the sources; every
-verdict quotes the part and the sources, and quotes are looked for there: an answer with invented evidence is asked
+The judge reads it in parts of at most about 1,200 words. Up to twelve claims of each part are looked up in the sources.
+Every verdict quotes the part and the sources, and the quotes are checked: if evidence is invented, the judge is asked
 again.
 """
 """Description of the question, for the page of prompts in the docs."""
@@ -50,7 +50,7 @@ A part of the script:
 
 
 def cut_parts(script: Script) -> list[Script]:
-    """Cut a script between sentences into parts of about equal length, of at most about `PART_WORDS` words.
+    """Cut a script between sentences into parts of about equal length, with at most about `PART_WORDS` words each.
 
     Raises:
         CannotScore: the script has no words.
@@ -108,9 +108,9 @@ def cut_parts(script: Script) -> list[Script]:
     ),
     paper="ours",
     asks=JudgeUse(prompts=lambda _: (ASK_CLAIMS,)),
-    intended_use="Finding scripts that say what their sources do not, with each claim and the passage that decides.",
+    intended_use="Finding scripts that claim what their sources do not, with each claim and the decisive passage.",
     limitations=(
-        "It knows no truth but the sources: a claim that they do not have counts as unsupported, however true. A "
+        "Its only truth is the sources: a claim that they do not contain counts as unsupported, even if it is true. A "
         "script that claims little can be grounded throughout; read it next to `claims`. A language model picks the "
         "claims and judges them, and its agreement with people has not been measured."
     ),
@@ -120,7 +120,7 @@ def script_grounding(script: Script, request: PodcastRequest) -> Conversation[Re
 
     Args:
         script: the script that is checked.
-        request: the request, with the sources that the script was to be written from.
+        request: the request, with the sources for the script.
     """
     requests = request_claims(ASK_CLAIMS, [(part.lines, part) for part in cut_parts(script)], request)
     if not requests:

@@ -1,12 +1,12 @@
 """Script quality: how good a podcast script is to listen to, rated on eleven items in three dimensions.
 
-Substance (content, argument, information, views, warmth) 45 points, narrative (opening, structure, rhythm, ending) 30,
-naturalness (spoken language, vividness) 25; their sum is the value, 0 to 100, higher is better. Every item must be
-supported by passages quoted word for word from the script, and sums are checked; if an answer fails either check, the
-judge is asked again, and an item without a valid answer is unscored. PodBench, stage 2.
+Substance (content, argument, information, views, warmth) has 45 points, narrative (opening, structure, rhythm, ending)
+30, and naturalness (spoken language, vividness) 25; the value is their sum, 0 to 100, higher is better. Every item must
+be supported by passages quoted word for word from the script, and sums are checked. If an answer fails either check,
+the judge is asked again, and an item without a valid answer is unscored. PodBench, stage 2.
 
 Differs from the paper in judging the whole script at temperature 0. The paper's code cuts a script at 16,000
-characters, which removes the ending that item 9 judges, and samples at temperature 1 (`variant="podbench"`); it adds up
+characters, which removes the ending that item 9 rates, and samples at temperature 1 (`variant="podbench"`); it adds up
 the judge's totals for the dimensions without checking their items. Item 10 is worth 15 points, as the printed sum
 requires, not 12. `weights="uniform"` is the baseline of the paper's Table 4: every item has the same weight.
 """
@@ -27,13 +27,13 @@ from podeval.text.script import Script
 PROTOCOL = """\
 The quality of a podcast script, read as a listener would hear it (PodBench, stage 2).
 
-Eleven items in three dimensions: substance 45 points, narrative 30, naturalness 25. Every item comes with passages
-copied from the script, which are looked for there, and every sum is checked: an answer whose dimension is not the sum
-of its items, or whose evidence is invented, is asked again.
+The judge rates eleven items in three dimensions: substance (45 points), narrative (30) and naturalness (25). Every item
+comes with passages copied from the script. The passages and all sums are checked: if the score of a dimension is not
+the sum of its items, or if evidence is invented, the judge is asked again.
 
-Differs from the paper: item 10 is worth the 15 points that its bands and the sum need (12 are printed); evidence is a
-list of its own; facts or sources are not asked to be marked aloud. An answer in the form of the paper's public prompt
-(keys in Chinese or English, `X/45`) is read too.
+Differs from the paper: item 10 is worth the 15 points that its bands and the sum require (the paper prints 12),
+evidence is a separate list, and the prompt does not ask for facts or sources to be marked aloud. An answer in the form
+of the paper's public prompt (keys in Chinese or English, `X/45`) is also accepted.
 """
 """Description of the question, for the page of prompts in the docs."""
 
@@ -42,10 +42,10 @@ POINTS: Mapping[str, tuple[int, ...]] = {
     "narrative": (6, 10, 8, 6),
     "naturalness": (15, 10),
 }
-"""Points of the items of each dimension, items numbered through."""
+"""Points of the items of each dimension; items are numbered across dimensions."""
 
 FIRST = {"substance": 1, "narrative": 6, "naturalness": 10}
-"""Number of each dimension's first item."""
+"""Number of the first item of each dimension."""
 
 _FRACTION = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*/\s*\d+(?:\.\d+)?\s*$")
 _BRACKETED = re.compile(r"[\[「『“\"【]([^\[\]「」『』“”\"【】]{2,})[\]」』”\"】]")
@@ -154,7 +154,7 @@ class Quality(JudgeAnswer):
         return [item for name in POINTS for item in getattr(self, name).items]
 
     def shares(self, name: str) -> list[float]:
-        """Return for each item of a dimension its points divided by the highest possible number."""
+        """Return for each item of a dimension its points divided by the maximum."""
         return [item.score / most for item, most in zip(getattr(self, name).items, POINTS[name], strict=True)]
 
 
@@ -252,7 +252,7 @@ of speech, terms explained at once by everyday things, key points said again whe
 
 
 def compute_points(quality: Quality, weights: str) -> dict[str, float]:
-    """Return the points by dimension; with `uniform` weights every item of a dimension counts the same.
+    """Return the points by dimension; with `uniform` weights, all items of a dimension count the same.
 
     `total` is the sum of the points, or, with uniform weights, 100 times the mean share over all eleven items.
     """

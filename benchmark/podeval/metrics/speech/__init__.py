@@ -1,1 +1,1 @@
-"""Metrics of speech: its words, its voices, its quality, its pace and its making."""
+"""Metrics of speech: its words, voices, quality and pace, and how fast it is generated."""

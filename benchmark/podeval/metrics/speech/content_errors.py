@@ -1,32 +1,32 @@
 """Content errors: which words of the script are omitted (skipped text), repeated or made up (hallucination), and where.
 
-The recording is transcribed and aligned with the script. Words of the script for which nothing is heard count as
-omitted; words that have no place in the script count as repeated if the script has them nearby, otherwise as inserted.
-Each kind is counted per 1000 words of the script (characters in Chinese and other writing without spaces; a letter's
-accents and vowel signs belong to its word since version 1.3); `errors_per_1000` is their sum, and 0 is
-best. `longest_run` is the longest such stretch, in words: 25 seconds of babble hardly change the error rate of an hour,
-but raise this value by a hundred. The notes list every stretch with its time; for recordings of five minutes or more,
-the timeline shows the errors of each minute.
+The recording is transcribed and aligned with the script. Words of the script that are not heard count as omitted. Words
+that do not belong to the script at that point count as repeated if the script has them nearby, and otherwise as
+inserted. Each kind is counted per 1000 words of the script (characters in Chinese and other writing without spaces;
+since version 1.3, a letter's accents and vowel signs belong to its word). `errors_per_1000` is their sum; 0 is best.
+`longest_run` is the longest such stretch, in words: 25 seconds of babble hardly change the error rate of an hour, but
+raise this value by 100. The notes list every stretch with its time; for recordings of five minutes or more, the
+timeline shows the errors of each minute.
 
 The recogniser's own errors should not count against the system: words that sound alike are treated as equal, and so are
-up to three words in place of as many others. Every other difference is checked again: words if nobody speaks, and
-words that the recogniser no longer finds when it processes the stretch alone, are taken to be its inventions. A second
-recogniser processes the stretch too, if the profile has one for the language (embedded: Whisper tiny.en, English only):
-an omission does not count if either of the two then finds the words, and an insertion does not count if the second
-finds little in its place. If there is enough voice for them, up to three words count as omitted only if the second
-recogniser finds the words around them and none of these. Single English words of one or two letters are never counted,
-nor are sixteen words of three letters that are often swallowed ("and", "the", "was") if only one is missing. Figures
-and signs stand for the words they are read as. The counts that remain on undamaged recordings are in
-docs/defects-study.md.
+up to three words in place of as many others. Every other difference is checked again: words in places without speech,
+and words that the recogniser no longer finds when it processes the stretch alone, are treated as its inventions. A
+second recogniser processes the stretch too, if the profile has one for the language (embedded: Whisper tiny.en, English
+only): an omission does not count if either of the two then finds the words, and an insertion does not count if the
+second finds little in its place. If the stretch has enough speech for them, up to three words count as omitted only if
+the second recogniser finds the words around them but not the words themselves. Single English words of one or two
+letters are never counted, nor are sixteen words of three letters that are often swallowed ("and", "the", "was") if only
+one is missing. Figures and signs are compared as the words that they are read as. The counts that remain on undamaged
+recordings are in docs/defects-study.md.
 
-`entities_right` is the share of the script's `entities` that are transcribed whole, in any of their readings: names
-(capitals inside a sentence, in English), numbers, amounts and codes, which a listener cannot guess. The notes list the
-others, each with what is transcribed in its place (`entities_misread`). A name that the recogniser spells in another
-way counts as wrong, so systems are compared with each other and not with 100 %.
+`entities_right` is the share of the script's `entities` that are transcribed in full, in any of their readings: names
+(in English, words with a capital inside a sentence), numbers, amounts and codes, which a listener cannot guess. The
+notes list the others, each with the words that are transcribed in its place (`entities_misread`). A name that the
+recogniser spells differently counts as wrong, so compare systems with each other, not with 100 %.
 
 Source: podeval's own; not in PodEval or LFS-Bench.
 
-Differs from WER in discounting the recogniser's errors, and in saying what happened and where.
+Differs from WER in discounting the recogniser's errors, and in reporting what went wrong and where.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,13 +48,13 @@ from podeval.text.script import Script
 from podeval.text.tokens import detect_language, is_unspaced
 
 PER = 1000
-"""Words (characters in Chinese) that errors are counted by."""
+"""Number of words (characters in Chinese) per which errors are counted."""
 
 SHORTEST = 0.5
-"""Seconds that a recording lasts at least."""
+"""Minimum length of a recording, seconds."""
 
 SENTENCE = 4
-"""Number of words from which every listener notices a missing stretch."""
+"""Number of missing words that every listener notices."""
 
 _UNIT = "per 1000 words"
 _ENTITIES = "an English or Chinese script with names or figures"
@@ -202,7 +202,7 @@ def _place_errors(
 
 
 def _describe_entity(each: Entity, alignment: ScriptAlignment) -> dict[str, Any]:
-    """Describe an entity: its kind, the words transcribed in its place, and the time of the script's next word."""
+    """Describe an entity: its kind, the words transcribed in its place, and the time of the next word of the script."""
     pairs = zip(alignment.heard, alignment.partners, strict=True)
     start = next((word.start for word, partner in pairs if partner is not None and partner >= each.word), None)
     return {

@@ -4,21 +4,23 @@ Mean opinion scores of 1 to 5 predicted by two networks on windows of 9.01 s eve
 overall (OVRL), speech (SIG) and background (BAK) by the P.835 network, overall (P808) by the P.808 network. Higher is
 better. Clean speech rarely exceeds 3.6, and a robotic voice scores little below a person's: read it as a measure of
 noise and distortion, not of naturalness. Distance and reverberation count as distortion, so far-field recordings of
-meetings score 1 to 3. So does music under speech: the recording is scored as it is, and if there is music,
-`ovrl_stem` is the overall quality of its separated speech, shown and not ranked. `source="stem"` separates every
-recording, and is another protocol. The notes give the level of the speech (`speech_level`, dBov).
+meetings score 1 to 3. So does music under speech: the recording is scored as it is, and if there is music, `ovrl_stem`
+is the overall quality of its separated speech, which is shown but not ranked. `source="stem"` separates the speech of
+every recording and makes another protocol. The notes give the level of the speech (`speech_level`, dBov).
 
-What it hears, as all predictors of opinion here (version 1.3; until 1.2 all of it): a constant offset is removed, ends
-without speech are cut to half a second, and windows with more than 60 % of silence or of music alone are left out and
-counted, unless all are such: then the fullest are heard. So neither silence nor a jingle costs anything.
+As for all predictors of opinion here, a constant offset is removed, ends without speech are cut to half a second, and
+windows that are more than 60 % silence or music alone are left out and counted (since version 1.3; up to 1.2 everything
+was rated). If no window contains enough speech, those with the most are rated. So neither silence nor a jingle lowers
+the score.
 
 Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Challenge, 16 kHz, mean of the channels.
 
 `level="fixed"` first normalises the speech to −26 dBov, following ITU-T P.56.
 
-Differs from the public code in what it hears, and in keeping windows 7 to 23 and 119 to 122, which a rounding error
-drops there; `windows="upstream"` is the public code, silence and offset included. As there, noise without speech also
-gets a score (white noise 1.1), because voice activity detection may miss a voice far from the microphone.
+Differs from the public code in rating only this part of a recording, and in keeping windows 7 to 23 and 119 to 122,
+which a rounding error drops there; `windows="upstream"` does as the public code does, silence and offset included. As
+in that code, noise without speech gets a score too (white noise 1.1), because voice activity detection may miss a voice
+far from the microphone.
 """
 
 from typing import Any, Literal
@@ -34,7 +36,7 @@ from podeval.recording.predicted_windows import choose_tracks, choose_windows, c
 
 WINDOW_SECONDS = 9.01
 SHORTEST = 0.5
-"""Minimum seconds of a clip that may be looped to fill a window."""
+"""Minimum length in seconds of a clip that may be looped to fill a window."""
 
 LEVEL = -26.0
 """Level of active speech in dBov for `level="fixed"`."""
@@ -102,9 +104,9 @@ _OVRL = 3
     paper="PodEval",
     caution=(
         "It depends on the level (turning a recording down by 10 dB gained 0.12 overall and 0.41 for the background). "
-        "Music under speech counts as noise, the more the louder it is: compare systems with music with one another. "
-        "Among 19 synthetic voices it scored the female ones 0.3 below the male ones: a difference of that size "
-        "between two voices says nothing about their quality."
+        "Music under speech counts as noise, and louder music counts more: compare systems with music only with one "
+        "another. Among 19 synthetic voices it scored the female ones 0.3 below the male ones: a difference of that "
+        "size between two voices says nothing about their quality."
     ),
     intended_use="Screening for noise, codec and vocoder artefacts; comparing versions of one system.",
     limitations=(
@@ -125,7 +127,7 @@ def dnsmos(
 
     Args:
         recording: speech; channels are averaged, 16 kHz.
-        source: `mix` scores the recording as it is; `stem` the speech that is separated from it, music or not.
+        source: `mix` scores the recording as it is; `stem` scores its separated speech, even if there is no music.
         windows: `exact` scores the windows that contain speech; `upstream` those that the reference code scores.
         level: `as_is` keeps the level; `fixed` normalises the speech to −26 dBov.
     """
@@ -157,7 +159,7 @@ def dnsmos(
 
 
 def _rate_windows(track: Recording, windows: str, gain: float) -> tuple[NDArray[np.float64], int]:
-    """Return the quality of the windows that count, as `rate_samples` does, and the number of the others."""
+    """Return the quality of the windows that are rated, in the form of `rate_samples`, and the number of the others."""
     if windows == "upstream":
         return rate_samples(track, windows, gain), 0
     part = cut_to_speech(track)
@@ -173,9 +175,9 @@ def rate_samples(
 
     Args:
         track: the recording.
-        windows: the kind of windows, in the terms of `dnsmos`.
-        gain: decibels that are added to the samples first.
-        part: the rated samples, at 16 kHz; those of the whole recording if None.
+        windows: the kind of windows, as for `dnsmos`.
+        gain: gain in decibels that is applied to the samples first.
+        part: the samples to rate, at 16 kHz; by default those of the whole recording.
         options: settings that distinguish this part from others.
     """
 
@@ -189,7 +191,7 @@ def rate_samples(
 
 
 def measure_speech_level(recording: Recording) -> float | None:
-    """Return the level of the speech in dBov, the root mean square over its spans; None without speech."""
+    """Return the level of the speech in dBov, the root mean square over its spans; None if there is no speech."""
     samples = recording.mono()
     spans = [samples[round(s.start * MODEL_RATE) : round(s.end * MODEL_RATE)] for s in recording.speech()]
     power = float(np.mean(np.square(np.concatenate(spans), dtype=np.float64))) if any(map(len, spans)) else 0.0

@@ -1,29 +1,30 @@
-"""Endurance: whether a long recording is as good at its end as at its beginning, or fades, hurries or changes voice.
+"""Endurance: whether a long recording is as good at its end as at its beginning, or fades, speeds up or changes voice.
 
-Six values are followed minute by minute: the level of the speech (volume fade), the speaking rate, the timbre of each
-voice (voice drift), the quality of the sound, and, if there is a script, its words (skipped text, hallucination) and
-who says them (speaker swap). `lasts` is the number of minutes until the first of them leaves its usual range. The usual
-range is what the first two minutes have, give or take a tolerance, or five times the value's own spread from minute to
-minute if that is more. The tolerances are 3 LU of level and 10 % of speaking rate in either direction, and for the
-worse 0.15 of cosine distance, 0.3 of DNSMOS, 50 errors per 1000 words and 10 % of the words by the right speaker. Two
-minutes in a row must be outside. If no value leaves its range, the recording lasts at least as long as it is: the notes
-have `censored`, and tables show `≥`. `lasting_share` is the same as a share of the recording, by which systems are
-ranked, because a slower reading of the same script lasts longer without being steadier.
+Six values are tracked minute by minute: the level of the speech (volume fade), the speaking rate, the timbre of each
+voice (voice drift), the quality of the sound and, with a script, errors in its words (skipped text, hallucination) and
+in who says them (speaker swap). `lasts` is the number of minutes until the first of them leaves its usual range. The
+usual range is the value of the first two minutes, plus or minus a tolerance, or five times the value's own spread from
+minute to minute if that is larger. The tolerances are 3 LU of level and 10 % of speaking rate in either direction and,
+only for the worse, 0.15 of cosine distance, 0.3 of DNSMOS, 50 errors per 1000 words and 10 % of the words by the right
+speaker. A value has left its range if it is outside for two minutes in a row. If no value leaves its range, `lasts` is
+the length of the recording, the notes contain `censored`, and tables show `≥`. `lasting_share` is `lasts` as a share of
+the recording. Systems are ranked by the share, because a slower reading of the same script lasts longer without being
+steadier.
 
 The slopes are changes per ten minutes: the least-squares line through the minutes, with a 95 % interval in the notes
-(`stats/drift.py`). A slope whose interval contains 0 says nothing. Level is loudness (ITU-R BS.1770-4) and rate is
-syllables (characters in Chinese) per second, both of windows of 20 s of speech every 10 s, without pauses. Timbre is
-the cosine distance of windows of 3 s from the mean of the same voice in the first two minutes (windows that are part
-of that mean are compared with the others of it, and its slope begins after them). Quality is DNSMOS OVRL. Errors and
+(`stats/drift.py`). A slope whose interval contains 0 shows no trend. Level is loudness (ITU-R BS.1770-4) and rate is
+syllables (characters in Chinese) per second, both in windows of 20 s of speech every 10 s, without pauses. Timbre is
+the cosine distance of windows of 3 s from the mean of the same voice in the first two minutes (windows that are part of
+that mean are compared with the rest of it, and the slope begins after them). Quality is DNSMOS OVRL. Errors and
 attribution are those of `content_errors` and `speaker_attribution` by minute. Speakers differ in level, rate and
-quality, so what a change of speaker accounts for is removed by least squares, if it is known who speaks when: from the
-script, or from diarisation if `speakers` says how many there are; `speakers=1` is one voice. Without either, timbre is
-not followed, because a change of voice would be taken for a second person.
+quality, so the effect of changes of speaker is removed by least squares if it is known who speaks when: from the
+script, or from diarisation if `speakers` gives their number; `speakers=1` means one voice. With neither, timbre is not
+tracked, because a change of voice would be mistaken for a second person.
 
 Source: podeval's own; not in PodEval or LFS-Bench.
 
-Differs from `timbre_consistency`, `loudness` and `pace`, which say how much a recording varies, in saying in which
-direction, how fast and from when on.
+Differs from `timbre_consistency`, `loudness` and `pace`, which measure how much a recording varies, in measuring the
+direction, speed and beginning of a change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,13 +60,13 @@ TOLERANCES: Mapping[str, tuple[float, Literal[-1, 0, 1]]] = {
 """Distance from the first minutes at which a value leaves its usual range, and the direction (0: both)."""
 
 REFERENCE = 2
-"""Number of minutes at the beginning with which the rest is compared."""
+"""Number of minutes at the beginning that the rest is compared with."""
 
 FEWEST = 10
-"""Windows of a voice that its first minutes have at least."""
+"""Minimum number of windows of a voice in its first minutes."""
 
 SHORTEST_SPEECH = 120.0
-"""Fewest seconds of speech."""
+"""Minimum seconds of speech."""
 
 TEN_MINUTES = 600.0
 
@@ -160,14 +161,13 @@ _MOMENTARY, _SILENT = 0.4, 1e-10
     paper="ours",
     only_for="a recording of 5 minutes or more",
     intended_use=(
-        "Finding systems whose volume fades, whose voice drifts, which hurry, skip text or swap speakers after some "
-        "minutes, and from which minute on."
+        "Finding systems whose volume fades or voice drifts, or that speed up, skip text or swap speakers after some "
+        "minutes, and the minute from which they do."
     ),
     limitations=(
-        "Minutes are compared with the first two, so what is wrong from the beginning is not found, and what happens "
-        "once and lasts less than two minutes neither. A performance may become louder or faster on purpose. A slow "
-        "change below the tolerance shows in the slope alone. DNSMOS depends on the level: a fade changes the quality "
-        "too."
+        "Minutes are compared with the first two, so faults that exist from the beginning are not found, nor are "
+        "single faults of less than two minutes. A performance may become louder or faster on purpose. A slow change "
+        "below the tolerance shows only in the slope. DNSMOS depends on the level: a fade changes the quality too."
     ),
 )
 def endurance(
@@ -181,15 +181,15 @@ def endurance(
 
     Args:
         recording: speech of 5 minutes or more, 16 kHz.
-        script: the words with their speakers, which then tell who speaks when.
+        script: the words with their speakers, which then determine who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
-        speakers: number of speakers if there is no script; with 0 no voice is followed.
+        speakers: number of speakers if there is no script; with 0, timbre is not tracked.
     """
     recording.require_sound(LONG)
     track = recording.speech_track(source)
     speech_track.require_speech(track, SHORTEST_SPEECH)
     turns = find_turns(track, script, speakers)[0] if script or speakers else ()
-    # What other metrics have by minute, or by window.
+    # Values that other metrics have by minute or by window.
     inputs = {"recording": track, **({"script": script} if script else {})}
     by_minute: dict[str, Sequence[float | None]] = {}
     for name, (part, key) in choose_parts(script).items():
@@ -202,7 +202,7 @@ def endurance(
         else:
             clips = [(Span(start, start + timeline.window),) for start in timeline.starts]
             by_minute[name] = average_by_minute(track, turns, clips, np.array(timeline.values[key], float))
-    # What is measured here.
+    # Values that are measured here.
     windows = place_windows(join_speech(track.speech()), WINDOW, STRIDE)
     by_minute["level"] = average_by_minute(track, turns, windows, measure_levels(track, windows))
     transcript = track.transcript()
@@ -216,7 +216,7 @@ def endurance(
 
 
 def choose_parts(script: Script | None) -> dict[str, tuple[Metric, str]]:
-    """Return the metrics whose values are followed, each with the key, by the name of the value."""
+    """Return the metrics whose values are tracked, each with its key, by the name of the value."""
     parts = {"quality": (dnsmos, "ovrl")}
     if script:
         parts["errors"] = (content_errors, "errors_per_1000")
@@ -226,7 +226,7 @@ def choose_parts(script: Script | None) -> dict[str, tuple[Metric, str]]:
 
 
 def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
-    """Return the loudness of each clip in LUFS: the mean power of the windows of 0.4 s with their middle in it."""
+    """Return the loudness of each clip in LUFS: the mean power of the windows of 0.4 s that have their middle in it."""
     loudness = track.loudness()
     power, middles = 10 ** (loudness.momentary / 10), loudness.momentary_times - _MOMENTARY / 2
     levels = []
@@ -238,7 +238,7 @@ def measure_levels(track: Recording, clips: Sequence[Clip]) -> Floats:
 
 
 def compare_rates(rates: Floats) -> Floats:
-    """Return the distance of each rate from their mean, in percent (natural logarithm); NaN without words."""
+    """Return the distance of each rate from their mean, in percent (natural logarithm); NaN if there are no words."""
     percent = 100 * np.log(np.where(rates > 0, rates, np.nan))
     return np.asarray(percent - np.nanmean(percent))
 
@@ -259,7 +259,7 @@ def measure_distances(track: Recording, turns: Sequence[SpeakerTurn]) -> tuple[l
 
 
 def compare_with_beginning(embeddings: NDArray[np.float32], starts: Sequence[float]) -> Floats:
-    """Return each window's cosine distance from the mean of the first minutes, without itself and its neighbours."""
+    """Return each window's cosine distance from the mean of the first minutes, excluding itself and its neighbours."""
     units = embeddings / np.linalg.norm(embeddings.astype(np.float64), axis=1, keepdims=True)
     numbers = np.arange(len(units))
     first = (np.asarray(starts) < REFERENCE * MINUTE) | (numbers < FEWEST)
@@ -282,9 +282,9 @@ def average_by_minute(
 
 
 def remove_speakers(values: Floats, clips: Sequence[Clip], turns: Sequence[SpeakerTurn]) -> Floats:
-    """Return the values with every speaker brought to the mean of all; NaN if none of several speakers speaks.
+    """Return the values with every speaker brought to the mean of all; NaN for a clip in which none of them speaks.
 
-    The value of a clip is assumed to be the mean of its speakers' by their speaking time in it (least squares).
+    The value of a clip is assumed to be the mean of its speakers' values, weighted by their time in it (least squares).
     """
     spans: dict[str, list[Span]] = {}
     for turn in turns:

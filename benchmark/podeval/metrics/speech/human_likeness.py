@@ -1,17 +1,19 @@
 """Likeness to people: how close a set of recordings is to recordings of people, factor by factor, 0 to 1.
 
-Speech is cut into windows of 3 s, each described by numbers for five factors: `prosody` (pitch, range, movement),
-`voice` (the speaker encoder), `articulation` (mean and spread of the recogniser's encoder), `timing` (pauses and voiced
-stretches) and `sound` (bands, their variation, the floor). The reference, recordings of people, standardises them and
-reduces them to at most 12 axes, scaled so that one person's recording is 1 away from the middle of people. d² is the
-squared 2-Wasserstein distance from people of two normal distributions: (s − 1)² with s how far the set's recordings are
-from the middle, and of the change from a window to the one 2 s later. One voice is as far from the middle as one person
-is, so that the identity of a system's few voices is taken out. A factor is D² / (D² + d²), with D that of people's
-recordings with a planted damage of that factor; `human_likeness` is the mean of the five.
-The interval resamples recordings. The formula was fixed before it was tried on the systems it is meant for
-(docs/decisions/human-likeness.md). It is not validated: whether it orders systems as listeners do is not known, so it
-is shown and never ranked. Its idea is that of TTSDS (Minixhofer, Klejch and Bell, SLT 2024, arXiv 2407.12707), which
-compares distributions of features with those of speech and of noise; features, damages and identity are ours.
+Speech is cut into windows of 3 s, each described by features of five factors: `prosody` (pitch, its range and
+movement), `voice` (the speaker encoder), `articulation` (mean and spread of the recogniser's encoder), `timing` (pauses
+and voiced stretches) and `sound` (frequency bands, their variation, the noise floor). With a reference, which is made
+from recordings of people, the features are standardised and reduced to at most 12 axes, scaled so that one person's
+recording is at a distance of 1 from the mean of people. d² is the sum of two squared 2-Wasserstein distances from
+people, each between normal distributions: (s − 1)², where s is the distance of the set's recordings from the mean, and
+that of the change from a window to the one 2 s later. One voice is as far from the mean as one person is, so the
+identity of a system's few voices has no effect. A factor is D² / (D² + d²), where D is the distance of people's
+recordings with a planted damage of that factor; `human_likeness` is the mean of the five. The interval comes from
+resampling the recordings. The formula was fixed before it was tried on the systems it is meant for
+(docs/decisions/human-likeness.md). It is not validated: it is not known whether it orders systems as listeners do, so
+it is shown and never ranked. The idea comes from TTSDS (Minixhofer, Klejch and Bell, SLT 2024, arXiv 2407.12707), which
+compares distributions of features with those of speech and of noise; the features, the damages and the treatment of
+identity are ours.
 
 Differs from the papers: LFS-Bench and PodEval have listeners or judges rate likeness to people.
 """
@@ -41,18 +43,19 @@ FACTORS = ("prosody", "voice", "articulation", "timing", "sound")
 MELODY = 0.25
 """Share of the melody that remains after damage."""
 LAG = 2
-"""Distance between the windows of a change, in windows, one of which begins each second."""
+"""Distance between the two windows of a change, in windows; one begins each second."""
 
 AXES = 12
 FEWEST, LEAST, ROUNDS, PLANTED, FOLDS = 10, 60, 1000, 8, 10
-"""Fewest windows of a set and of a reference; rounds of the bootstrap; recordings of a reference that damages are
-planted in, and parts of it, each looked at on axes that the others make."""
+"""Minimum windows of a set and of a reference; rounds of the bootstrap; number of recordings of a reference in which
+damages are planted, and of its parts, each measured on axes from the others.
+"""
 
 NEAREST = 0.25
-"""Least squared distance that counts as a damage: half as far again as a person."""
+"""Minimum squared distance of a damage: half as far again as a person."""
 
 MODELS = ("transcriber", "speaker_encoder", "voice_activity")
-"""Jobs whose models make the features."""
+"""Jobs whose models compute the features."""
 
 SHIPPED = Path(__file__).with_name("human_likeness_reference.npz")
 """34 readers of LibriTTS-R, four minutes (CC BY 4.0); made by `podeval data likeness-reference`."""
@@ -67,10 +70,10 @@ class FactorReference(NamedTuple):
 
     Attributes:
         mean, scale: mean and standard deviation of each feature over the windows.
-        axes: the map from standardised features to the axes, shape (features, axes); on each of them the mean of one
-            person's recording is 1 from 0, as a root mean square over people that the axes are not made of.
+        axes: the map from standardised features to the axes, shape (features, axes); on each axis, the root mean square
+            of the means of people's recordings is 1, over people whom the axes were not fitted to.
         change: root mean square of half the change within 2 s, on each axis.
-        damage: squared distance of people's recordings with the planted damage, at least `NEAREST`.
+        damage: squared distance of people's recordings with the planted damage; at least `NEAREST`.
     """
 
     mean: Array
@@ -80,8 +83,8 @@ class FactorReference(NamedTuple):
     damage: Array
 
     def add_up(self, recordings: Sequence[Features]) -> Array:
-        """Return a row for each recording: the number of windows and of pairs of them 2 s apart, and on each axis the
-        square of the windows' mean times the number of windows, and the sum of the squared changes within pairs.
+        """Return a row for each recording: the numbers of windows and of pairs 2 s apart, then for each axis the square
+        of the windows' mean times the number of windows, then the sum of the squared changes within pairs.
         """
         rows = []
         for features in recordings:
@@ -93,25 +96,24 @@ class FactorReference(NamedTuple):
         return np.array(rows, dtype=np.float64)
 
     def measure_distance(self, sums: Array) -> Array:
-        """Return the squared distance from people of sets, each a sum of rows of `add_up`; NaN without windows."""
+        """Return the squared distance of sets (sums of rows of `add_up`) from people; NaN without windows."""
         count = len(self.change)
         with np.errstate(invalid="ignore", divide="ignore"):
             spread = np.sqrt(np.mean(sums[:, 2 : 2 + count] / sums[:, :1], axis=1))
             changes = np.sqrt(sums[:, 2 + count :] / sums[:, 1:2] / 2)
-            # The difference that comes from the small number of changes is subtracted; neighbours share a third of
-            # their speech.
+            # Subtract the part that is due to the small number of changes; neighbours share a third of their speech.
             few = np.square(changes) * LAG / (2 * sums[:, 1:2])
         unsteady = np.mean(np.square(changes - self.change) - few, axis=1)
         return np.asarray(np.square(spread - 1) + np.maximum(unsteady, 0))
 
     def score(self, sums: Array) -> Array:
-        """Return the likeness of sets: 1 without distance, one half as far from people as the damage."""
+        """Return the likeness of sets: 1 at no distance, one half at the distance of the damage."""
         return np.asarray(self.damage / (self.damage + self.measure_distance(sums)))
 
 
 @dataclass(frozen=True)
 class PeopleReference:
-    """People's recordings: of each factor its statistics, and facts about the recordings."""
+    """The recordings of people: the statistics of each factor, and facts about the recordings."""
 
     factors: Mapping[str, FactorReference]
     about: Mapping[str, Any]
@@ -121,7 +123,7 @@ class PeopleReference:
         """Read a reference.
 
         Raises:
-            BadInput: the file is missing, or no reference that this version reads.
+            BadInput: the file is missing, or is not a reference that this version can read.
         """
         try:
             with np.load(path, allow_pickle=False) as stored:
@@ -149,7 +151,7 @@ def fit_factor(people: Sequence[Features], damaged: Mapping[int, Features]) -> F
 
     Args:
         people: features of each recording of people.
-        damaged: features of some of them with the damage of the factor, by their number.
+        damaged: features of some of the recordings with the damage of the factor, by their index.
     """
     windows = np.concatenate(people)
     mean, scale = np.nanmean(windows, axis=0), np.nanstd(windows, axis=0) + 1e-6
@@ -183,8 +185,8 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleRefer
     """Make a reference from recordings of people.
 
     Args:
-        recordings: the recordings, of as many people as possible; those that cannot be measured are left out.
-        about: phrase on the speakers and speech, stored with the reference.
+        recordings: recordings of as many people as possible; those that cannot be measured are left out.
+        about: phrase that describes the speakers and the speech; stored with the reference.
 
     Raises:
         BadInput: there is too little speech.
@@ -227,7 +229,7 @@ def _damage(recording: Recording, factor: str) -> Windows:
 
 
 def describe_models(profile: str) -> Any:
-    """Return the identities of the models of the features, and the version of the features, in the form of JSON."""
+    """Return the identities of the models that compute the features, and the version of the features, as JSON data."""
     return json.loads(json.dumps({**registry.describe_identities(MODELS, profile), "windows": METHOD}))
 
 
@@ -267,12 +269,13 @@ load_reference = cache(PeopleReference.load)
     paper="ours",
     only_for="a set with 10 windows of 3 s of speech or more",
     caution="Not validated: whether it orders systems as listeners do has not been measured.",
-    intended_use="Seeing in which respect a system's recordings differ from those of people; it is never ranked.",
+    intended_use="Seeing in what respect a system's recordings differ from those of people; it is never ranked.",
     limitations=(
-        "The shipped reference is four minutes of read English from LibriTTS-R, which a network has restored: talk, "
-        "other languages, other rooms and microphones are unlike it for no fault of a system. Compare systems on the "
-        "same texts, or make a reference of recordings like yours. What people say, and whether it fits the words, is "
-        "not looked at. Planted changes of the voice are hardly seen (docs/studies/human-likeness.md)."
+        "The shipped reference is four minutes of read English from LibriTTS-R, which a network has restored: "
+        "conversation, other languages, other rooms and other microphones differ from it through no fault of a system. "
+        "Compare systems on the same texts, or make a reference from recordings like yours. The words, and whether the "
+        "voice suits them, are not considered. Planted changes of the voice are hardly detected "
+        "(docs/studies/human-likeness.md)."
     ),
     no_benchmark="It is not validated; `podeval run --metrics human_likeness` measures it, to be shown and not ranked.",
 )
@@ -284,7 +287,7 @@ def human_likeness(
     Args:
         recordings: the recordings of one system, 16 kHz.
         source: `auto` scores the speech stem if there is music; `mix` scores recordings as they are.
-        reference: file of another reference, made by `podeval data likeness-reference`; the shipped one by default.
+        reference: file of another reference, made by `podeval data likeness-reference`; by default the shipped one.
     """
     people = load_reference(Path(reference) if reference else SHIPPED)
     described: list[Windows] = []
@@ -321,10 +324,10 @@ def human_likeness(
 def score_set(
     people: PeopleReference, described: Sequence[Windows]
 ) -> tuple[dict[str, float], dict[str, tuple[float, float] | None]]:
-    """Return the values of a set by key, with 95 % intervals by resampling recordings; None for a single one.
+    """Return the values of a set by key, with a 95 % interval from resampling recordings; None for a single recording.
 
     Raises:
-        CannotScore: a factor has no windows, such as prosody without a voice.
+        CannotScore: a factor has no windows, such as prosody if nobody speaks.
     """
     draws = np.random.default_rng(0).multinomial(len(described), [1 / len(described)] * len(described), size=ROUNDS)
     weights = np.vstack([np.ones(len(described)), draws])

@@ -3,25 +3,26 @@
 A mean opinion score of about 1 to 5, computed from the mel spectrogram up to 8 kHz at the recording's own sampling rate
 (48 kHz at most), channels averaged. The value is the mean over consecutive windows of 10 s, the last one ending with
 the recording; higher is better. It was trained on the sentences of 16 listening tests, such as those of the Blizzard
-and Voice Conversion Challenges. The last step of its recurrent network determines the score, so it depends on
-where in a window a fault lies: half a second of noise took 0 to 0.4 off a score of 4.2. Resampling the speech changes
+and Voice Conversion Challenges. The last step of its recurrent network determines the score, so it depends on the
+position of a fault in a window: half a second of noise took 0 to 0.4 off a score of 4.2. Resampling the speech changes
 the score by up to 0.1. The weights may not be used commercially (CC BY-NC-SA 4.0).
 
-Checked against the package with the real weights, which are in its repository: three recordings agree within 1e-5. Of
-our samples, espeak-ng gets 1.7, Kokoro 4.2, a LibriVox reader 3.5, a meeting far from the microphone 2.2. Not yet
-compared with listeners.
+It was checked against the package with the real weights, which are in its repository: three recordings agree within
+1e-5. Of our samples, espeak-ng scores 1.7, Kokoro 4.2, a LibriVox reader 3.5, and a meeting far from the microphone
+2.2. It has not been compared with listeners yet.
 
 Source: Mittag and Möller, "Deep Learning Based Assessment of Synthetic Speech Naturalness", Interspeech 2020; package
 `nisqa` 2.0 with `nisqa_tts.tar`.
 
 Differs from the package, which processes the whole file at once and at most 60 s, in using windows: recordings of up to
-10 s have the same value. Of several channels, the package reads the one it is asked for, and otherwise their mean, as
-here.
+10 s have the same value. If there are several channels, the package reads a channel on request and otherwise their
+mean, as here.
 
-What is heard, as by all predictors of opinion here (version 1.1; 1.0 rated the speech stem if there was music): the
-recording as it is, without a constant offset, ends without speech cut to half a second, windows with more than 60 % of
-silence or of music alone left out and counted. If there is music, `nisqa_tts_stem` is the value of the separated
-speech, shown and not ranked; `source="stem"` separates every recording, and is another protocol.
+Like all predictors of opinion here, it rates the recording as it is, but a constant offset is removed, ends without
+speech are cut to half a second, and windows that are more than 60 % silence or music alone are left out and counted
+(since version 1.1; 1.0 rated the speech stem if there was music). If there is music, `nisqa_tts_stem` is the value of
+the separated speech, which is shown but not ranked; `source="stem"` separates the speech of every recording and makes
+another protocol.
 """
 
 from typing import Literal
@@ -68,7 +69,7 @@ def nisqa_tts(recording: Recording, *, source: Literal["mix", "stem"] = "mix") -
     """Score one recording.
 
     Args:
-        recording: speech, 16 kHz and more.
-        source: `mix` scores the recording as it is; `stem` the speech that is separated from it, music or not.
+        recording: speech, 16 kHz or more.
+        source: `mix` scores the recording as it is; `stem` scores its separated speech, even if there is no music.
     """
     return rate_speech(recording, "nisqa_tts", "nisqa_tts", source=source, seconds=WINDOW, highest_rate=HIGHEST_RATE)

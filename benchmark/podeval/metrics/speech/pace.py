@@ -1,22 +1,23 @@
-"""Pace: how fast the speakers talk, with what pauses, melody and dynamics, and how much these vary over the recording.
+"""Pace: the speed, pauses, melody and dynamics of the speech, and how much they vary over the recording.
 
 Syllables (English) or characters (Chinese) are counted in the timed transcript; speech comes from voice activity
-detection. If a script is given, who speaks is known from aligning its words, otherwise from diarisation; this
-decides `f0_range`, `energy_range` and notes alone, and the two are different protocols (version 1.1; always diarisation
-before). Both are left out where less than half of the script's words are heard. `speaking_rate` counts syllables per
-second from the first word to the last, `articulation_rate` per second of speech. A pause is at least 0.25 s without
-speech; `pause_share` is the share of all pauses. `rate_cv` is the standard deviation of the articulation rate divided
-by its mean, in windows of 20 s of speech every 10 s; lower is steadier. `rate_drift` is its slope in syllables per
-second per 10 minutes. `f0_range` is the distance in semitones between the 10th and 90th percentile of a speaker's
-fundamental frequency (pYIN, 60 to 500 Hz), and `energy_range` the corresponding distance in dB for the level
-of the speech; both are averaged over speakers, weighted by their time. The timeline shows rate, pauses, melody and
-dynamics with their drift. The notes give pauses within and between turns, each speaker's pitch, and pauses so long that
-they may be joins between pieces (over 1 s and over 2.5 times the median pause); unnatural pauses and stretches at a
-different pace are listed as defects (recording/defects.py). Less than 40 s of speech, and languages other than
-English and Chinese, are unscored. Only `rate_cv` has a direction, and a reading by a machine may be steadier than a
-good talk: read it as variation, not as quality. Words missed by the recogniser lower every rate; syllables are counted
-by rules, not with a dictionary; octave errors in pitch tracking widen `f0_range`, and so does music under speech that
-is not separated. Accented letters count as the vowels they are, also beyond Western European ones (version 1.2).
+detection. The speakers are determined by aligning the words of the script if there is one, and otherwise by
+diarisation; the two are different protocols (since version 1.1; always diarisation before). This affects only
+`f0_range`, `energy_range` and notes. Both ranges are left out if less than half of the script's words are heard.
+`speaking_rate` counts syllables per second from the first word to the last, `articulation_rate` per second of speech. A
+pause is at least 0.25 s without speech; `pause_share` is the share of time in pauses. `rate_cv` is the standard
+deviation of the articulation rate divided by its mean, in windows of 20 s of speech every 10 s; lower is steadier.
+`rate_drift` is its slope in syllables per second per 10 minutes. `f0_range` is the distance in semitones between the
+10th and 90th percentiles of a speaker's fundamental frequency (pYIN, 60 to 500 Hz), and `energy_range` the same
+distance in dB for the level of the speech; both are averaged over speakers, weighted by their time. The timeline shows
+rate, pauses, melody and dynamics with their drift. The notes give pauses within and between turns, each speaker's
+pitch, and pauses so long that they may be joins between pieces (over 1 s and over 2.5 times the median pause).
+Unnatural pauses and stretches at a different pace are listed as defects (recording/defects.py). Recordings with less
+than 40 s of speech, or in a language other than English or Chinese, are unscored. Only `rate_cv` has a direction, and a
+machine may read more steadily than a good speaker talks: treat it as variation, not as quality. Words missed by the
+recogniser lower every rate. Syllables are counted by rules, not with a dictionary. Octave errors in pitch tracking
+widen `f0_range`, and so does unseparated music under speech. Accented vowels count as vowels, also outside Western
+European alphabets (since version 1.2).
 
 Source: pYIN, Mauch and Dixon, ICASSP 2014; every frame has the pitch that `librosa.pyin` gives.
 
@@ -45,27 +46,27 @@ from podeval.text.numerals import say_number
 from podeval.text.script import Script
 
 WINDOW, STRIDE = 20.0, 10.0
-"""Length and distance of windows over the speech, seconds."""
+"""Length and spacing of windows over the speech, seconds."""
 
 SHORTEST = 40.0
-"""Fewest seconds of speech: three windows."""
+"""Minimum seconds of speech: three windows."""
 
 PAUSE = 0.25
-"""Shortest pause, seconds; stops of consonants are shorter (Goldman-Eisler)."""
+"""Shortest pause, seconds; the closures of stop consonants are shorter (Goldman-Eisler)."""
 
 SEAM, SEAM_RATIO = 1.0, 2.5
-"""A pause longer than both, in seconds and in median pauses, may be a seam of two pieces."""
+"""A pause longer than both, in seconds and in median pauses, may be a join between two pieces."""
 
 SHORTEST_VOICED = 2.0
-"""Fewest voiced seconds of a speaker whose pitch and level are described."""
+"""Minimum voiced seconds for which a speaker's pitch and level are described."""
 
 RUN = 8
-"""Number of consecutive words that occur at another place, from which they count as repeated."""
+"""Minimum number of consecutive words that count as repeated if they also occur elsewhere."""
 
 REPEATED = "most of what is said is said more than once, which makes any pace even"
 
 LANGUAGES = ("en", "zh")
-"""Languages whose syllables, or characters, are counted."""
+"""Languages in which syllables or characters are counted."""
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _NUMBER = re.compile(r"\d+")
@@ -167,7 +168,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
 
     Args:
         recording: speech of one or more people, 16 kHz.
-        script: the words with their speakers, which then tell whose pitch and level are whose.
+        script: the words with their speakers, which then determine whose pitch and level is measured.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
     """
     recording.require_sound(SHORTEST)
@@ -220,7 +221,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
 
 
 def _find_turns(track: Recording, script: Script | None) -> tuple[Sequence[SpeakerTurn], dict[str, str]]:
-    """Return the speakers with times, and a note with the reason if too little of the script is recognised."""
+    """Return the speakers with their times; if too little of the script is recognised, a note states that instead."""
     try:
         return find_speaker_turns(track, script)[0], {}
     except CannotScore as reason:
@@ -239,16 +240,16 @@ def join_speech(spans: Sequence[Span]) -> list[Span]:
 
 
 def locate_syllables(transcript: Transcript) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return the middle of each word in seconds, and its number of syllables."""
+    """Return the middle of each word, in seconds, and its number of syllables."""
     middles = np.array([(word.start + word.end) / 2 for word in transcript.words])
     return middles, np.array([count_syllables(word.text, transcript.language) for word in transcript.words])
 
 
 def count_syllables(text: str, language: str = "en") -> int:
-    """Return the number of syllables of a text in its spoken form; 0 for one without letters or numbers.
+    """Return the number of syllables of a text in its spoken form; 0 for a text without letters or numbers.
 
-    An English word has one syllable for each group of vowels, a silent e, ed or es at its end not counted, and at least
-    one. A rule and no dictionary: tests hold it to a list of words. In Chinese each character is one.
+    An English word has one syllable for each group of vowels, except a silent e, ed or es at its end, and at least one.
+    The rule uses no dictionary; tests check it against a list of words. In Chinese, each character is a syllable.
 
     Args:
         text: words of any language written in Latin letters, or Chinese.
@@ -274,7 +275,7 @@ def count_rates(transcript: Transcript, windows: Sequence[Clip]) -> list[float]:
 
 
 def measure_repeated(words: Sequence[str]) -> float:
-    """Return the share of words that are in a run of `RUN` words which is also at another place."""
+    """Return the share of words that are in a run of `RUN` words that also occurs elsewhere."""
     plain = ["".join(filter(str.isalnum, word)).casefold() for word in words]
     starts: dict[tuple[str, ...], list[int]] = {}
     for at in range(len(plain) - RUN + 1):
@@ -286,7 +287,7 @@ def measure_repeated(words: Sequence[str]) -> float:
 def describe_speakers(
     prosody: VoiceContour, turns: Sequence[SpeakerTurn], speech: Sequence[Span]
 ) -> tuple[float | None, float | None, dict[str, Any]]:
-    """Return melody (semitones) and dynamics (dB), both the mean over speakers by time, and each speaker's figures."""
+    """Return melody (semitones) and dynamics (dB), each averaged over speakers by time, and each speaker's figures."""
     described: dict[str, Any] = {}
     weighted: list[tuple[float, float, float]] = []
     for speaker in dict.fromkeys(turn.speaker for turn in turns):
@@ -312,7 +313,7 @@ def describe_speakers(
 
 
 def describe_pauses(speech: Sequence[Span], turns: Sequence[SpeakerTurn]) -> dict[str, Any]:
-    """Return number and median of the pauses within and between turns, and the places where a pause may be a seam."""
+    """Return the number and median of pauses within and between turns, and the times of pauses that may be joins."""
     pauses = [(before.end, after.start) for before, after in pairwise(speech)]
     lengths = np.array([end - start for start, end in pauses])
     between = np.array([_speaker_at(turns, start) != _speaker_at(turns, end) for start, end in pauses], dtype=bool)

@@ -1,11 +1,11 @@
-"""Podcast checks: whether a recording is a whole podcast, which guards the ranks of podcasts with words of their own.
+"""Podcast checks: whether a recording is a whole podcast, a condition for ranking systems that write their own words.
 
 Without a script there is no error rate, so four facts of the recording are checked instead: at least half of it is
-speech; at least three quarters of the words are in the language that was asked for; at most a fifth of the words are
-said again; and it lasts at least half a minute, or half of the length that was asked for. `passed` is 1 if all four
-hold, else 0, and a benchmark ranks a system only if at least 95 % of its items pass. A word is said again if it is in a
-run of eight words that was heard before in the recording, however long before; the stretches are listed with their
-times. A refrain, a trailer or a slogan is said again too, hence the fifth. No value says that a podcast is good.
+speech; at least three quarters of the words are in the requested language; at most a fifth of the words are said again;
+and it lasts at least half a minute, or half of the requested length. `passed` is 1 if all four hold, otherwise 0, and a
+benchmark ranks a system only if at least 95 % of its items pass. A word counts as said again if it is in a run of eight
+words that occurred anywhere earlier in the recording; the stretches are listed with their times. A fifth is allowed
+because a refrain, a trailer or a slogan is also said again. None of these values means that a podcast is good.
 
 Differs from PodEval, which compares finished podcasts without any such check.
 """
@@ -27,13 +27,13 @@ LEAST_LANGUAGE = 0.75
 MOST_REPEATED = 0.2
 LEAST_MINUTES = 0.5
 LEAST_OF_ASKED = 0.5
-"""Share of the shortest requested length from which a podcast is long enough."""
+"""Share of the shortest requested length that a podcast must have."""
 
 RUN = 8
-"""Words in a row that make a repetition."""
+"""Number of words in a row that count as a repetition."""
 
 SHOWN = 80
-"""Characters of a stretch that its note quotes."""
+"""Number of characters of a stretch that its note quotes."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,11 @@ class Repetition:
     ),
     needs=(*speech_track.NEEDS, "transcriber"),
     paper="ours",
-    intended_use="Keeping recordings that are no whole podcasts out of the ranks of finished podcasts.",
+    intended_use="Keeping recordings that are not whole podcasts out of the ranking of finished podcasts.",
     limitations=(
         "It finds emptiness, a wrong language, repetition and brevity, and nothing else: nonsense of the right length "
-        "passes. Words are those of a transcriber, whose own loops and errors count, and a language that it does not "
-        "know is not told."
+        "passes. The words come from a transcriber, whose own loops and errors count, and a language that it does not "
+        "support is not identified."
     ),
 )
 def podcast_checks(recording: Recording, request: PodcastRequest) -> Score:
@@ -105,7 +105,7 @@ def podcast_checks(recording: Recording, request: PodcastRequest) -> Score:
 
     Args:
         recording: a podcast, 16 kHz.
-        request: the request for it: its language, and the length if one was asked for.
+        request: the request for it: the language, and the length if one was requested.
     """
     recording.require_sound()
     track = recording.speech_track()
@@ -150,8 +150,8 @@ def podcast_checks(recording: Recording, request: PodcastRequest) -> Score:
 def find_repetitions(words: Sequence[str]) -> list[Repetition]:
     """Find the stretches of at least `RUN` words that were said before, in order; each word counts once.
 
-    A stretch continues as long as the words follow each other as before, and each is set against the last time before
-    it that its first words were said.
+    A stretch continues as long as the words follow each other as before. Each is compared with the last earlier
+    occurrence of its first words.
     """
     plain = [keep_letters(word) for word in words]
     seen: dict[tuple[str, ...], int] = {}

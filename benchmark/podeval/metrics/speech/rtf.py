@@ -2,9 +2,9 @@
 
 Seconds of generation, excluding the loading of models, divided by seconds of audio; both are summed over the pieces in
 the log. 0 or more, lower is better; below 1, audio is generated faster than it plays. LFS-Bench, appendix F.1.
-`speech_rtf` counts only seconds of speech, so that pauses do not help; `p50` and `p95` are percentiles over the pieces.
+`speech_rtf` counts only seconds of speech, so pauses do not lower it; `p50` and `p95` are percentiles over the pieces.
 For streamed pieces, `time_to_first_audio` (TTFA) is the median time until playback could begin, and `underrun` the
-longest stall; each is None, and unscored, unless the log records it for every piece. Logs that claim 0 seconds of work
+longest stall; each is None and unscored unless the log records it for every piece. Logs that state 0 seconds of work
 are refused. Values from different hardware belong to different protocols: name yours with `hardware`.
 
 Differs from the paper in pooling all pieces of a run, so that long pieces count for more than short ones.
@@ -26,7 +26,7 @@ UNSTATED = "unstated"
 
 @dataclass(frozen=True)
 class GenerationLog:
-    """Sums over all generated pieces.
+    """The sums over all generated pieces.
 
     Attributes:
         wall_seconds: seconds of work over all pieces.
@@ -34,9 +34,9 @@ class GenerationLog:
         pieces: number of pieces.
         hardware: the name given in the log.
         ratios: wall over audio seconds of each piece or part of a piece.
-        speech_seconds: seconds of speech in the audio, if every piece states it.
+        speech_seconds: seconds of speech in the audio, if every piece states them.
         first_audio: seconds until each piece began to play; empty if not every piece states it.
-        underruns: the longest stall of each piece, in seconds; likewise.
+        underruns: the longest stall of each piece, in seconds; also empty if not every piece states it.
     """
 
     wall_seconds: float
@@ -50,10 +50,10 @@ class GenerationLog:
 
     @classmethod
     def parse(cls, source: "str | Mapping[str, Any] | Iterable[Mapping[str, Any]] | GenerationLog") -> "GenerationLog":
-        """Parse a log: an object with `wall_seconds`, `audio_seconds` and perhaps `hardware`, a list of such, or JSON.
+        """Parse a log: an object with `wall_seconds`, `audio_seconds` and perhaps `hardware`, a list of them, or JSON.
 
-        An object may have `speech_seconds`; for streamed sound `time_to_first_audio` and `underrun`, and the `parts`
-        it was made of, each with `wall_seconds` and `audio_seconds`.
+        An object may have `speech_seconds`, for streamed sound `time_to_first_audio` and `underrun`, and the `parts`
+        that it was made of, each with `wall_seconds` and `audio_seconds`.
 
         Raises:
             BadInput: it has none of these forms, a time is not a positive number, work took no time at all, or there is
@@ -205,8 +205,8 @@ def rtf(generation_log: GenerationLog, *, hardware: str = UNSTATED) -> Score:
     """Score one generation log.
 
     Args:
-        generation_log: the generations with their times.
-        hardware: the hardware it ran on, such as `1 × A100`; part of the protocol.
+        generation_log: the generated pieces with their times.
+        hardware: the hardware that it ran on, such as `1 × A100`; part of the protocol.
     """
     if hardware != UNSTATED and generation_log.hardware not in (None, hardware):
         raise BadInput(f"the generation log names {generation_log.hardware}, not {hardware}")

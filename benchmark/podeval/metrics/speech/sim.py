@@ -3,18 +3,19 @@
 For each speaker, the cosine between the mean embedding of their speech and that of their reference recording; the value
 is the mean over speakers. Both use windows of 3 s every 2 s; windows with more than 60 % non-speech are left out, and
 those of the recording are counted in the notes. Range −1 to 1, higher is better. PodEval, section 5. With a script,
-speakers are matched by name and their turns come from aligning the words of the script; without one, diarisation finds
-the speakers, and references are assigned to them so that the total similarity is largest. That favours the system, so
+speakers are matched by name and their turns come from aligning the words of the script. Without one, diarisation finds
+the speakers, and references are assigned to them so that the total similarity is largest. This favours the system, so
 it is a separate protocol. The words are transcribed in the language of the script, which the transcriber detects if it
-is neither English nor Chinese, and are aligned with their accents and vowel signs (version 1.3). A single reference
-without a name is meant for a recording of one voice; one with a name belongs to the speaker of that name, or without a
-script to the most similar speaker. The notes give the numbers of speakers found and expected, and the timeline the
-similarity of every window to its speaker's reference; `worst_window` is the lowest of these and `low_windows` their
-10th percentile. A recording that plays back its reference is not ranked (`reference_played` in the notes).
+is neither English nor Chinese, and are aligned with their accents and vowel signs (since version 1.3). A single
+reference without a name is for a recording of one voice; a reference with a name belongs to the speaker of that name
+or, without a script, to the most similar speaker. The notes give the numbers of speakers found and expected, and the
+timeline the similarity of every window to its speaker's reference; `worst_window` is the lowest of these and
+`low_windows` their 10th percentile. A recording that plays back its reference is not ranked (`reference_played` in the
+notes).
 
 Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"`), embeds whole segments of one speaker
 above 3 s, joined up to 10 s, and each reference whole, in place of windows (`embeddings="segments"`), assigns each
-segment to the most similar reference, and then stops with an error. Its encoder is pyannote's x-vectors and its
+segment to the most similar reference, and then fails with an error. Its encoder is pyannote's x-vectors and its
 diarizer pyannote 3.0 (`--preset podeval` of a run).
 """
 
@@ -87,11 +88,11 @@ def sim(
     Args:
         recording: speech, 16 kHz.
         reference_voices: a recording of each speaker's voice.
-        script: the words with their speakers, which then tell who speaks when.
+        script: the words with their speakers, which then determine who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `paper` is the cosine; `podeval` maps it to 0…1 as the public code does.
-        embeddings: `windows` embeds windows of 3 s; `segments` whole segments above 3 s, and references
-            whole, as the public code does.
+        embeddings: `windows` embeds windows of 3 s; `segments` embeds segments above 3 s and references as a whole, as
+            the public code does.
     """
     whole = embeddings == "segments"
     comparison = compare_voices(recording, reference_voices, script, source, segments=whole)

@@ -1,20 +1,20 @@
 """Speaker timbre difference (SPTD): how different the voices of a recording sound.
 
 1 minus the mean cosine similarity over all pairs of speakers. Each speaker is represented by the mean embedding of
-windows of 3 s every 2 s over their joined speech, without windows that are more than 60 % non-speech. Range 0 to 2,
+windows of 3 s every 2 s over their joined speech, excluding windows that are more than 60 % non-speech. Range 0 to 2,
 higher is better. PodEval, Eq. 1. With a script, turns come from aligning its words with the transcript; without one,
 from diarisation; the two are different protocols. The words are transcribed in the language of the script, which the
-transcriber detects if it is neither English nor Chinese, and are aligned with their accents and vowel signs (version
-1.5; cut at them before). Diarisation counts a voice that occurs in several places as
-one speaker. If the number of speakers heard differs from that in the script, or is lower than `speakers`, the recording
-is unscored. If diarisation finds more voices than `speakers`, the most similar ones are merged, and the notes say so
-(version 1.4; unscored before). The distance between speakers belongs to the whole recording, so there is no timeline.
+transcriber detects if it is neither English nor Chinese, and are aligned with their accents and vowel signs (since
+version 1.5; before, words were split at them). Diarisation counts a voice that occurs in several places as one speaker.
+If the number of speakers heard differs from that in the script, or is lower than `speakers`, the recording is unscored.
+If diarisation finds more voices than `speakers`, the most similar ones are merged, and the notes say so (since version
+1.4; unscored before). The distance between speakers is a property of the whole recording, so there is no timeline.
 
 Differs from the public code, which halves the distance (so does `variant="podeval"`), embeds whole segments of one
 speaker above 3 s, joined up to 10 s, in place of windows (`embeddings="segments"`), measures the reference voices
-instead if there are any, and divides by zero with one speaker. Its encoder is pyannote's x-vectors and its diarizer
-pyannote 3.0 (`--preset podeval` of a run). Segments against windows, same encoder and turns: 0.622 and 0.573 for two
-Kokoro voices, 0.046 and 0.033 for espeak-ng.
+instead if there are any, and divides by zero if there is one speaker. Its encoder is pyannote's x-vectors and its
+diarizer pyannote 3.0 (`--preset podeval` of a run). Segments and windows, with the same encoder and turns, give 0.622
+and 0.573 for two Kokoro voices, and 0.046 and 0.033 for espeak-ng.
 """
 
 from itertools import combinations
@@ -63,7 +63,7 @@ from podeval.text.script import Script
         "Pairs of speakers of different sexes score higher than pairs of the same sex, whatever the system: compare "
         "only on the same scripts and voices. One voice per speaker is assumed; diarisation errors lower the value. "
         "Beyond what listeners need to tell speakers apart, more difference is not better. Silence before the first "
-        "word shifts the grid on which speakers are told apart, and moves the value by less than 0.01."
+        "word shifts the grid on which speakers are told apart, which changes the value by less than 0.01."
     ),
 )
 def sptd(
@@ -79,10 +79,11 @@ def sptd(
 
     Args:
         recording: speech of two or more people, 16 kHz.
-        script: the words with their speakers, which then tell who speaks when.
+        script: the words with their speakers, which then determine who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `paper` is Eq. 1; `podeval` halves the distance as the public code does.
-        embeddings: `windows` embeds windows of 3 s; `segments` whole segments above 3 s, as the public code does.
+        embeddings: `windows` embeds windows of 3 s; `segments` embeds whole segments above 3 s, as the public code
+            does.
         speakers: number of speakers expected; if fewer are heard, the recording is unscored, and if more are heard,
             the most similar are merged. 0 expects as many as the script has, and without a script accepts any number.
     """
@@ -120,7 +121,7 @@ def _expected_speakers(speakers: int, script: Script | None) -> int:
     """Return the expected number of speakers, 0 if neither the caller nor a script states one.
 
     Raises:
-        BadInput: a number for which no distance between speakers exists, or one that the script contradicts.
+        BadInput: the number is 1, for which no distance between speakers exists, or the script contradicts it.
     """
     if speakers == 1:
         raise BadInput(f"speakers must be 2 or more, or 0 for as many as there are, not {speakers}")

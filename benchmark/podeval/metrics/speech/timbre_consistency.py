@@ -1,17 +1,17 @@
-"""Timbre consistency: whether a voice stays the same voice from beginning to end, without voice drift.
+"""Timbre consistency: whether a voice stays the same from beginning to end, without voice drift.
 
 Mean cosine similarity over all distinct pairs of speaker embeddings of windows of 3 s every 2 s. With several speakers,
-each speaker's speech is joined, scored on its own, and the scores averaged. Range −1 to 1, higher is better. LFS-Bench,
-section 3 and appendix D.1, which prints "Score < 0.93: Demonstrates superior timbre maintenance"; we read this as a
-misprint for above 0.93, a value specific to its encoder. Turns come from the script if there is one. Without a script,
-the number of speakers must be given: with `speakers=1` the whole recording is treated as one voice; with more,
-diarisation must find that many. Diarisation groups by similarity and so flatters consistency, which makes it another
-protocol. If it finds more voices, the most similar ones are merged, and the notes say so (version 1.4; unscored
-before). With neither script nor number there is no score: a change of voice would be taken for a second person and
-score higher than a voice that never changes. The words are transcribed in the language of the script, which the
-transcriber detects if it is neither English nor Chinese, and are aligned with their accents and vowel signs (version
-1.5; cut at them before). The notes give the number of speakers found and, with a script
-of several speakers, expected; a recording in which no speaker is found is unscored.
+each speaker's speech is joined and scored on its own, and the scores are averaged. Range −1 to 1, higher is better.
+LFS-Bench, section 3 and appendix D.1, which prints "Score < 0.93: Demonstrates superior timbre maintenance"; we read
+this as a misprint for above 0.93, a value specific to its encoder. Turns come from the script if there is one. Without
+a script, the number of speakers must be given: with `speakers=1` the whole recording is treated as one voice; with
+more, diarisation must find that many. Diarisation groups speech by similarity and so flatters consistency, which is why
+it is another protocol. If it finds more voices, the most similar ones are merged, and the notes say so (since version
+1.4; unscored before). With neither a script nor a number there is no score: a change of voice would be mistaken for a
+second person and score higher than a voice that never changes. The words are transcribed in the language of the script,
+which the transcriber detects if it is neither English nor Chinese, and are aligned with their accents and vowel signs
+(since version 1.5; before, words were split at them). The notes give the number of speakers found and, with a script of
+several speakers, the number expected; a recording in which no speaker is found is unscored.
 
 Differs from the paper in leaving out windows with more than 60 % non-speech (counted in the notes), and in not
 resampling to 24 kHz first; `variant="lfs"` does as the paper does. `worst_window`, the lowest mean cosine of a window
@@ -35,7 +35,7 @@ from podeval.recording.speech_track import VOICE_STRIDE, VOICE_WINDOW, SpeakerVo
 from podeval.text.script import Script
 
 LFS_RATE = 24_000
-"""Hz; LFS-Bench brings all audio to it before anything else."""
+"""Sample rate in Hz; LFS-Bench resamples all audio to it first."""
 
 SAME = 0.98
 """Cosine above which two windows of a voice contain the same sound rather than the same voice."""
@@ -96,13 +96,13 @@ def timbre_consistency(
     """Score one recording.
 
     Args:
-        recording: speech, at least 5 s of each speaker that counts, 16 kHz.
-        script: the words with their speakers, which then tell who speaks when.
+        recording: speech, at least 5 s of each speaker, 16 kHz; speakers with less are left out.
+        script: the words with their speakers, which then determine who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and resamples to 24 kHz first.
         speakers: number of speakers if there is no script; 0 leaves a recording without a script unscored.
         window: length of a window, seconds.
-        stride: seconds from the beginning of a window to that of the next.
+        stride: seconds between the beginnings of consecutive windows.
     """
     if speakers < 0 or (script and speakers and speakers != len(script.speakers)):
         raise BadInput(f"speakers must be the number of people who speak, as in the script, not {speakers}")
@@ -160,7 +160,7 @@ def _voices(
     """Return the speakers, and notes on them.
 
     Raises:
-        CannotScore: no speaker is found, or, without a script, another number than stated.
+        CannotScore: no speaker is found or, without a script, a number of speakers other than stated.
     """
     turns, notes = find_turns(recording, script, speakers)
     voices = recording.voices(turns, *windows)
@@ -176,7 +176,7 @@ def find_turns(
 ) -> tuple[tuple[SpeakerTurn, ...], dict[str, Any] | None]:
     """Return who speaks when, and notes; a single speaker has the whole recording, pauses included, and no notes.
 
-    The one speaker heard in a script of several has only its own turns.
+    If only one speaker of a script of several is heard, it has only its own turns.
 
     Raises:
         CannotScore: no speaker is found.
@@ -191,7 +191,7 @@ def find_turns(
 
 
 def count_repeated(embeddings: NDArray[np.float32], starts: Sequence[float], window: float = VOICE_WINDOW) -> int:
-    """Count the windows that nearly equal a window that does not overlap them, like those of a loop."""
+    """Count the windows that are nearly equal to a window that does not overlap them, as in a loop."""
     units = embeddings.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     at = np.asarray(starts)

@@ -1,7 +1,7 @@
 """Timbre similarity: whether a voice stays close to its reference voice from beginning to end.
 
 Mean cosine between the embedding of the reference recording and those of windows of 3 s every 2 s; with several
-speakers, each speaker's speech is joined and scored on its own, and the scores averaged. Range −1 to 1, higher is
+speakers, each speaker's speech is joined and scored on its own, and the scores are averaged. Range −1 to 1, higher is
 better. LFS-Bench, appendix F.3. References are assigned to speakers as in `sim`.
 
 Differs from the paper in leaving out windows with more than 60 % non-speech (those of the recording are counted in the
@@ -64,7 +64,7 @@ def timbre_similarity(
     Args:
         recording: speech, 16 kHz.
         reference_voices: a recording of each speaker's voice.
-        script: the words with their speakers, which then tell who speaks when.
+        script: the words with their speakers, which then determine who speaks when.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and resamples to 24 kHz first.
     """

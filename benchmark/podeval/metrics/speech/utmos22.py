@@ -2,23 +2,23 @@
 
 A mean opinion score of about 1 to 5 by UTMOS's strong learner, without its phoneme encoder, as SpeechMOS packages it;
 16 kHz, channels averaged. The value is the mean over consecutive windows of 10 s, the last one ending with the
-recording; higher is better. It was trained on single English sentences by synthetic voices up to 2020 and by people,
-and so says little about turn-taking, other languages or better voices than those. Values may be slightly outside the
-range.
+recording; higher is better. It was trained on single English sentences by synthetic voices up to 2020 and by people, so
+it says little about turn-taking, other languages or better voices. Values may be slightly outside the range.
 
-Not yet run on the real weights, which were not available where podeval was built. The loading code was run on tiny
-models, and the network compared with a direct evaluation of the architecture and, once, with SpeechMOS's code (the
-same).
+It has not been run with the real weights yet, which were not available where podeval was built. The loading code was
+run on tiny models. The network was compared with a direct evaluation of the architecture and, once, with SpeechMOS's
+code, which gave the same values.
 
 Source: Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022", Interspeech 2022; SpeechMOS 1.2.0.
 
 Differs from SpeechMOS, which processes the whole file at once, in using windows: recordings of up to 10 s have the same
 value.
 
-What is heard, as by all predictors of opinion here (version 1.1; 1.0 rated the speech stem if there was music): the
-recording as it is, without a constant offset, ends without speech cut to half a second, windows with more than 60 % of
-silence or of music alone left out and counted. If there is music, `utmos22_stem` is the value of the separated
-speech, shown and not ranked; `source="stem"` separates every recording, and is another protocol.
+Like all predictors of opinion here, it rates the recording as it is, but a constant offset is removed, ends without
+speech are cut to half a second, and windows that are more than 60 % silence or music alone are left out and counted
+(since version 1.1; 1.0 rated the speech stem if there was music). If there is music, `utmos22_stem` is the value of the
+separated speech, which is shown but not ranked; `source="stem"` separates the speech of every recording and makes
+another protocol.
 """
 
 from typing import Literal
@@ -68,6 +68,6 @@ def utmos22(recording: Recording, *, source: Literal["mix", "stem"] = "mix") -> 
 
     Args:
         recording: speech, 16 kHz.
-        source: `mix` scores the recording as it is; `stem` the speech that is separated from it, music or not.
+        source: `mix` scores the recording as it is; `stem` scores its separated speech, even if there is no music.
     """
     return rate_speech(recording, "utmos22", "utmos22", source=source, seconds=WINDOW)

@@ -1,39 +1,41 @@
 """Word error rate (WER): whether the words that should be said can be heard.
 
-(substitutions + deletions + insertions) / words of the reference, 0 is best, and values above 1 are possible. CER is
+(substitutions + deletions + insertions) / words of the reference; 0 is best, and values above 1 are possible. CER is
 the same over characters, and is the main value for languages without spaces between words (Chinese, Japanese, Thai).
 Both texts are normalised (`podeval.text.comparison.normalise`); the raw values are also given, or None if a language
-has no words to count. English goes through Whisper's normaliser, which unifies numbers, contractions and spelling, and
-in addition `&`, the unit of "one" (`$1`, `1%`) and signs of degrees and currencies are read. Chinese loses punctuation
-and is compared in simplified characters; numbers in digits and in characters are equal if one may be read as the other.
-Text in brackets of all kinds, and tags, are dropped from both; `dropped` in the notes is its share of the reference.
-For texts in other languages, such as French or Japanese, the transcriber detects the language, and both texts get the
-normaliser `basic`: lower case without punctuation, in which accents, vowel signs and tone marks count, but not whether
-a letter is composed, how wide it is, which apostrophe is used, or whether Arabic and Hebrew have their vowel signs
-(version 1.5; marks were taken for spaces before, as Whisper's own basic normaliser does). The score names that
-language, or all languages of a text that has several. If a text is too short to identify its language, the
-transcriber's choice is used.
+has no words to count. English goes through Whisper's normaliser, which unifies numbers, contractions and spelling; in
+addition, `&`, the unit of "one" (`$1`, `1%`) and the signs of degrees and currencies are read as words. Chinese loses
+punctuation and is compared in simplified characters; numbers in digits and in characters are equal if one can be read
+as the other. Text in brackets of all kinds, and tags, are dropped from both texts; `dropped` in the notes is their
+share of the reference. For texts in other languages, such as French or Japanese, the transcriber detects the language,
+and both texts get the normaliser `basic`: lower case without punctuation. Accents, vowel signs and tone marks count;
+the composition and width of letters, the kind of apostrophe, and the vowel signs of Arabic and Hebrew do not (since
+version 1.5; before, marks were treated as spaces, as in Whisper's own basic normaliser). The score names the language,
+or all languages of a text that has several. If a text is too short to identify its language, the transcriber's choice
+is used.
 
-Also read alike: 10:30 and "ten thirty", thousands with a point, comma, space or apostrophe, fractions and powers (`½`,
-`m²`), initials (`U.S.A.`), entities of HTML, links by their words, and a Persian joiner, a space or neither;
-`*laughs*` is dropped. Not read alike: other spaces in Korean.
+These are also treated as equal: 10:30 and "ten thirty"; thousands with a point, comma, space or apostrophe; fractions
+and powers (`½`, `m²`) and their words; initials with or without points (`U.S.A.`); HTML entities and their characters;
+links and their text; a Persian joiner, a space or neither. `*laughs*` is dropped. Different spacing in Korean counts as
+an error.
 
-Since version 1.6 every usual reading of a number, date, clock, amount, unit, fraction, range, version, phone number,
+Since version 1.6, every usual reading of a number, date, time, amount, unit, fraction, range, version, phone number,
 abbreviation, initialism, Roman numeral, title, sign or address is equal to it in English and Chinese, whichever of the
-two texts has it (`3:30 p.m.` and "half past three p.m.", `10 km/h`, `Henry VIII`, `5–10%`). The readings are from
+two texts contains it (`3:30 p.m.` and "half past three p.m.", `10 km/h`, `Henry VIII`, `5–10%`). The readings are from
 podeval's own grammar (`grammar="podeval"`, a part of the protocol). They apply with the normaliser `whisper`; a reading
-that leaves out a part, such as "three dollars" for `$3.50`, is an error. English words may be
-written together, apart or with a hyphen (`healthcare`, `health care`), because nobody hears the difference.
+that leaves out a part, such as "three dollars" for `$3.50`, is an error. English words may be written together, apart
+or with a hyphen (`healthcare`, `health care`), because nobody hears the difference.
 
 If the reference comes with `readings`, expressions such as `$3.50` have several accepted forms ("three dollars fifty",
-"three fifty"), including the written one. The rates are then computed against the accepted text closest to what is
-heard, found by exact search; one form is chosen for each expression, so that saying two of them is an error. The notes
-list the expressions that are misread, and errors are counted by tag: a date, a name, a unit.
+"three fifty"), including the written one. The rates are then computed against the accepted text closest to the
+transcript, found by exact search; one form is chosen for each expression, so saying two of them is an error. The notes
+list the misread expressions, and errors are counted by tag, such as date, name or unit.
 
 Source: PodEval and LFS-Bench; computed with the transcriber of the profile and jiwer.
 
-Differs from PodEval's code, which counts case and punctuation as errors (`variant="podeval"`; `wer_raw` is that figure
-too), and from LFS-Bench, which cleans texts as F5-TTS does (`variant="lfs"`) and transcribes with FunASR-Nano.
+Differs from PodEval's code, which counts differences in case and punctuation as errors (`variant="podeval"`; `wer_raw`
+is the same figure), and from LFS-Bench, which cleans texts as F5-TTS does (`variant="lfs"`) and transcribes with
+FunASR-Nano.
 """
 
 from typing import Any, Literal
@@ -132,13 +134,13 @@ def wer(
     Args:
         recording: speech, 16 kHz.
         reference_text: the words that should be heard, as text or a script.
-        readings: the same words by lines, with the readings that count as right.
+        readings: the same words line by line, with the readings that count as right.
         source: `auto` scores the speech stem if there is music; `mix` scores the recording as it is.
         variant: `podeval` compares the unmodified texts; `lfs` removes punctuation and case, as F5-TTS does.
         normaliser: normalisation applied to both texts by default; `basic` removes only case, punctuation and brackets.
         language: language of the reference; `auto` detects it, and `other` leaves it to the transcriber.
-        grammar: the source of the readings of figures, signs and abbreviations; `none` leaves English ones to the
-            normaliser, as version 1.5 did, and Chinese ones as they are written.
+        grammar: the source of the readings of figures, signs and abbreviations; `none` leaves English to the
+            normaliser, as version 1.5 did, and Chinese as it is written.
     """
     recording.require_sound()
     if variant != "default" and normaliser != "whisper":
@@ -177,10 +179,10 @@ def wer(
 def _choose_readings(
     readings: AcceptedReadings, text: str, heard: str, language: str, normaliser: str, read: bool
 ) -> ReadText:
-    """Return the accepted text that is nearest to the transcript.
+    """Return the accepted text that is closest to the transcript.
 
     Raises:
-        BadInput: the readings are of another text.
+        BadInput: the readings belong to another text.
     """
     if readings.text.split() != text.split():
         raise BadInput("the readings are of another text than the one that should be heard; give those of this text")
@@ -193,14 +195,14 @@ def _describe_readings(nearest: ReadText) -> dict[str, Any]:
 
 
 def _rates_by_tag(nearest: ReadText, key: str) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return the error rate of each tag's words, weighted by their number in the mean over items."""
+    """Return the error rate of the words of each tag; in the mean over items, it is weighted by their number."""
     return {
         tag: {key: (count.errors / count.words, count.words)} for tag, count in nearest.by_tag.items() if count.words
     }
 
 
 def _detect_language(text: str) -> dict[str, Any]:
-    """Return notes on the text's language if it is neither English nor Chinese, and on the shares of several."""
+    """Return notes on the language if it is neither English nor Chinese, and on the shares of several languages."""
     language = identify_language(text)
     notes = {} if language.code in ("en", "zh") else {"text_language": language.code or "unknown"}
     return {**notes, **({"text_languages": language.noted} if language.noted else {})}

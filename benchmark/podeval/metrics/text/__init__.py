@@ -1,1 +1,1 @@
-"""Metrics of scripts and texts that are counted or embedded."""
+"""Metrics that count or embed the words of scripts and texts."""

@@ -1,15 +1,16 @@
 """Distinct-n: how rarely a text repeats its word pairs.
 
 The number of distinct n-grams divided by the number of all n-grams in a window of 100 tokens, averaged over windows
-that slide by one token; 0 to 1, higher is more diverse. Tokens are lower-cased, punctuation marks count as tokens. A
-text shorter than the window is treated as one window, flagged `short` and not ranked; neither is a text with hardly any
-function words (`function_words` in the notes). Texts in other languages are tokenised like English, by spaces and
-punctuation, and marked (`language` is `other`); those without spaces between words, such as Japanese, are unscored.
+that slide by one token; 0 to 1, higher is more diverse. Tokens are lower-cased; punctuation marks count as tokens. A
+text shorter than the window is treated as one window, flagged `short` and not ranked; nor is a text with hardly any
+function words (`function_words` in the notes). Texts in languages other than English and Chinese are tokenised like
+English, by spaces and punctuation, and marked (`language` is `other`); those without spaces between words, such as
+Japanese, are unscored.
 
 Source: PodEval section 4 and PodAgent (n = 2).
 
-Differs from the public code, which gives 0 to a text of fewer than 100 tokens (`variant="podeval"`), and which
-tokenises Chinese as English.
+Differs from the public code, which scores a text of fewer than 100 tokens as 0 (`variant="podeval"`) and tokenises
+Chinese as English.
 """
 
 import math
@@ -22,10 +23,10 @@ from podeval.text.language import read_tokens
 from podeval.text.tokens import stop_words
 
 MOST_POINTS = 300
-"""Most points of a timeline over tokens."""
+"""Maximum number of points of a timeline over tokens."""
 
 FEWEST_FUNCTION_WORDS = {"en": 0.15, "zh": 0.08}
-"""Share of function words below which a text does not read like speech, by language."""
+"""Minimum share of function words in a text that reads like speech, by language."""
 
 SHORT = "the text is shorter than a window, of 100 tokens by default"
 SENSELESS = "hardly any of its words are function words, as in no text that a person would say"
@@ -88,14 +89,14 @@ def distinct_n(
 
 
 def write_token_notes(tokens: Sequence[str], language: str, keys: Sequence[str], short: bool) -> dict[str, object]:
-    """Return notes on the tokens of a text: their number, whether they are few, and whether they are words at all.
+    """Return notes on the tokens of a text: their number, whether there are few, and whether they are words at all.
 
-    They name the language if it is not English or Chinese. Values of short texts, and of those with hardly any
-    function word, are not ranked.
+    The notes name the language if it is not English or Chinese. Values of short texts, and of texts with hardly any
+    function words, are not ranked.
 
     Args:
         tokens: the text's tokens.
-        language: language of the tokens as read, `en`, `zh` or `other`.
+        language: language that the text was tokenised as: `en`, `zh` or `other`.
         keys: the metric's keys.
         short: whether the text is too short for its value to be compared.
     """
@@ -113,7 +114,7 @@ def write_token_notes(tokens: Sequence[str], language: str, keys: Sequence[str],
 
 
 def make_token_timeline(key: str, richness: lexical_diversity.WindowedRichness) -> Timeline:
-    """Return the timeline of windows over a text: starts and window are in tokens, thinned to at most `MOST_POINTS`."""
+    """Return the timeline of windows over a text, thinned to at most `MOST_POINTS`; starts and window are in tokens."""
     step = max(1, math.ceil(len(richness.windows) / MOST_POINTS))
     return Timeline(
         starts=list(range(0, len(richness.windows), step)),

@@ -3,13 +3,13 @@
 The text is cut into consecutive windows of 100 tokens, and a sentence encoder turns each into a vector; the score is
 the mean of 1 − cosine over all pairs of windows. Range 0 to 2, higher is more diverse. Texts on one topic are near 0.1
 with BERT and higher with encoders trained to tell texts apart, so values of different encoders are not comparable. The
-tokens of a window are joined by spaces, in Chinese without. Tokens after the last whole window are ignored.
+tokens of a window are joined by spaces, except in Chinese. Tokens after the last whole window are ignored.
 
 Source: PodEval section 4; the reference profile uses its encoders, BERT base (English, Chinese), with the vector of the
 first token.
 
-Differs from the public code, which drops the last whole window if the text ends with it, gives a text of fewer than two
-windows a score of 0 if we leave it unscored (`variant="podeval"` does both; reproducing published values also
+Differs from the public code, which drops the last whole window if the text ends with it, gives a score of 0 to a text
+of fewer than two windows, which we leave unscored (`variant="podeval"` does both; reproducing published values also
 requires the reference profile's BERT), and tokenises Chinese as English. Other languages are unscored.
 """
 
@@ -34,7 +34,7 @@ _NAMES = {"en": "English", "zh": "Chinese"}
 
 @dataclass(frozen=True)
 class EmbeddedText:
-    """One text, embedded by the models of a profile."""
+    """A text that is embedded by the models of a profile."""
 
     text: str
     profile: str = "embedded"
@@ -128,7 +128,7 @@ def semantic_div(
 
 
 def _distances(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return for each vector the mean of 1 − cosine to all others; their mean is the mean over distinct pairs."""
+    """Return for each vector the mean of 1 − cosine to all others, whose mean is the mean over distinct pairs."""
     units = embeddings.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     return np.asarray(1.0 - (units @ units.sum(axis=0) - 1.0) / (len(units) - 1))

@@ -1,1 +1,1 @@
-"""Networks reimplemented from their authors' descriptions, because their packages do not install next to podeval's."""
+"""Networks that are reimplemented from their authors' descriptions, because their packages conflict with podeval's."""

@@ -1,12 +1,14 @@
 """CASP: how well background audio fits the speech over it, by two BEATs encoders trained on podcasts.
 
-Each encoder's patches are pooled by attention and projected; harmony is the cosine similarity of the two. Tian
-et al., ACM MM 2025 (DualDub), with the checkpoint that PodEval uses, trained on clips of 10 s.
+The patches of each encoder are pooled by attention and projected; harmony is the cosine similarity of the two vectors.
+The model is that of Tian et al., ACM MM 2025 (DualDub), with the checkpoint that PodEval uses, which was trained on
+clips of 10 s.
 
-BEATs is a transformer over patches of a log mel spectrogram (Chen et al., ICML 2023, arXiv 2212.09058), as in the
-published iteration 3: Kaldi filter banks, patches of 16 frames by 16 bands, a convolution for their position, layers
-with DeepNet's residual weights and attention biased by gated relative positions. Sizes are read from the weights.
-Written here from the published architecture; equal within 1e-4 to an independent one (tests/models/test_casp.py).
+BEATs is a transformer over patches of a log mel spectrogram (Chen et al., ICML 2023, arXiv 2212.09058), here the
+published iteration 3: Kaldi filter banks, patches of 16 frames by 16 bands, a convolution for their position, and
+layers with DeepNet's residual weights and attention that is biased by gated relative positions. Sizes are read from the
+weights. It is written from the published architecture, and equal within 1e-4 to an independent implementation
+(tests/models/test_casp.py).
 """
 
 import functools
@@ -38,7 +40,7 @@ _WINDOW_POWER = 0.85
 _FULL_SCALE = 2.0**15
 _MEAN, _DEVIATION = 15.41663, 6.55582
 _GATES = 2
-"""Number of gates of relative positions; each is the sum of a few outputs of one linear layer."""
+"""Number of gates for relative positions; each is the sum of a few outputs of one linear layer."""
 
 
 class Beats:
@@ -46,7 +48,7 @@ class Beats:
 
     Args:
         weights: weights under the names of the original code, on the device of the network.
-        furthest: distance in patches from which all relative positions are treated alike.
+        furthest: distance in patches from which all relative positions are treated the same.
         deep_norm: whether residuals are weighted by (2 x layers) to the power of 1/4, as in DeepNet, instead of 1.
     """
 
@@ -62,14 +64,14 @@ class Beats:
 
     def encode(self, samples: Tensor) -> Tensor:
         """Return vectors of patches, (clips, patches, dimensions), for samples of full scale 1, (clips, frames)."""
-        # Patches of the normalised filter banks.
+        # Compute the patches of the normalised filter banks.
         spectra = (make_filter_banks(samples * _FULL_SCALE, self._filters) - _MEAN) / (2 * _DEVIATION)
         patch = self._weights["patch_embedding.weight"]
         values = nn.conv2d(spectra.unsqueeze(1), patch, self._weights.get("patch_embedding.bias"), patch.shape[-2:])
         values = self._normalise(values.flatten(2).transpose(1, 2), "layer_norm")
         if "post_extract_proj.weight" in self._weights:
             values = self._apply_linear(values, "post_extract_proj")
-        # The transformer over the patches.
+        # Run the transformer over the patches.
         values = self._normalise(values + self._encode_positions(values), "encoder.layer_norm")
         bias = self._bias_by_distance(values.shape[1])
         for number in range(self._layers):
@@ -82,7 +84,7 @@ class Beats:
         groups = values.shape[2] // self._position.shape[1]
         bias = self._weights["encoder.pos_conv.0.bias"]
         convolved = nn.conv1d(values.transpose(1, 2), self._position, bias, padding=size // 2, groups=groups)
-        # An even kernel gives one position too many.
+        # An even kernel yields one position too many.
         return nn.gelu(convolved[..., : values.shape[1]]).transpose(1, 2)
 
     def _run_layer(self, values: Tensor, layer: str, bias: Tensor) -> Tensor:
@@ -98,27 +100,27 @@ class Beats:
             self._apply_linear(values, f"{layer}.{role}_proj").view(clips, patches, self._heads, -1).transpose(1, 2)
             for role in ("q", "k", "v")
         )
-        # Gates that weight the bias of relative positions, from the query.
+        # Compute the gates that weight the bias of relative positions, from the query.
         gates = (
             self._apply_linear(query, f"{layer}.grep_linear").view(clips, self._heads, patches, _GATES, -1).sum(dim=-1)
         )
         update, reset = torch.sigmoid(gates).chunk(_GATES, dim=-1)
         weight = update * (reset * self._weights[f"{layer}.grep_a"] - 1.0) + 2.0
-        # Attention with this bias.
+        # Compute attention with this bias.
         attended = nn.scaled_dot_product_attention(query, key, value, attn_mask=weight * bias)
         return self._apply_linear(attended.transpose(1, 2).reshape(clips, patches, size), f"{layer}.out_proj")
 
     def _bias_by_distance(self, patches: int) -> Tensor:
         """Return the bias of every pair of positions, (heads, patches, patches).
 
-        Near positions are distinguished exactly, far ones by logarithm.
+        Near positions are distinguished exactly, far ones logarithmically.
         """
         table = self._weights["encoder.layers.0.self_attn.relative_attention_bias.weight"]
         places = torch.arange(patches)
         offset = places[None, :] - places[:, None]
         half = self._buckets // 2
         exact = half // 2
-        # Half of the buckets are for either direction; in each, half are exact and half logarithmic.
+        # Each direction has half of the buckets, of which half are exact and half logarithmic.
         distance = offset.abs()
         far = exact + (
             torch.log(distance.float() / exact) / math.log(self._furthest / exact) * (half - exact)
@@ -138,16 +140,16 @@ def make_filter_banks(samples: Tensor, filters: Tensor) -> Tensor:
     """Compute Kaldi's log mel filter banks without dither, (clips, frames, bands), from frames within the samples.
 
     Args:
-        samples: samples with 16-bit full scale, (clips, frames) at 16 kHz.
+        samples: samples scaled to 16-bit full scale, (clips, frames) at 16 kHz.
         filters: mel filters, (bins, bands).
     """
-    # Frames without their mean, with pre-emphasis and window.
+    # Remove the mean of frames; apply pre-emphasis and window.
     frames = samples.unfold(-1, FRAME, HOP)
     frames = frames - frames.mean(dim=-1, keepdim=True)
     before = torch.cat([frames[..., :1], frames[..., :-1]], dim=-1)
     window = torch.hann_window(FRAME, periodic=False, device=samples.device) ** _WINDOW_POWER
     frames = (frames - _PREEMPHASIS * before) * window
-    # Log energies of the mel bands.
+    # Compute log energies of the mel bands.
     power = torch.fft.rfft(nn.pad(frames, (0, _FFT - FRAME))).abs().square()
     banks: Tensor = (power @ filters).clamp(min=torch.finfo(torch.float32).eps).log()
     return banks
@@ -186,7 +188,7 @@ class Casp(Harmony):
 
     Args:
         files: the folder of `wonderfuluuuuuuuuuuu/DualDub`.
-        furthest, deep_norm: settings of BEATs (iteration 3), which the checkpoint's weights do not state.
+        furthest, deep_norm: settings of BEATs (iteration 3) that the weights in the checkpoint do not state.
     """
 
     def __init__(self, files: dict[str, Path], *, furthest: int, deep_norm: bool) -> None:
@@ -202,7 +204,7 @@ class Casp(Harmony):
 
         Args:
             speech: mono at 16 kHz, all clips of one length.
-            music: the accompaniment of each speech clip, of the same length.
+            music: the accompaniment of each speech clip, with the same length.
         """
         cosines = []
         with torch.inference_mode():

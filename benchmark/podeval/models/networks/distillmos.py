@@ -1,11 +1,11 @@
-"""DistillMOS: an estimate of the quality of speech as heard by listeners, on a scale of 1 to 5, by one small network.
+"""DistillMOS: an estimate of listeners' opinions of speech quality, on a scale of 1 to 5, by one small network.
 
-Compressed complex spectra (20 ms every 10 ms, magnitudes to the power of 0.3) pass through six convolutions that halve
-the frequency axis five times, and the time axis once, then through a transformer of seven layers, and are pooled by
-attention. Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based speech
-quality assessment", ICASSP 2025; package `distillmos` 0.9.1, whose weights (variant 7) are used. This is a separate
-implementation of its network; values agree within float32 rounding. On a CPU, the part after the spectra runs in ONNX
-Runtime (`models.exported`).
+Compressed complex spectra (20 ms every 10 ms, magnitudes to the power of 0.3) pass through six convolutions, which
+halve the frequency axis five times and the time axis once, then through a transformer of seven layers, and are pooled
+by attention. Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based
+speech quality assessment", ICASSP 2025; package `distillmos` 0.9.1, whose weights (variant 7) are used. This is a
+separate implementation of its network; values agree within float32 rounding. On a CPU, the part after the spectra runs
+in ONNX Runtime (`models.exported`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ from podeval.models.interfaces import Samples, WindowScorer
 from podeval.models.pretrained import rename_weights
 
 WINDOW = 122_880
-"""Number of samples in the network's input: 7.68 s."""
+"""Number of samples of the network's input: 7.68 s."""
 
 _FRAME, _HOP = 320, 160
 _CHANNELS = (2, 64, 64, 128, 256, 256, 256)
@@ -38,7 +38,7 @@ _COMPRESSION = 0.3
 _SMALLEST = 1e-12
 _GPU_BATCH = 8
 
-# The place in the package of the weights of each part of the network.
+# The location in the package of the weights of each part of the network.
 _NAMES = (
     (r"^cnn\.cnn\.", "convolutions."),
     (r"^transformer_pool_attn\.norm_input\.", "norm_features."),
@@ -81,7 +81,7 @@ class DistillMos(WindowScorer):
         return np.array(values, dtype=np.float32)
 
     def _run_on_cpu(self, windows: Sequence[Samples]) -> Iterator[NDArray[np.float32]]:
-        """Yield the values of one window at a time."""
+        """Yield the value of one window at a time."""
         return self._exported.run_each(_compute_spectra([window], self._device).numpy() for window in windows)
 
     def _run_on_gpu(self, windows: Sequence[Samples]) -> Iterator[NDArray[np.float32]]:
@@ -100,13 +100,13 @@ def _load_network(weights: Path) -> Any:
 
 
 def _build_example(weights: Path) -> Network:
-    """Return the network, and spectra of its input shape."""
+    """Return the network, and spectra in the shape of its input."""
     return _load_network(weights), _compute_spectra([np.zeros(WINDOW, np.float32)] * 2, "cpu").contiguous()
 
 
 def _build_network() -> Module:
     """Build the network's modules with untrained weights."""
-    # All convolutions but the first halve the frequency axis, the last one also the time axis.
+    # All convolutions but the first halve the frequency axis; the last one also halves the time axis.
     convolutions: list[Module] = []
     for number, (inputs, outputs) in enumerate(pairwise(_CHANNELS)):
         stride = (1 if number == 0 else 2, 2 if number == len(_CHANNELS) - 2 else 1)
@@ -120,7 +120,7 @@ def _build_network() -> Module:
         def forward(self, spectra: Tensor) -> Tensor:
             """Return the values, 1..5, of `(windows, 2, bins, frames)` spectra."""
             maps = self["convolutions"](spectra)
-            # One vector per time step: the frequencies of the first channel, then of the next.
+            # Make one vector per time step: the frequencies of the first channel, then of the next.
             features = self["norm_again"](self["norm_features"](maps.flatten(1, 2))).transpose(1, 2)
             encoded = self["encoder"](self["project"](features) + self["positions"].pe)
             encoded = self["norm_encoded"](encoded.transpose(1, 2)).transpose(1, 2)
@@ -152,10 +152,10 @@ def _fit_to_window(window: Samples) -> Samples:
 
 def _compute_spectra(windows: Sequence[Samples], device: str) -> Tensor:
     """Return the real and imaginary parts of spectra with compressed magnitudes: `(windows, 2, bins, frames)`."""
-    # Each window at a peak of 1.
+    # Scale each window to a peak of 1.
     samples = torch.from_numpy(np.stack([_fit_to_window(window) for window in windows])).to(device)
     samples = samples / (samples.abs().amax(dim=1, keepdim=True) + 1e-8)
-    # Its spectra, compressed.
+    # Compress its spectra.
     edge = (_FRAME - _HOP) // 2
     padded = torch.nn.functional.pad(samples, (edge, edge), mode="reflect")
     hann = torch.hann_window(_FRAME, device=device)

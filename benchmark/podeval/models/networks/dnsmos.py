@@ -1,14 +1,14 @@
-"""The P.835 network of DNSMOS, from its ONNX file: a part that overlapping windows share, and one for each window.
+"""The P.835 network of DNSMOS, from its ONNX file: a part that overlapping windows share, and a part for each window.
 
 The P.835 network is a stack of 3x3 convolutions and 2x2 maximum pools over an image of (frames, bins), a global
 maximum, and dense layers. Windows of 9 s with a hop of 1 s overlap by 89 %, and a convolution has the same value in
 each of them, except near a window's two ends: there the network sees zeros instead of the neighbouring frames.
-So the stack runs once over the whole signal, and again only on the few frames at the ends of windows (`Seamed`).
-This is not an approximation: every output is the sum of the same products as in the window on its own.
+So the stack runs once over the whole signal, and again only on the few frames at the ends of windows (`Seamed`). This
+is not an approximation: every output is the sum of the same products as for a separate window.
 
-The graph is as read from the file of the DNS Challenge. Both parts are built here in torch and exported once
-(`models.exported`); after that neither this module nor torch, which takes longer to import than a short recording to
-score, is imported.
+The graph is read from the file of the DNS Challenge. Both parts are built here in torch and exported once
+(`models.exported`). After that, neither this module nor torch is imported; importing torch takes longer than scoring a
+short recording.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from torch.nn.functional import conv1d, conv2d, max_pool2d
 from podeval.models.exported import Network
 
 _FRAMES = 900
-"""Frames of a window that both networks use."""
+"""Number of frames of a window that both networks use."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Convolution:
     """A 3x3 convolution with zero padding 1, followed by a rectifier.
 
     Attributes:
-        weight: (channels out, channels in, 3, 3), channels last in memory: the fastest layout on CPUs.
+        weight: (channels out, channels in, 3, 3), channels last in memory, which is the fastest layout on CPUs.
         bias: (channels out,).
     """
 
@@ -50,9 +50,9 @@ class P835Network:
     """The network that estimates SIG, BAK and OVRL.
 
     Attributes:
-        transform: real, then imaginary part of a Fourier transform of frames, (bins * 2, frame length).
+        transform: the real part, then the imaginary part of a Fourier transform of frames, (bins * 2, frame length).
         stack: convolutions and pools in order.
-        dense: weight (in, out) and bias (out,) of the dense layers; all but the last are rectified.
+        dense: weight (in, out) and bias (out,) of the dense layers; all outputs but the last are rectified.
     """
 
     transform: Tensor
@@ -90,7 +90,9 @@ def read_p835(path: Path) -> P835Network:
 
 
 def _split_stack(network: P835Network) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
-    """Return the layers that windows share and those after: one second is divisible by two pools of 2, not by three."""
+    """Return the layers that windows share and the layers after them: one second is divisible by two pools of 2, but
+    not by three.
+    """
     pools = [index for index, layer in enumerate(network.stack) if isinstance(layer, MaxPool)]
     return network.stack[: pools[1] + 1], network.stack[pools[1] + 1 :]
 
@@ -119,10 +121,10 @@ def build_per_window(network: P835Network) -> Network:
 
 @dataclass(frozen=True)
 class Seamed:
-    """A continuous signal inside a stack of layers, with the differences from it at the ends of windows.
+    """A continuous signal inside a stack of layers, with the frames that differ from it at the ends of windows.
 
     Attributes:
-        whole: (1, channels, frames, bins) as if the signal had no ends.
+        whole: (1, channels, frames, bins), as if the signal had no ends.
         heads: (windows, channels, n, bins), a window's own first n frames.
         tails: (windows, channels, n, bins), a window's own last n frames.
         starts: frames of `whole` at which the windows of `heads` start.
@@ -137,10 +139,10 @@ class Seamed:
 
 
 def wrap_seamless(whole: Tensor, starts: Tensor, ends: Tensor) -> Seamed:
-    """Wrap features, (1, channels, frames, bins), that the end of no window has affected yet."""
+    """Wrap features, (1, channels, frames, bins), that have not been affected by the end of a window yet."""
     _, channels, _, bins = whole.shape
     return Seamed(
-        # With one channel both layouts are the same: without a hint, torch chooses the slow one and keeps it.
+        # With one channel, both layouts are the same; without a hint, torch chooses the slow one and keeps it.
         whole.to(memory_format=torch.channels_last),
         whole.new_empty((len(starts), channels, 0, bins)),
         whole.new_empty((len(ends), channels, 0, bins)),
@@ -150,7 +152,7 @@ def wrap_seamless(whole: Tensor, starts: Tensor, ends: Tensor) -> Seamed:
 
 
 def run_seamed(stack: tuple[Layer, ...], signal: Seamed) -> Seamed:
-    """Run layers over a continuous signal, keeping the ends of its windows exact.
+    """Run layers over a continuous signal and keep the ends of its windows exact.
 
     Args:
         stack: convolutions and pools.
@@ -158,7 +160,7 @@ def run_seamed(stack: tuple[Layer, ...], signal: Seamed) -> Seamed:
             of `whole` on the inner side.
 
     Returns:
-        The signal after the stack; frames of `whole` at its own two ends are not meaningful.
+        The signal after the stack; the frames at the two ends of `whole` are not meaningful.
     """
     for layer in stack:
         signal = _convolve(signal, layer) if isinstance(layer, Convolution) else _pool(signal)
@@ -170,7 +172,7 @@ def _convolve(signal: Seamed, layer: Convolution) -> Seamed:
     ends = torch.cat([_extend_inwards(signal, 2, head=True), _extend_inwards(signal, 2, head=False)])
     ends = run_stack((layer,), ends)
     heads, tails = ends.tensor_split([len(signal.starts)])
-    # A strip's inner edge was padded with zeros that the signal does not have, so its last row is cut off again.
+    # The inner edge of a strip was padded with zeros that the signal does not have, so cut off its last row again.
     return Seamed(
         run_stack((layer,), signal.whole),
         heads[:, :, : changed + 1],
@@ -193,7 +195,7 @@ def _pool(signal: Seamed) -> Seamed:
 
 
 def _extend_inwards(signal: Seamed, count: int, *, head: bool) -> Tensor:
-    """Return the heads (or tails) lengthened by `count` frames towards the inside of their windows."""
+    """Return the heads (or tails), extended by `count` frames towards the inside of their windows."""
     changed = signal.heads.shape[2]
     first = signal.starts + changed if head else signal.ends - changed - count
     inner = signal.whole[0][:, first[:, None] + torch.arange(count)].transpose(0, 1)
@@ -239,9 +241,9 @@ def compute_log_power(transform: Tensor, samples: Tensor, hop: int) -> Tensor:
     """Compute the input of the P.835 stack: log10 of the power of each frame's spectrum, not below 1e-12.
 
     Args:
-        transform: (bins * 2, frame length), real part first.
-        samples: (samples,) without padding: frames that do not fit are left out.
-        hop: number of samples from frame to frame.
+        transform: (bins * 2, frame length), with the real part first.
+        samples: (samples,), without padding; frames that do not fit are left out.
+        hop: number of samples between the beginnings of consecutive frames.
 
     Returns:
         (1, 1, frames, bins).

