@@ -113,8 +113,8 @@ class LfsBench(Builder):
                 "corpora of read speech."
             ),
             personal_information=(
-                "Transcripts of published shows may name people; the authors filtered private information. The dataset "
-                "contains no recordings."
+                "Transcripts of published shows may name people; the authors filtered out private information. The "
+                "dataset contains no recordings."
             ),
             sensitive_content=(
                 "Texts in some of the 17 scenarios, such as dramas and debates, may contain quarrels and strong "
