@@ -1,7 +1,7 @@
 """LFS-Bench as a dataset: long texts in 17 scenarios, Chinese and English, for one to many speakers.
 
-Rows are made from the three JSON Lines files that the authors published under the name SwanBench-Speech. Irregular rows
-are repaired where the row itself says how, and every repair is noted in the row.
+Rows are created from the three JSON Lines files that the authors published under the name SwanBench-Speech. Irregular
+rows are repaired if the row itself shows how, and every repair is noted in the row.
 """
 
 import json
@@ -52,10 +52,10 @@ class LfsBench(Builder):
         citation=BENCHMARK.citation,
         licence="other",
         licence_details=(
-            "The texts belong to their authors. Their repository holds no licence; the paper names CC BY-NC-SA 4.0, "
-            "and some texts are transcripts of published shows. So podeval does not pass the rows on: this dataset is "
-            "built on your machine from the authors' files. The builder, the columns it adds and the sample are "
-            "CC BY 4.0."
+            "The texts belong to their authors. Their repository contains no licence; the paper states CC BY-NC-SA "
+            "4.0, and some texts are transcripts of published shows. podeval therefore does not redistribute the rows: "
+            "you build this dataset on your machine from the authors' files. The builder, the columns that it adds and "
+            "the sample are CC BY 4.0."
         ),
         languages=BENCHMARK.languages,
         tasks=("text-to-speech",),
@@ -65,7 +65,7 @@ class LfsBench(Builder):
             Config(name=TEXTS, description="One text to be spoken per row.", splits=("test",)),
             Config(
                 name=VOICES,
-                description="The paper's 25 reference voices as facts: whose voice, and which corpus has it.",
+                description="Facts about the paper's 25 reference voices: the kind of speaker, and the corpus.",
                 splits=("test",),
             ),
         ),
@@ -94,32 +94,31 @@ class LfsBench(Builder):
                 files=dict.fromkeys(_FILES, ""),
                 licence="CC BY 4.0",
                 redistributable=True,
-                about="nine texts of podeval's own making",
+                about="nine texts written by podeval",
             ),
         ),
         provenance=(
-            "The authors collected texts from published shows, books and language models, and refined them by "
-            "de-duplication, a quality filter and a privacy filter (paper, section 3). podeval added the challenge, "
-            "the length, the number of speakers and the ids; an id is the file and the line of the row at the pinned "
-            "revision."
+            "The authors collected texts from published shows, books and language models, and refined them with "
+            "deduplication, a quality filter and a privacy filter (paper, section 3). podeval added the challenge, "
+            "the length, the number of speakers and the ids; an id consists of the file and the line of the row at the "
+            "pinned revision."
         ),
         responsible_use=ResponsibleUse(
             use_cases=(
-                "Comparing systems that speak long texts, under podeval's rules; not for training, and not for "
-                "judging people."
+                "Comparing systems that speak long texts, under podeval's rules; not training, and not judging people."
             ),
-            out_of_scope=("Training; cloning the reference voices for anything else; judging how people speak."),
+            out_of_scope=("Training; cloning the reference voices for any other purpose; judging how people speak."),
             biases=(
-                "Two languages, English and Chinese; 17 scenarios chosen by the authors; reference voices from corpora "
-                "of read speech, female and male."
+                "Only English and Chinese; 17 scenarios chosen by the authors; female and male reference voices from "
+                "corpora of read speech."
             ),
             personal_information=(
-                "Transcripts of published shows may name people; the authors ran a filter for private facts. The "
+                "Transcripts of published shows may name people; the authors filtered out private information. The "
                 "dataset contains no recordings."
             ),
             sensitive_content=(
-                "Texts of 17 scenarios, including dramas and debates, may contain quarrels and strong feelings; the "
-                "authors mention no filter for offensive content."
+                "Texts in some of the 17 scenarios, such as dramas and debates, may contain quarrels and strong "
+                "emotions; the authors mention no filter for offensive content."
             ),
             synthetic=True,
         ),
@@ -128,7 +127,7 @@ class LfsBench(Builder):
             "Row 123 of the two-speaker file has one speaker and lacks num_speakers, theme and source.",
             "Eleven rows of the multi-speaker file state more speakers than actually speak.",
             "Multi-speaker rows state 3 to 11 speakers; the paper says 3 or 4.",
-            "The reference voices themselves are not published; the paper names the corpora only.",
+            "The reference voices themselves are not published; the paper names only the corpora.",
         ),
     )
 
@@ -181,14 +180,14 @@ class LfsBench(Builder):
 
 
 def _read_texts(folder: Path) -> Iterator[Row]:
-    """Yield the rows of the texts, in the order of the files."""
+    """Yield the rows of all texts, in the order of the files."""
     for part in PARTS:
         for number, raw in read_object_lines(folder / f"{part}_speaker.jsonl"):
             yield _make_row(part, number, raw)
 
 
 def _make_row(part: str, number: int, raw: Mapping[str, Any]) -> Row:
-    """Make a row of this dataset from a published one."""
+    """Create a row of this dataset from a published row."""
     content = raw.get("content")
     turns = [
         {"speaker": str(turn.get("speaker") or "").strip(), "text": str(turn.get("text") or "").strip()}

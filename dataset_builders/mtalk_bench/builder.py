@@ -1,7 +1,7 @@
-"""MTalk-Bench as a dataset: what a user says, turn by turn, to a system that answers in speech.
+"""MTalk-Bench as a dataset: a user's turns in dialogues with a system that answers in speech.
 
-Rows are made from the Parquet file of the authors. Added are ids, the order of the turns, the scenario, the capability
-(`taxonomy.json`), and a transcript without its tags.
+Rows are created from the authors' Parquet file. The builder adds ids, the order of the turns, the scenario, the
+capability (`taxonomy.json`), and a transcript without its tags.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ _PLACED = {
     "scenario": datasets.ClassLabel(names=list(TAXONOMY.scenarios)),
     "capability": datasets.ClassLabel(names=list(TAXONOMY.capabilities)),
 }
-"""Columns that both tables have."""
+"""The columns that are in both tables."""
 
 
 class MTalkBench(Builder):
@@ -66,18 +66,18 @@ class MTalkBench(Builder):
         citation=BENCHMARK.citation,
         licence="other",
         licence_details=(
-            "The authors publish the recordings, transcripts and prompts for research only, so podeval does not pass "
-            "the rows on: this dataset is built on your machine from the authors' files. The builder, the columns it "
-            "adds and the sample are CC BY 4.0."
+            "The authors publish the recordings, transcripts and prompts for research only, so podeval does not "
+            "redistribute the rows: you build this dataset on your machine from the authors' files. The builder, the "
+            "columns that it adds and the sample are CC BY 4.0."
         ),
         languages=BENCHMARK.languages,
         tasks=("audio-to-audio",),
         tags=("modality:audio", "speech-to-speech", "dialogue"),
         size="n<1K",
         configs=(
-            Config(name=TURNS, description="What the user says, one turn per row, with the prompts.", splits=("test",)),
+            Config(name=TURNS, description="One turn of the user per row, with the prompts.", splits=("test",)),
             Config(
-                name=DIALOGUES, description="One dialogue per row: the ids of its turns in order.", splits=("test",)
+                name=DIALOGUES, description="One dialogue per row: the ids of its turns, in order.", splits=("test",)
             ),
         ),
         sources=(
@@ -98,50 +98,50 @@ class MTalkBench(Builder):
                 files=_FILES,
                 licence="CC BY 4.0",
                 redistributable=True,
-                about="three dialogues of podeval's own making, spoken by espeak-ng",
+                about="three dialogues written by podeval and spoken by espeak-ng",
             ),
         ),
         provenance=(
-            "Dialogues written with language models and refined by annotators, read by native speakers, in part "
-            "converted to other voices, and mixed with ambient sound by the authors (paper, section 4). The scenario "
+            "The authors wrote the dialogues with language models, had annotators refine them and native speakers read "
+            "them, converted some to other voices, and mixed them with ambient sound (paper, section 4). The scenario "
             "is the first number of a dialogue, in the paper's order. The capability is that of the arena prompt of "
-            f"the first turn, by taxonomy.json {TAXONOMY.version}, which knows the 42 prompts of the authors' "
-            "repository and gives the counts of the paper's Table 7, except for an error there (below). Tags in "
-            "parentheses are separated from the words of "
-            "paralinguistic and ambient turns. No full commit id of the source was available when this was written "
-            "(the newest on its card begins with 5ea10b2), so each build names one."
+            f"the first turn, according to taxonomy.json {TAXONOMY.version}, which lists the 42 prompts in the "
+            "authors' repository and reproduces the counts of the paper's Table 7, except for an error in it (below). "
+            "Tags in parentheses are separated from the words of paralinguistic and ambient turns. No full commit id "
+            "of the source was available when this was written (the newest on its card begins with 5ea10b2), so each "
+            "build names its commit."
         ),
         responsible_use=ResponsibleUse(
             use_cases=(
-                "Comparing systems that answer speech with speech over several turns; not for training, and not for"
-                " judging speakers."
+                "Comparing systems that answer speech with speech over several turns; not training, and not judging "
+                "speakers."
             ),
             out_of_scope=("Training; recognising or cloning the speakers; judging how people speak."),
             biases=(
-                "English; scenarios and capabilities chosen by the authors; dialogues read by native speakers and in"
-                " part converted to other voices."
+                "Only English; scenarios and capabilities chosen by the authors; dialogues read by native speakers, "
+                "some of them converted to other voices."
             ),
             personal_information=(
-                "Voices of people who read dialogues written for the dataset; what they say is not about them."
+                "The voices are those of people who read dialogues written for the dataset, which are not about them."
             ),
             sensitive_content=(
-                "Some dialogues are about illness, grief and conflict; some test whether a system refuses unsafe "
+                "Some dialogues are about illness, grief and conflict, and some test whether a system refuses unsafe "
                 "requests."
             ),
             synthetic=True,
         ),
         known_errors=(
-            "No votes are published, and answers of models only as a sample of three dialogues without audio.",
-            "The audio column promises 24 kHz; clips in the authors' repository have 22,050 Hz. The bytes are kept "
+            "No votes are published, and models' answers only as a sample of three dialogues without audio.",
+            "The audio column declares 24 kHz, but clips in the authors' repository have 22,050 Hz. The bytes are kept "
             "unchanged, and resampled when they are decoded.",
-            "Table 7 counts one paralinguistic dialogue as educational that the prompts have as service-oriented: it "
-            "prints 6 and 5 for paralinguistic generation, the prompts give 5 and 6.",
-            "Of the 37 dialogues of paralinguistic generation, the paper counts 11 of emotional speech and 11 of "
-            "expressive modelling; 1 prompt asks about the first, 21 about the second.",
+            "Table 7 counts one paralinguistic dialogue as educational that is service-oriented in the prompts: it "
+            "prints 6 and 5 for paralinguistic generation, whereas the prompts give 5 and 6.",
+            "Of the 37 dialogues on paralinguistic generation, the paper counts 11 on emotional speech and 11 on "
+            "expressive modelling; 1 prompt asks about the first and 21 about the second.",
             "The prompt of semantic dialogue 6-1 has a placeholder for its main dimension; its sub-dimension and "
-            "Table 7 say pragmatics and culture. Four semantic prompts have a placeholder for the sub-dimension.",
-            "The prompts of ambient dialogue 4-1 and semantic dialogue 2-9 join a main dimension with a criterion of "
-            "another; the main one counts, as in Table 7.",
+            "Table 7 indicate pragmatics and culture. Four semantic prompts have a placeholder for the sub-dimension.",
+            "The prompts of ambient dialogue 4-1 and semantic dialogue 2-9 combine a main dimension with a criterion "
+            "of another; the main dimension is used, as in Table 7.",
         ),
     )
 
@@ -185,7 +185,7 @@ class MTalkBench(Builder):
 
     @classmethod
     def notes(cls, source: str, folder: Path) -> Sequence[str]:
-        """Return a note on how many dialogues have a prompt that the taxonomy does not know."""
+        """Return a note on how many dialogues have a prompt that is not in the taxonomy."""
         dialogues = group_by_dialogue(_read_turns(folder))
         unknown = [dialogue for dialogue, turns in dialogues.items() if turns[0].capability is None]
         if not unknown:
@@ -205,7 +205,7 @@ def _read_turns(folder: Path) -> list[SourceTurn]:
 
 
 def _make_turns(split: str, folder: Path) -> Iterator[Row]:
-    """Yield the rows by type, scenario, dialogue and turn, whatever the order of the source."""
+    """Yield the rows ordered by type, scenario, dialogue and turn, whatever the order of the source."""
     table = read_parquet(folder, f"data/{split}-*.parquet", _COLUMNS)
     for turn in _read_turns(folder):
         (raw,) = table.slice(turn.row, 1).to_pylist()
@@ -265,7 +265,7 @@ def _gap(row: Row) -> str | None:
 
 
 def _turns_in_order() -> RowRule:
-    """Make the rule that a dialogue's turns are 1, 2, … without gaps; each reading of rows needs a new one."""
+    """Create the rule that a dialogue's turns are 1, 2, … without gaps; each pass over the rows needs a new rule."""
     before: tuple[Any, Any] = (None, 0)
 
     def broken_by(row: Row) -> str | None:
@@ -274,7 +274,7 @@ def _turns_in_order() -> RowRule:
         last = before[1] if before[0] == dialogue else 0
         expected, again = last + 1, before == (dialogue, turn)
         before = (dialogue, turn if isinstance(turn, int) else last)
-        # A turn that appears twice breaks the rule of ids, and what is no number that of turns.
+        # A repeated turn violates the rule on ids, and a turn that is not a number the rule on turns.
         if again or not isinstance(turn, int) or turn == expected:
             return None
         return f"is turn {turn} of {dialogue}, where turn {expected} should be"

@@ -1,8 +1,8 @@
 """PodBench as a dataset: instructions for podcast scripts with their source texts, Chinese and English.
 
-Rows are made from the authors' dataset repo, or from their reference JSON, in which `meta` is merged into the row. The
-names inside `meta` are published in part: see `facts.json` and `podeval.datasets.podbench_meta`. What was not
-understood stands in a row's `notes`, and all of `meta` in `meta_json`.
+Rows are created from the authors' dataset repo, or from their reference JSON, in which `meta` is merged into the row.
+Only some of the names inside `meta` are published: see `facts.json` and `podeval.datasets.podbench_meta`. A row's
+`notes` list the parts that could not be interpreted, and `meta_json` contains all of `meta`.
 """
 
 import json
@@ -41,9 +41,9 @@ GUESSES = {
     "input_tokens": "it is empty there, and the breakdown by input length leaves these rows out",
     "domain": "it is empty there",
 }
-"""Facts whose names in `meta` nobody has published, and what follows where they do not fit."""
+"""Facts whose names in `meta` are unpublished, and the consequence if podeval's guess is wrong."""
 _FORMATS = ("*.parquet", "*.jsonl", "*.json")
-"""The file names in the authors' repo could not be looked up; `datasets` reads any of these."""
+"""File formats that `datasets` reads; the file names in the authors' repo could not be looked up."""
 
 
 class PodBench(Builder):
@@ -52,16 +52,16 @@ class PodBench(Builder):
     RECORD = DatasetRecord(
         name="podbench",
         title=BENCHMARK.title,
-        summary="Instructions for podcast scripts with the texts to draw on, Chinese and English, for 1 to 4 speakers.",
+        summary="Instructions for podcast scripts with their source texts, Chinese and English, for 1 to 4 speakers.",
         version="1.0.0",
         paper=BENCHMARK.paper,
         citation=BENCHMARK.citation,
         licence="other",
         licence_details=(
-            "The authors give the data for non-commercial academic research; the source documents keep their own "
+            "The authors provide the data for non-commercial academic research; the source documents keep their own "
             "licences (paper, Table 7: LongWanjuan, OpenNewsArchive, WanJuan 1.0 and WanJuan-CC CC BY 4.0, Pile-ArXiv "
-            "MIT). So podeval does not pass the rows on: this dataset is built on your machine from the authors' "
-            "repo. The builder, the columns it adds and the sample are CC BY 4.0."
+            "MIT). podeval therefore does not redistribute the rows: you build this dataset on your machine from the "
+            "authors' repo. The builder, the columns that it adds and the sample are CC BY 4.0."
         ),
         languages=BENCHMARK.languages,
         tasks=("text-generation",),
@@ -94,47 +94,47 @@ class PodBench(Builder):
                 files={"test.jsonl": ""},
                 licence="CC BY 4.0",
                 redistributable=True,
-                about="six requests of podeval's own making, with meta keys named as podeval supposes",
+                about="six requests written by podeval, with the names of meta keys that podeval assumes",
             ),
         ),
         provenance=(
-            "Documents from five public corpora, clustered by topic; instructions written by Gemini-2.5-pro on eight "
-            "requirement dimensions, and reviewed by Claude-4.5-opus and five experts (paper, section 3.2). Ids, "
-            "instructions and prompts are the authors'. The buckets are the paper's (Table 3: tokens of Qwen3-8B as "
-            "the source counts them, K = 1024). Names are mapped by facts.json "
-            f"{podbench_meta.read_facts()['version']}; `notes` say what a row lacks or what could not be interpreted, "
-            "and nulls are left out of `meta_json`."
+            "The documents are from five public corpora, clustered by topic; Gemini-2.5-pro wrote the instructions on "
+            "eight requirement dimensions, and Claude-4.5-opus and five experts reviewed them (paper, section 3.2). "
+            "Ids, instructions and prompts are the authors'. The buckets are the paper's (Table 3: tokens of Qwen3-8B "
+            "as counted in the source, K = 1024). facts.json "
+            f"{podbench_meta.read_facts()['version']} maps the names; `notes` list what a row lacks or what could not "
+            "be interpreted, and nulls are left out of `meta_json`."
         ),
         responsible_use=ResponsibleUse(
-            use_cases="Comparing language models that write podcast scripts from sources; not for training.",
-            out_of_scope=("Training; judging whether the sources are true; ranking people who write."),
+            use_cases="Comparing language models that write podcast scripts from sources; not training.",
+            out_of_scope=("Training; judging whether the sources are true; ranking human writers."),
             biases=(
-                "English and Chinese; sources are news, encyclopedic, scientific and web texts, so written registers "
-                "dominate."
+                "Only English and Chinese; the sources are news, encyclopedic, scientific and web texts, so written "
+                "registers dominate."
             ),
             personal_information=(
-                "Source texts are published documents and may name people in public life; none were collected for the "
-                "dataset."
+                "The source texts are published documents and may name people in public life; no personal information "
+                "was collected for the dataset."
             ),
             sensitive_content=(
-                "Sources are news and web texts on all topics, including wars, crimes and illness, as their "
-                "publishers printed them."
+                "The sources are news and web texts on all topics, including wars, crimes and illness, as published."
             ),
             synthetic=True,
         ),
         known_errors=(
-            "No commit of the authors' repo is pinned here: the Hub could not be reached, and on 29 November 2026 the "
+            "No commit of the authors' repo is pinned: the Hub could not be reached, and on 29 November 2026 the "
             "authors' code on GitHub (xucncn/PodBench, and the later release that henryle97/PodBench has at e9d17dc) "
-            "names no revision and holds no rows. The first build pins the newest commit: podeval-build.json names it, "
-            "and later builds in that folder are made from it.",
-            "Of meta, the published code contains only the keys content and dims, and of its dimensions only 脚本结构; "
+            "named no revision and contained no rows. The first build pins the newest commit: podeval-build.json names "
+            "it, and later builds in that folder use it.",
+            "The published code contains only the keys content and dims of meta, and only 脚本结构 of its dimensions; "
             "the other names that are read (facts.json) are plain names for the same things, not yet seen in the data.",
-            "The paper and the authors' README name eight dimensions each; six are the same. Core Intent and Specific "
-            "Expression are the paper's, Podcast Type and Delivery Style the README's. They are kept apart.",
-            "The paper counts 12 domains and names three in its text, so domain is kept as it is in the source.",
+            "The paper and the authors' README name eight dimensions each, of which six are the same. Core Intent and "
+            "Specific Expression are the paper's, and Podcast Type and Delivery Style the README's. They are kept "
+            "separate.",
+            "The paper counts 12 domains but names only three, so domain is kept as it is in the source.",
             "The paper says that source documents are not redistributed, but meta.content contains them.",
             "The bucket 16K-21K has 13 rows; its longest input has 21,649 tokens, which is more than 21K.",
-            "The buckets of Table 3 have 799 rows, the table says 800.",
+            "The buckets of Table 3 have 799 rows, but the table says 800.",
         ),
     )
 
@@ -172,7 +172,7 @@ class PodBench(Builder):
 
     @classmethod
     def notes(cls, source: str, folder: Path) -> Sequence[str]:
-        """Return a sentence for each fact of which podeval guesses the name in `meta` where the guess does not fit."""
+        """Return a sentence for each fact whose name in `meta` podeval guesses wrongly."""
         rows = [_make_row(raw) for path in _find_split_files(folder, "test") for raw in _read_raw(path)]
         sentences = []
         for fact, consequence in GUESSES.items():
@@ -188,13 +188,13 @@ class PodBench(Builder):
 
 
 def _explain_misfit(row: Row, fact: str) -> str:
-    """Return why a fact of a row was not read from where podeval supposes it; empty where it was."""
+    """Return why a fact of a row could not be read under its assumed name; empty if it could."""
     note = next((note for note in row["notes"] if note.startswith(f"{fact}:")), "")
     return note.removeprefix(f"{fact}: ") or ("meta has none" if row[fact] is None else "")
 
 
 def _find_split_files(folder: Path, split: str) -> list[Path]:
-    """Return the files of a split in the first format present; they name the split, or there is only one."""
+    """Return the files of a split in the first format found: those that name the split, or else all of them."""
     for pattern in _FORMATS:
         if paths := find_files(folder, pattern):
             return [path for path in paths if split in path.name] or paths
@@ -227,10 +227,10 @@ def _read_raw(path: Path) -> Iterator[Any]:
 
 
 def _make_row(raw: Any) -> Row:
-    """Make a row of this dataset from a published one."""
+    """Create a row of this dataset from a published row."""
     if not isinstance(raw, Mapping):
         raise BadInput(f"a row of PodBench is a {type(raw).__name__}, not an object: {str(raw)[:60]}")
-    # The reference JSON has meta's keys beside the others.
+    # In the reference JSON, the keys of meta are next to the others.
     raw_meta = raw["meta"] if "meta" in raw else {key: raw[key] for key in raw if key not in _PLAIN} or None
     meta = podbench_meta.parse_object(raw_meta)
     columns = podbench_meta.read_meta(meta or {}, str(raw.get("instruction") or ""))
@@ -253,7 +253,7 @@ def _make_row(raw: Any) -> Row:
 
 
 def _odd_id(row: Row) -> str | None:
-    """Report an id that is no text; that there is one is a rule of every dataset."""
+    """Report an id that is not text; every dataset has a rule that requires an id."""
     odd = row["id"] and (not isinstance(row["id"], str) or not row["id"].strip())
     return "id should be a text" if odd else None
 

@@ -1,8 +1,8 @@
-"""Real-Pod as a dataset: 51 podcast topics, each with a published episode and a script, and voices to speak them with.
+"""Real-Pod as a dataset: 51 podcast topics, each with a published episode and a script, and voices to speak them.
 
-Further configs hold the sources of what scripts claim, and what is said in episodes. Topics, scripts and voices are the
-package's own data files, which the benchmark reads too. Episodes are made on a user's machine from audio that is there;
-the audio itself is never among the rows, as it belongs to its makers.
+Other configs contain the sources of the scripts' claims, and transcripts of episodes. Topics, scripts and voices are
+the package's own data files, which the benchmark also reads. Episode rows are created on the user's machine from audio
+on it; they never contain the audio itself, because it belongs to its makers.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -74,7 +74,7 @@ _SOURCED = (
     BENCHMARK.split(DEMO),
     *(split for split in _TABLES.values() if not split.for_listening),
 )
-"""The splits whose scripts have a row of their own in the table of claims."""
+"""The splits whose scripts each have a row in the table of claims."""
 
 GENDERS = ("female", "male")
 
@@ -86,7 +86,7 @@ _COMMON = {
     "language": datasets.ClassLabel(names=list(BENCHMARK.languages)),
     "voices": _COUNT,
 }
-"""Columns of every table whose rows are of a topic."""
+"""The columns of every table with rows for topics."""
 
 _COMMON_RULES = (
     require_one_of("category", CATEGORIES),
@@ -103,7 +103,7 @@ class RealPod(Builder):
         title="Real-Pod",
         summary=(
             "Scripted conversation, written by a language model: 51 podcast topics in 17 categories, each with a "
-            "published episode, a script to be spoken, a show in spontaneous speech, and the voices to speak them with."
+            "published episode, a script to be spoken and a show in spontaneous speech, and voices to speak them."
         ),
         version="3.0.0",
         paper=BENCHMARK.paper,
@@ -112,9 +112,9 @@ class RealPod(Builder):
         licence_details=(
             "Topics, categories, episode titles and links are facts from Real-Pod, MIT, Copyright (c) 2025 yujxx. The "
             "scripts of `scripts` and `demo` are podeval's own, CC BY 4.0. The recordings of `voices` are from "
-            "LibriTTS-R (Koizumi et al., 2023), CC BY 4.0. The episodes belong to their makers: their audio is in no "
-            "config, and rows of `episodes` hold their words, so that those are for your own use and are not pushed in "
-            "public."
+            "LibriTTS-R (Koizumi et al., 2023), CC BY 4.0. The episodes belong to their makers: no config contains "
+            "their audio, and rows of `episodes` contain their words, so they are for your own use and are not "
+            "published."
         ),
         languages=BENCHMARK.languages,
         tasks=("text-to-speech", "text-generation"),
@@ -124,7 +124,7 @@ class RealPod(Builder):
             Config(
                 name=TOPICS,
                 rows=len(BENCHMARK.items(TOPICS)),
-                description="One topic per row, with the title and link of the published episode on it.",
+                description="One topic per row, with the title and link of a published episode on it.",
                 splits=("test",),
                 sources=_TEXTS,
             ),
@@ -132,8 +132,8 @@ class RealPod(Builder):
                 name=SPEECHES,
                 rows=len(BENCHMARK.items(TOPICS)),
                 description=(
-                    "One script per row, one for each topic, for two to four speakers and about three minutes, with "
-                    "the voice of each speaker."
+                    "One script per row and topic, for two to four speakers and about three minutes, with the voice of "
+                    "each speaker."
                 ),
                 splits=("test",),
                 sources=_TEXTS,
@@ -141,9 +141,9 @@ class RealPod(Builder):
             Config(
                 name=CLAIMS,
                 description=(
-                    "One script per row, from every table that has scripts, for reviewers and not for systems: for "
-                    "every turn, what it claims and where that comes from, or that it is invented; `note` says what is "
-                    "invented in a script, `own_turns` and `own_names` which figures and names are its own."
+                    "One script per row, from every table that has scripts, for reviewers and not for systems. Every "
+                    "turn has its claims with their sources, or a mark that they are invented; `note` says what is "
+                    "invented in a script, and `own_turns` and `own_names` list the figures and names of its own."
                 ),
                 splits=("test",),
                 sources=_TEXTS,
@@ -151,7 +151,7 @@ class RealPod(Builder):
             Config(
                 name=READERS,
                 rows=len(read_voices(VOICES)),
-                description="One reference voice per row, for speaking the scripts: a short recording with its words.",
+                description="One reference voice per row, to speak the scripts with: a short recording with its words.",
                 splits=("test",),
                 sources=("paper",),
             ),
@@ -175,8 +175,8 @@ class RealPod(Builder):
             Config(
                 name=EPISODES,
                 description=(
-                    "What is said in a recording, by whom and when, and the clips in which one speaker hands over to "
-                    "another; texts and times, no audio. Made on your machine from a folder of audio, fetched or your "
+                    "The words of a recording with their speakers and times, and the clips around changes of speaker; "
+                    "only texts and times, no audio. Created on your machine from a folder of audio, fetched or your "
                     "own; not in the published repo."
                 ),
                 splits=("test",),
@@ -204,7 +204,7 @@ class RealPod(Builder):
                 files=dict.fromkeys(_OWN, ""),
                 licence="your own",
                 redistributable=False,
-                about="topics and scripts of your own, as `podeval data construct real_pod` leaves them",
+                about="your own topics and scripts, as `podeval data construct real_pod` writes them",
             ),
             Source(
                 name=EPISODES,
@@ -223,7 +223,7 @@ class RealPod(Builder):
                 files=dict.fromkeys(_OWN, ""),
                 licence="MIT (topics), CC BY 4.0 (scripts)",
                 redistributable=True,
-                about="two of the topics with their scripts, and one script of the demo",
+                about="two of the topics with their scripts, and one script from the demo",
             ),
         ),
         provenance=PROVENANCE,
@@ -336,7 +336,7 @@ def _copy_common(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _make_topic(item: Mapping[str, Any]) -> Row:
-    """Make the row of a topic, with the facts in its link; a fact that cannot be read is left to the rules."""
+    """Create the row of a topic, with the facts in its link; the rules report any fact that cannot be read."""
     episode = item.get("episode")
     episode = episode if isinstance(episode, Mapping) else {}
     row = _copy_common(item) | {
@@ -356,7 +356,7 @@ def _make_script(item: Mapping[str, Any]) -> Row:
 
 
 def _make_speech(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, Any]]) -> Row:
-    """Make the row of a script with the facts of its topic; what does not match is left to the rules."""
+    """Create the row of a script with the facts of its topic; the rules report anything that does not match."""
     turns = read_parts(script.get("turns"), "speaker", "text")
     whole = all(isinstance(value, str) for turn in turns for value in turn.values())
     return _copy_common({**topics.get(script.get("id"), {}), "id": script.get("id")}) | {
@@ -368,7 +368,7 @@ def _make_speech(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, An
 
 
 def _make_voice(voice: Mapping[str, Any], folder: Path) -> Row:
-    """Make the row of a voice with its recording, which is None where the file is missing."""
+    """Create the row of a voice with its recording, which is None if the file is missing."""
     path = folder / str(voice.get("file"))
     audio = {"bytes": path.read_bytes(), "path": path.name} if path.is_file() else None
     return {name: voice.get(name) for name in ("id", "gender", "seconds", "words", "utterances")} | {"audio": audio}

@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Build a benchmark of your own
+# # Build your own benchmark
 #
-# A benchmark is data: its items, what it asks of a system, and which metrics answer which question. This page defines
+# A benchmark is data: its items, the task for a system, and the metrics that answer each question. This page defines
 # a benchmark of two items, checks it, and runs one system on it.
 
 # %%
@@ -36,7 +36,7 @@ items = [
 print([(item.id, item.voices, len(item.script.turns)) for item in items])
 
 # %% [markdown]
-# A mistake in an item is reported at once, with the field it is in:
+# A mistake in an item is reported immediately, with its field:
 
 # %%
 try:
@@ -47,7 +47,7 @@ except ValueError as error:
 # %% [markdown]
 # ## Its dimensions
 #
-# A dimension is a group of columns on the board. `main` names the column by which its readers rank systems.
+# A dimension is a group of columns on the board. `main` names the column by which its systems are ranked.
 
 # %%
 from podeval.benchmarks.benchmark import Dimension, MetricUse
@@ -77,7 +77,7 @@ wanted = [use.name for dimension in dimensions for use in dimension.metrics]
 print([catalogue.get(name).title for name in wanted])
 
 # %% [markdown]
-# ## A system on it
+# ## Score a system
 #
 # These are the recordings of one system, by item. The intervals here treat items as independent; a larger benchmark
 # clusters items that depend on each other, such as all items on one topic.
@@ -93,6 +93,6 @@ for dimension in dimensions:
     print(f"{dimension.title}: {interval.mean:.2f} over {interval.n} items")
 
 # %% [markdown]
-# For a board, ranks and resumable runs like those of the built-in benchmarks, put the record into a file in
-# `podeval/benchmarks/` that ends in `BENCHMARK = Benchmark(...)`: CONTRIBUTING.md gives the four steps. For more
-# material, see [constructing datasets](../constructing-datasets.md).
+# To get a board, ranks and resumable runs as for the built-in benchmarks, put the record into a file in
+# `podeval/benchmarks/` that ends in `BENCHMARK = Benchmark(...)`: CONTRIBUTING.md describes the four steps. To create
+# more material, see [constructing datasets](../constructing-datasets.md).

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Evaluate your TTS
 #
-# Anything that turns text into audio samples can be scored, without writing a file. Call your own model where this
-# page calls `speak`; here a recording stands in for a model, so that the page runs anywhere.
+# You can score anything that turns text into audio samples, without writing a file. Call your own model instead of
+# `speak`; on this page a recording stands in for a model, so that the page runs anywhere.
 
 # %%
 import numpy as np
@@ -18,12 +18,12 @@ TEXT = (
 
 
 def speak(text: str, noise: float) -> tuple[np.ndarray, int]:
-    """Stand in for a model: a clean checkpoint, and one that hisses."""
+    """Stand in for a model: return a clean recording, or one with hiss."""
     return samples + noise * np.random.default_rng(0).standard_normal(len(samples)), rate
 
 
 # %% [markdown]
-# ## One sample of each checkpoint
+# ## One sample from each checkpoint
 
 # %%
 before = podeval.score(speak(TEXT, 0.02), text=TEXT, metrics="wer,dnsmos")
@@ -34,8 +34,8 @@ for name in ("wer", "dnsmos.ovrl"):
 # %% [markdown]
 # ## Many samples, compared pair by pair
 #
-# Two means with overlapping intervals may still differ: both checkpoints spoke the same texts, so what counts is the
-# difference on each text. If its interval includes 0, the data show no difference.
+# Two means with overlapping intervals may still differ. Both checkpoints spoke the same texts, so the difference on
+# each text is what matters. If its interval includes 0, the data show no difference.
 
 # %%
 from podeval.stats.intervals import paired_difference
@@ -44,7 +44,7 @@ parts = np.array_split(samples, 4)
 
 
 def hiss(level: float) -> list[tuple[np.ndarray, int]]:
-    """Return the parts with noise of a level."""
+    """Return the parts with noise at a level."""
     return [(part + level * np.random.default_rng(1).standard_normal(len(part)), rate) for part in parts]
 
 
@@ -64,9 +64,9 @@ print(f"the hiss adds {difference.mean:.2f} LU [{difference.low:.2f}, {differenc
 #
 #     Trainer(model, arguments, callbacks=[ScoreCallback(speak_samples, texts=TEXTS, metrics=["wer", "dnsmos"])])
 #
-# In a loop of your own, `podeval.integrations.trackio.log_scores(podeval.score("samples/"), step=step)` logs the means.
+# In your own loop, `podeval.integrations.trackio.log_scores(podeval.score("samples/"), step=step)` logs the means.
 #
 # ## On a benchmark
 #
-# `podeval run` has a system speak a whole benchmark, measures the result, and ranks it against other systems: see
+# `podeval run` lets a system speak a whole benchmark, measures the result, and ranks it against other systems: see
 # [running and resuming](../running.md).

@@ -1,9 +1,8 @@
 # %% [markdown]
 # # Judge scripts with a language model
 #
-# A judge can be any server with an OpenAI-compatible interface, a GGUF file, or a local model. So that this page runs
-# without one, a stand-in that counts friendly words answers here, at an address of its own; replace it with the address
-# of your model.
+# A judge can be any server with an OpenAI-compatible interface, a GGUF file, or a local model. This page uses a
+# stand-in that counts friendly words, so that it runs without a judge; replace its address with that of your model.
 
 # %%
 import json
@@ -16,7 +15,7 @@ calls = []
 
 
 class StandIn(BaseHTTPRequestHandler):
-    """Answers as a judge would, by counting."""
+    """Answer as a judge would, by counting words."""
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -33,7 +32,7 @@ class StandIn(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 server = HTTPServer(("127.0.0.1", 0), StandIn)
@@ -44,7 +43,7 @@ address = f"http://127.0.0.1:{server.server_port}/v1"
 # ## Ask your own question
 #
 # A schema describes the answer. If an answer does not fit, the judge is asked again; if none fits, the item is
-# unscored, never 0. The reason comes before the mark, so that the mark follows from it.
+# unscored, never 0. The reason comes before the rating, so that the rating follows from it.
 
 # %%
 from pydantic import BaseModel, Field
@@ -54,7 +53,7 @@ from podeval.judges.judge import find_judge
 
 
 class Warmth(BaseModel):
-    """What the judge answers."""
+    """The judge's answer."""
 
     reason: str
     warmth: int = Field(ge=1, le=5)
@@ -72,7 +71,7 @@ scripts = ["HOST: Welcome back!\nGUEST: Thank you, so good to be here.", "HOST: 
 
 
 def ask() -> list[str]:
-    """Ask about every script; return the marks with their reasons."""
+    """Ask about every script, and return the ratings with their reasons."""
     client = JudgeClient(find_judge(f"stand-in@{address}"), Path("judge-records"))
     outcomes = client.ask([JudgeRequest(prompt, {"script": script}) for script in scripts])
     return [
@@ -87,7 +86,7 @@ for answer in ask():
 # %% [markdown]
 # ## Ask once, replay any time
 #
-# Every raw answer is kept. A second run calls no judge, and anyone who has the records can check each number.
+# Every raw answer is stored. A second run does not call the judge, and anyone with the records can check each number.
 
 # %%
 asked = len(calls)

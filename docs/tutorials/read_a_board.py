@@ -28,8 +28,8 @@ for system, values in scores.items():
     print(f"{system}: {interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]")
 
 # %% [markdown]
-# The intervals overlap because items differ far more than systems do. That does not mean the systems are equal: all of
-# them had the same items.
+# The intervals overlap because items differ far more than systems do. That does not mean that the systems are equal:
+# all of them were measured on the same items.
 #
 # ## Differences are paired
 
@@ -41,8 +41,8 @@ for other in ("birch", "cedar"):
 # %% [markdown]
 # ## Ranks are ranges
 #
-# A board gives each system the best and the worst place that the data allow, corrected for the number of pairs. Two
-# systems that cannot be told apart share their places; the board is not at fault.
+# A board gives each system the best and the worst rank that the data allow, corrected for the number of pairs. Two
+# systems that the data cannot distinguish share their ranks; this is not a fault of the board.
 
 # %%
 ranks = paired_bootstrap_ranks(scores, higher_is_better=True)
@@ -52,11 +52,11 @@ for system, (best, worst) in ranks.items():
 # %% [markdown]
 # ## What else to look at
 #
-# - **Protocol**: numbers measured in different ways never share a table; the protocol's id tells them apart.
+# - **Protocol**: numbers measured in different ways never share a table; the protocol's id distinguishes them.
 # - **Unscored**: a system must not gain by failing on hard items. Look at `scored`, and at the reasons.
-# - **Controls**: every board includes silence, one sentence repeated, and shuffled voices; where rhythm is measured,
-#   also random gaps and an uneven pace. A metric that ranks these high does not answer that question.
-# - **Accuracy first**: beautiful speech that says other words is not a reading of the script. Speech is ranked only
-#   below the ceiling on word error rate.
+# - **Controls**: every board includes silence, a repeated sentence and shuffled voices; if rhythm is measured, it also
+#   includes random gaps and an uneven pace. A metric that scores these well does not answer its question.
+# - **Accuracy first**: beautiful speech with the wrong words is not a reading of the script. Speech is ranked only if
+#   its word error rate is below the ceiling.
 #
-# More: [what scores can and cannot tell](../reading-scores.md), [how ranks are computed](../decisions/ranks.md).
+# See also [what scores can and cannot tell](../reading-scores.md), [how ranks are computed](../decisions/ranks.md).

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Run a listening test
 #
-# A test is described by a design: which systems, which items, which questions. podeval assigns the pages, stores each
-# answer before acknowledging it, screens the listeners, and reports means with intervals. Here both systems are the
-# same reader, one of them with hiss, and the listeners are simulated; people take a test in a browser, through an
+# A design describes a test: its systems, items and questions. podeval assigns the pages, stores each answer before
+# acknowledging it, screens the listeners, and reports means with intervals. On this page, both systems are the same
+# reader, one of them with hiss, and the listeners are simulated; real listeners take a test in a browser, through an
 # invitation link (`podeval serve`).
 
 # %%
@@ -28,8 +28,8 @@ for number, part in enumerate(np.array_split(samples, 3)):
 # %% [markdown]
 # ## The design
 #
-# A YAML file can hold the same design; `podeval listening check design.yaml` shows what a listener gets and how long it
-# takes.
+# A YAML file can contain the same design; `podeval listening check design.yaml` shows what a listener will hear and how
+# long it takes.
 
 # %%
 design = read_design(
@@ -56,15 +56,15 @@ design = read_design(
 # %% [markdown]
 # ## Listeners
 #
-# Pages show letters, never names. These simulated listeners differ in how they hear noise, and none of them knows which
-# system is playing.
+# Pages show letters, never names. These simulated listeners differ in how they perceive noise, and none of them knows
+# which system is playing.
 
 # %%
 chance = np.random.default_rng(0)
 
 
 def hear(listening: Listening, session: str, number: int) -> float:
-    """Return a listener's mark for a page: 5 for silence between the words, less for noise."""
+    """Return a listener's rating for a page: 5 for silence between the words, less for noise."""
     (letter,) = listening.show(session, number).stimuli
     sound, _ = soundfile.read(listening.audio(session, number, letter))
     floor = np.sort(np.abs(sound))[: len(sound) // 5].mean()
@@ -85,7 +85,7 @@ with Database("listening/test.db") as database:
 # %% [markdown]
 # ## Results
 #
-# Means with 95 % intervals, clustered by listener, and any listeners that were excluded, with the reason.
+# The results are means with 95 % intervals, clustered by listener, and any excluded listeners, with the reason.
 
 # %%
 for row in results.rows:

@@ -75,12 +75,12 @@ def test_the_card_says_what_it_is_in_yaml_and_words(talks: Path) -> None:
     assert front["rai:dataLimitations"] == "The second talk is dull."
     assert (front["rai:dataUseCases"], front["rai:hasSyntheticData"]) == ("Testing what builds datasets.", False)
     for part in (
-        "sample of podeval's own making",
+        "sample written by podeval",
         "The second talk is dull.",
         "@misc{talks}",
         "| `audio` | audio, 8000 Hz |",
         'load_dataset("./real_pod", "talks", split="dev")',
-        "Its rows are not passed on: `podeval data build real_pod` makes ./real_pod.",
+        "Its rows are not redistributed: `podeval data build real_pod` creates ./real_pod.",
     ):
         assert part in text
 

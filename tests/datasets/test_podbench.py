@@ -274,7 +274,7 @@ def test_a_file_that_is_something_else_is_a_sentence(tmp_path: Path, name: str, 
 def test_the_sample_shows_every_kind_of_row_and_is_marked(tmp_path: Path) -> None:
     out = made(tmp_path, "sample")
     assert read_lock(out)["sample"]
-    assert "sample of podeval's own making" in (out / "README.md").read_text(encoding="utf-8")
+    assert "sample written by podeval" in (out / "README.md").read_text(encoding="utf-8")
     rows = rows_of(tmp_path, "sample")
     assert {row["language"] for row in rows} == {"zh", "en"}
     assert {row["speakers_bucket"] for row in rows} == {"1", "2", "3-4"}

@@ -116,7 +116,7 @@ def test_what_scripts_claim_has_its_sources_in_a_config_apart(whole: Path) -> No
 def test_the_sample_is_an_excerpt_and_says_so(tmp_path: Path) -> None:
     sample = made(tmp_path, source="sample")
     assert read_lock(sample)["sample"]
-    assert "sample of podeval's own making" in (sample / "README.md").read_text("utf-8")
+    assert "sample written by podeval" in (sample / "README.md").read_text("utf-8")
     assert [row["id"] for row in read(sample, "topics")] == [item.id for item in BENCHMARK.items("topics")[:2]]
     assert [speaker["name"] for speaker in list(read(sample, "scripts"))[1]["speakers"]] == ["Agnes", "Tariq", "Harold"]
     assert "voices" not in read_lock(sample)["configs"]

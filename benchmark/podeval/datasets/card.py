@@ -16,8 +16,8 @@ LONGEST_TEXT, LONGEST_LIST = 160, 2
 """Characters of a text, and entries of a list, that a sample row shows."""
 
 SAMPLE_NOTICE = (
-    "> **This is a sample of podeval's own making** in the schema of the dataset, to try things out with. It is not "
-    "the benchmark: no figure computed on it says anything about a system."
+    "> **This is a sample written by podeval** in the schema of the dataset, for trying things out. It is not the "
+    "benchmark: figures computed on it say nothing about a system."
 )
 
 
@@ -101,7 +101,7 @@ def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
         _describe_use(kind),
         "## Configs\n\n" + "\n".join(f"- `{c.name}` ({_describe_splits(c)}): {c.description}" for c in record.configs),
         "## Columns\n\n" + "\n\n".join(_describe_columns(kind, config.name) for config in record.configs),
-        "## Sample rows\n\nThe first row of each table that ships with podeval, long texts and lists cut short.\n\n"
+        "## Sample rows\n\nThe first row of each table that ships with podeval, long texts and lists shortened.\n\n"
         + "\n\n".join(f"`{name}`\n\n```json\n{row}\n```" for name, row in samples if row),
         f"## Provenance\n\n{record.provenance}\n\n{_describe_sources(record)}",
         _describe_build(record, lock),
@@ -110,7 +110,7 @@ def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
         f"## Limitations and bias\n\n{use.biases}\n\n"
         f"## Personal and sensitive content\n\n- Personal information: {use.personal_information}\n"
         f"- Sensitive content: {use.sensitive_content}\n"
-        f"- Made by machines: {'in part or whole' if use.synthetic else 'no'}",
+        f"- Machine-generated: {'partly or entirely' if use.synthetic else 'no'}",
         "## Known errors of the source\n\n" + "\n".join(f"- {error}" for error in record.known_errors)
         if record.known_errors
         else "",
@@ -142,9 +142,9 @@ def _describe_use(kind: type[Builder]) -> str:
     call = f'load_dataset("{location}", "{config.name}", split="{config.splits[0]}")'
     build = f"`podeval data build {record.name}`"
     origin = (
-        f"Made from its source by {build}."
+        f"{build} builds it from its source."
         if passed_on
-        else f"Its rows are not passed on: {build} makes ./{record.name}."
+        else f"Its rows are not redistributed: {build} creates ./{record.name}."
     )
     more = _describe_audio(kind, location)
     more += "".join(f"\n\n{one.reproduction}" for one in PRESETS.values() if one.benchmark == record.name)
@@ -164,8 +164,8 @@ def _describe_audio(kind: type[Builder], location: str) -> str:
     cast = "".join(f'.cast_column("{name}", Audio(decode=False))' for name in columns[config])
     names = ", ".join(f"`{one.name}`" for one, of_one in columns.items() if of_one)
     return (
-        f"\n\nRows with audio ({names}): `datasets` decodes audio by torchcodec; without it, reading a row fails. "
-        "Cast the column, and each row holds the bytes of a file, which soundfile and podeval read:\n\n"
+        f"\n\nRows with audio ({names}): `datasets` decodes audio with torchcodec; without it, reading a row fails. "
+        "If you cast the column, each row contains the bytes of a file, which soundfile and podeval can read:\n\n"
         "```python\nimport io\n\nimport soundfile\nfrom datasets import Audio, load_dataset\n\n"
         f'rows = load_dataset("{location}", "{config.name}", split="{config.splits[0]}"){cast}\n'
         f'samples, rate = soundfile.read(io.BytesIO(rows[0]["{columns[config][0]}"]["bytes"]))\n```'
