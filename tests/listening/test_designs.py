@@ -216,5 +216,5 @@ def test_a_preference_is_kept_with_both_sides() -> None:
 def test_words_are_kept_short_and_without_control_characters() -> None:
     assert clean_words("a\x1b[31m\u202eb\r\n c") == "a [31m b c"
     assert len(clean_words("x" * 100_000)) == 2000
-    with pytest.raises(BadInput, match="a reason is a text"):
+    with pytest.raises(BadInput, match="a reason must be text"):
         clean_words(7)

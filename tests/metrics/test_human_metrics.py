@@ -55,7 +55,7 @@ def test_a_rating_and_its_interval_come_from_all_votes() -> None:
     (aria,) = module("arena")().compute(predictions=["aria"], references=[[*VOTES, *more]])["items"]
     assert aria["rating_low"] < aria["rating"] < aria["rating_high"]
     assert "provisional" not in aria["notes"]
-    assert nobody["unscored"] == "nobody was in no battle"
+    assert nobody["unscored"] == "nobody was not in any battle"
     assert found["unscored"] == 1
 
 

@@ -53,7 +53,7 @@ def test_a_card_of_lists_of_lists_is_not_written_out() -> None:
     refusals = list(check_repo(result, "Apache-2.0", GateLimits()))
     del result, card  # else a failure would write them out
     assert [refusal.message for refusal in refusals] == [
-        "the card of a/b says other, system.licence says Apache-2.0; make them the same"
+        "the card of a/b states other, but system.licence states Apache-2.0; make them the same"
     ]
 
 

@@ -154,12 +154,12 @@ def test_a_change_from_a_state_that_it_left_is_refused(queue: Queue, queued: Any
 def test_the_same_twice_is_refused_and_another_revision_is_not(queue: Queue, queued: Any) -> None:
     first = queued("one")
     for owner in ("alice", "bob"):
-        with pytest.raises(SubmissionRefused, match=f"duplicate: it is already queued as {first.id}") as caught:
+        with pytest.raises(SubmissionRefused, match=f"the same content is already queued as {first.id}") as caught:
             queue.receive(document("one"), owner=owner)
         assert caught.value.rule == "duplicate"
-    with pytest.raises(SubmissionRefused, match=r"the system id one is alice's; choose another system\.id"):
+    with pytest.raises(SubmissionRefused, match=r"the system id one belongs to alice; choose another system\.id"):
         queue.receive(document("one", "b" * 40), owner="bob")
-    with pytest.raises(SubmissionRefused, match=f"{first.id} of the same system is queued; cancel it or wait"):
+    with pytest.raises(SubmissionRefused, match=f"{first.id} of the same system is queued; cancel it, or wait"):
         queue.receive(document("one", "b" * 40), owner="alice")
     queue.cancel(first.id, "alice")
     queue.receive(document("one", "b" * 40), owner="alice")

@@ -78,7 +78,7 @@ def test_a_good_document_is_read() -> None:
         ("real_pod", "realpod", 10, 5, "benchmarks[1].name: there is no benchmark 'realpod'; did you mean real_pod?"),
         ("[voice]", "[sing]", 10, 5, "benchmarks[1]: real_pod has no track sing; choose among voice, write"),
         ("kind: model", "kind: modl", 13, 3, "source.kind: must be one of 'outputs', 'model', 'human', 'builtin'"),
-        ("  kind: model\n", "", 12, 1, "source.kind: is missing; say outputs, model"),
+        ("  kind: model\n", "", 12, 1, "source.kind: is missing; write outputs, model"),
         ("text-to-speech", "text-to-sing", 16, 3, "source.task: must be 'text-to-speech', 'podcast', 'script-wr"),
         ("0123456789abcdef0123456789abcdef01234567", "main", 15, 3, 'source.revision: is "main", but must be a full'),
         ("me/my-tts", "my-tts", 14, 3, 'source.repo: is "my-tts", but must be a Hub repo as owner/name'),

@@ -165,8 +165,8 @@ def describe_notes(score: Score) -> list[str]:
         lines.append(f"music {', '.join(f'{format_clock(start)}–{format_clock(end)}' for start, end in spans)}")
     stem = notes if notes.get("scored") else notes.get("stem")
     if stem:
-        what = "is what is scored" if notes.get("scored") else "is scored beside the recording as it is"
-        lines.append(f"{stem['music_seconds']:.1f} s of music are heard, and the speech without it {what}")
+        also = "" if notes.get("scored") else ", in addition to the whole recording"
+        lines.append(f"{stem['music_seconds']:.1f} s of music are heard, and the speech is scored without it{also}")
     return lines
 
 

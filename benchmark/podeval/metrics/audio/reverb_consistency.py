@@ -142,7 +142,7 @@ def reverb_consistency(
     if kept.sum() < 2:
         few = "no window" if not kept.any() else "only one window"
         raise CannotScore(
-            f"{few} of {window:g} s holds enough speech (at least 40 %), and a spread over time needs two"
+            f"{few} of {window:g} s has enough speech (at least 40 %), but a spread over time needs two"
         )
     # Take the spread over time, also of the normalised values.
     normalised = values if norm else srmr(norm=True)[1]

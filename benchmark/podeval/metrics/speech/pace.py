@@ -62,7 +62,7 @@ SHORTEST_VOICED = 2.0
 RUN = 8
 """Number of consecutive words that occur at another place, from which they count as repeated."""
 
-REPEATED = "most of what is said is said more than once, which makes any pace even"
+REPEATED = "most of what is said is said more than once, which evens out any pace"
 
 LANGUAGES = ("en", "zh")
 """Languages whose syllables, or characters, are counted."""
@@ -176,7 +176,7 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
     speech = join_speech(track.speech())
     transcript = track.transcript()
     if transcript.language not in LANGUAGES:
-        raise CannotScore(f"syllables are counted in English and Chinese, and {transcript.language!r} is heard")
+        raise CannotScore(f"syllables are counted only in English and Chinese, but {transcript.language!r} is heard")
     counts = locate_syllables(transcript)[1]
     if not counts.sum():
         raise CannotScore("no words are heard in the recording")

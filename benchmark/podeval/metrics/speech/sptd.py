@@ -101,7 +101,7 @@ def sptd(
             f"needs at least two speakers, found {too_few}" + (f" of {speaker_count}" if speaker_count else "")
         )
     if speaker_count and len(voices) != speaker_count:
-        raise CannotScore(f"there should be {speaker_count} speakers, {len(voices)} are heard")
+        raise CannotScore(f"there should be {speaker_count} speakers, but {len(voices)} are heard")
     distance = compute_voice_distance([voice.embedding for voice in voices])
     return Score(
         values={"sptd": distance / 2 if variant == "podeval" else distance, "speakers": len(voices)},

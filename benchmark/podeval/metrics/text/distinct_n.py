@@ -28,7 +28,7 @@ FEWEST_FUNCTION_WORDS = {"en": 0.15, "zh": 0.08}
 """Share of function words below which a text does not read like speech, by language."""
 
 SHORT = "the text is shorter than a window, of 100 tokens by default"
-SENSELESS = "hardly any of its words are function words, as in no text that a person would say"
+SENSELESS = "hardly any of its words are function words, unlike in any text that a person would say"
 
 
 @metric(
