@@ -118,7 +118,7 @@ def test_a_board_is_looked_over_as_far_as_its_database_answers(
     monkeypatch.setenv("OAUTH_CLIENT_ID", "board")
     monkeypatch.setenv("OAUTH_CLIENT_SECRET", "s")
     board = json.loads(podeval("doctor", "--runs", str(tmp_path), "--json").out)["board"]
-    assert board["last sign of a worker"].endswith("which is in the future: look at the clock")
+    assert board["last sign of a worker"].endswith("which is in the future: check the clock")
     assert board["sign-in"] == "is set"
     podeval("backup", str(tmp_path / "b.tar"), "--runs", str(tmp_path))
     file.with_name("podeval.db.secret").write_bytes(b"s" * 32)

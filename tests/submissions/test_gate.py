@@ -242,7 +242,7 @@ def test_a_manifest_is_read_for_what_it_leaves_out_and_where_it_leads(
     assert "has no entry for 1 of 51 outputs" in refused(outputs_document(folder="audio"), None, tmp_path)["manifest"]
     lines[0]["audio"] = "../../../etc/passwd"
     manifest.write_text("\n".join(map(json.dumps, lines)))
-    assert "leads to '../../../etc/passwd'" in refused(outputs_document(folder="audio"), None, tmp_path)["names"]
+    assert "names '../../../etc/passwd'" in refused(outputs_document(folder="audio"), None, tmp_path)["names"]
     lines[0]["audio"] = "nowhere.flac"
     manifest.write_text("\n".join(map(json.dumps, lines)))
     assert "names nowhere.flac" in refused(outputs_document(folder="audio"), None, tmp_path)["manifest"]
