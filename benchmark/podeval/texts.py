@@ -21,8 +21,7 @@ SENTENCES: Mapping[str, str] = {
     "beside-weights-too-large": "the configs, tokenizers and voices next to the weights take {size} GB, "
     "more than {most} GB; remove some",
     "base-not-named": "adapter_config.json names no repo as base_model_name_or_path; write it as owner/name",
-    "base-differs": "adapter_config.json names {stated} as its base, but source.base names {named}; "
-    "make them the same",
+    "base-differs": "adapter_config.json names {stated} as its base, but source.base names {named}; make them the same",
     "base-unusable": "the base {repo} cannot be used: {problem}",
     "base-is-adapter": "it is an adapter itself; merge it first",
     "base-does-not-pass": "{repo}, which it adapts, does not pass ({rule}: {problem})",

@@ -105,7 +105,7 @@ def test_a_clip_that_ends_after_the_recording_is_cut_short_and_one_that_begins_t
     assert soundfile.info("clips/dialog_2_Ben-Ann_Eve_9.00-19.00.wav").frames == 3 * RATE
     soundfile.write("shorter.wav", whole[: 8 * RATE], RATE)
     said = podeval("data", "segments", "show.txt", "--audio", "shorter.wav", "--clips-out", "none", code=2)
-    assert "clip 2 begins at 9.00 s, but shorter.wav lasts 8.00 s; is it the recording of this transcript" in said.err
+    assert "clip 2 begins at 9.00 s, but shorter.wav lasts 8.00 s; does the transcript belong to this" in said.err
     assert not Path("none").exists()
 
 

@@ -108,7 +108,7 @@ def test_a_board_is_looked_over_as_far_as_its_database_answers(
         "never",
         "never",
     )
-    assert (board["workers"], board["last sign of a worker"]) == ("0 busy, 0 submissions wait", "never")
+    assert (board["workers"], board["last sign of a worker"]) == ("0 busy, 0 submissions waiting", "never")
     assert re.fullmatch(r"is [+-][01] s from the database's", board["clock"])
     assert re.fullmatch(r"\d+\.\d of 20\.0 GB", board["cache"])
     assert board["sign-in"].startswith("is not set")

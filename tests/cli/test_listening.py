@@ -127,7 +127,7 @@ def test_webmushras_recordings_are_found_where_it_has_them_or_refused_by_name(
     write_tone(tmp_path / "configs/audio/r.wav")
     write_tone(tmp_path / "configs/audio/a.wav")
     command = ("listening", "add", path, "--webmushra", "--database", place)
-    assert "1 of 3 recordings are not there: configs/audio/b.wav" in podeval(*command, code=2).err
+    assert "1 of 3 recordings are missing: configs/audio/b.wav" in podeval(*command, code=2).err
     assert not place.exists()
     write_tone(tmp_path / "configs/audio/b.wav")
     assert podeval(*command).out.startswith("dialogue: 1 page for each listener\n")

@@ -142,7 +142,7 @@ def test_cancelling_takes_the_lease_from_its_worker(queue: Queue, queued: Any) -
 
 def test_a_change_from_a_state_that_it_left_is_refused(queue: Queue, queued: Any) -> None:
     row = queued("one")
-    with pytest.raises(BadInput, match="is queued, not received any more"):
+    with pytest.raises(BadInput, match="is now queued, no longer received"):
         queue.move(row.id, "received", "checked", by="gate")
     with pytest.raises(BadInput, match="that is published cannot become queued"):
         queue.move(row.id, "published", "queued", by="gate")
@@ -190,7 +190,7 @@ def test_quotas_hold_for_each_owner(database_place: str, clock: Clock) -> None:
         queue = Queue(database, Policy(open_per_owner=2, day_per_owner=3, most_waiting=4), clock=clock)
         first = queue.receive(document("one"), owner="alice")
         queue.receive(document("two"), owner="alice")
-        with pytest.raises(SubmissionRefused, match="quota: alice has 2 submissions under way"):
+        with pytest.raises(SubmissionRefused, match="quota: alice has 2 submissions in progress"):
             queue.receive(document("three"), owner="alice")
         queue.cancel(first.id, "alice")
         queue.receive(document("three"), owner="alice")

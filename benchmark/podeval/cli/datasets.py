@@ -362,7 +362,7 @@ def _describe_ask(ask: "Ask") -> str:
 def make_likeness_reference(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="recordings of people, preferably one per person")],
     out: Annotated[Path, typer.Option(help="file to write")] = Path("likeness_reference.npz"),
-    about: Annotated[str, typer.Option(help="who speaks in the recordings, and how; stored with the reference")] = "",
+    about: Annotated[str, typer.Option(help="speakers and style of the recordings; stored with the reference")] = "",
 ) -> None:
     """Make a reference for the metric human_likeness from recordings of people.
 

@@ -90,8 +90,7 @@ def _print_design(design: "Design") -> None:
         unit, each = ("pairs", len(design.pairs)) if design.kind in PAIRED else ("recordings", len(design.systems))
         count = f"{pages} of {each * len(design.items)} {unit} (`each: all` in the design: all of every item)"
     print(
-        f"  each listener rates {count}; "
-        f"each system gets {range_of_marks}{' per scale' if design.scales[1:] else ''}"
+        f"  each listener rates {count}; each system gets {range_of_marks}{' per scale' if design.scales[1:] else ''}"
     )
     for line in describe_scales(design.kind, design.scales):
         print(f"  {line}")

@@ -141,9 +141,7 @@ def reverb_consistency(
     kept = speech_track.find_sounding([(Span(start, start + window),) for start in starts.tolist()], speech)
     if kept.sum() < 2:
         few = "no window" if not kept.any() else "only one window"
-        raise CannotScore(
-            f"{few} of {window:g} s has enough speech (at least 40 %), but a spread over time needs two"
-        )
+        raise CannotScore(f"{few} of {window:g} s has enough speech (at least 40 %), but a spread over time needs two")
     # Take the spread over time, also of the normalised values.
     normalised = values if norm else srmr(norm=True)[1]
     starts, values, normalised = starts[kept], values[kept], normalised[kept]
