@@ -343,7 +343,7 @@ REASONS: Mapping[str, str] = {
     "not-ranked-alone": "not ranked: there is no other system to compare it with",
     "not-ranked-battles": "not ranked: {0} more battles, {1} more opponents and {2} more dialogues are needed",
     "not-ranked-trial": "not ranked: its judge is declared a trial model",
-    "not-ranked-lonely": "not ranked: it shares {0} of {1} independent items with another system, and {2} are "
+    "not-ranked-lonely": "not ranked: it shares {0} of {1} independent items with another system, but {2} are "
     "needed; the others are missing from {3} results",
     "key-without-value": "{0} has no value",
     "log-lacks-times": "the generation log does not state for every piece what {0} needs",

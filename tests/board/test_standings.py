@@ -249,7 +249,7 @@ def write_part(runs: Path, system: str, value: float, count: int) -> None:
 
 
 LACKING = (
-    "not ranked: it shares 20 of 51 independent items with another system, and 90 % are needed; the others are missing "
+    "not ranked: it shares 20 of 51 independent items with another system, but 90 % are needed; the others are missing "
     "from {} results"
 )
 

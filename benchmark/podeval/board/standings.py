@@ -283,5 +283,5 @@ def _explain_lonely(index: int, shared: NDArray[np.intp]) -> str:
     whose = "its own" if sizes[index] < sizes[least] else "both" if sizes[index] == sizes[least] else "the other's"
     return (
         f"{NOT_RANKED}: it shares {shared[index, least]} of {max(sizes[index], sizes[least])} independent items with "
-        f"another system, and {100 * ENOUGH_SHARED:.0f} % are needed; the others are missing from {whose} results"
+        f"another system, but {100 * ENOUGH_SHARED:.0f} % are needed; the others are missing from {whose} results"
     )
