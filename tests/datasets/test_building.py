@@ -80,7 +80,7 @@ def test_the_card_says_what_it_is_in_yaml_and_words(talks: Path) -> None:
         "@misc{talks}",
         "| `audio` | audio, 8000 Hz |",
         'load_dataset("./real_pod", "talks", split="dev")',
-        "Its rows are not passed on: `podeval data build real_pod` makes ./real_pod.",
+        "Its rows are not redistributed: `podeval data build real_pod` makes ./real_pod.",
     ):
         assert part in text
 

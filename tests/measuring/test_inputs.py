@@ -113,7 +113,7 @@ def test_a_scalar_is_no_text(scalar: Any, voice: Path) -> None:
         lambda: podeval.score([voice, voice], text=[WORDS, scalar], metrics="wer"),
         lambda: podeval.measure("mattr", scalar),
     ):
-        with pytest.raises(BadInput, match="a text is a string, a path, or a script as data"):
+        with pytest.raises(BadInput, match="a text must be a string, a path, or a script as data"):
             refused()
 
 
@@ -129,11 +129,11 @@ def test_one_script_for_all_is_no_list_of_texts(voice: Path) -> None:
 @pytest.mark.parametrize(
     ("metric", "given", "sentence"),
     [
-        ("loudness", {"text": WORDS}, "loudness has no use for text"),
-        ("loudness", {"references": "voice.wav"}, "loudness has no use for references"),
-        ("loudness", {"speakers": 2}, "loudness has no use for speakers"),
-        ("mattr", {"text": WORDS}, "mattr has no use for text"),
-        ("wer", {"references": "voice.wav"}, "wer has no use for references"),
+        ("loudness", {"text": WORDS}, "loudness does not use text"),
+        ("loudness", {"references": "voice.wav"}, "loudness does not use references"),
+        ("loudness", {"speakers": 2}, "loudness does not use speakers"),
+        ("mattr", {"text": WORDS}, "mattr does not use text"),
+        ("wer", {"references": "voice.wav"}, "wer does not use references"),
         ("loudness", {"scripts": [None]}, "loudness has no parameter 'scripts'"),
         ("loudness", {"readings": []}, "loudness has no parameter 'readings'"),
     ],

@@ -144,7 +144,7 @@ def _describe_use(kind: type[Builder]) -> str:
     origin = (
         f"Made from its source by {build}."
         if passed_on
-        else f"Its rows are not passed on: {build} makes ./{record.name}."
+        else f"Its rows are not redistributed: {build} makes ./{record.name}."
     )
     more = _describe_audio(kind, location)
     more += "".join(f"\n\n{one.reproduction}" for one in PRESETS.values() if one.benchmark == record.name)

@@ -365,7 +365,7 @@ def test_check_asks_two_questions_and_prints_what_works_at_what_price(priced: Ca
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        ('{"count": 2}', "does not work: it counted 2, and there are 7"),
+        ('{"count": 2}', "does not work: it counted 2, but there are 7"),
         ("Bananas.", "does not work: the judge gave no usable answer in 1 try"),
         (Answer(status=401, body='{"error": {"message": "bad key"}}'), "answered 401: bad key; set PODEVAL_JUDGE_KEY"),
         (
