@@ -253,7 +253,7 @@ def test_scripts_are_written_for_any_split(tmp_path: Path) -> None:
     assert counts(summary, "mattr")[0] == total
     assert total > 1
     notes = list_notes(RunFolder(tmp_path, "real_pod", split, "writer"))
-    assert f"{total} outputs were cut off at the longest that the model may write: their ends are missing" in notes
+    assert f"{total} outputs were cut off at the model's length limit: their ends are missing" in notes
 
 
 class Answerer(OwnMaker[Any]):

@@ -125,7 +125,7 @@ def test_a_recording_that_is_none_or_says_a_false_size_is_left_out_by_itself(tmp
     result = unpack(tmp_path / "a.zip", tmp_path / "out", RUNS)
     assert result.recordings == {"good.flac": 0.25}
     assert result.unreadable["words.flac"] == "it is a text file, not audio."
-    assert "larger than the zip says" in result.unreadable["lies.flac"]
+    assert "larger than the zip states" in result.unreadable["lies.flac"]
     assert "link.flac" in result.unreadable, "nothing in a zip becomes a link"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.flac"]
 

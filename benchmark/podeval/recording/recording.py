@@ -172,7 +172,7 @@ class Recording:
         """
         if self.rate < rate and not self.allow_upsampling:
             raise CannotScore(
-                f"the recording has {self.rate} Hz, below the {rate} Hz this needs; what was not recorded cannot be "
+                f"the recording has {self.rate} Hz, below the {rate} Hz this needs; the missing frequencies cannot be "
                 f"measured (--allow-upsampling, in Python allow_upsampling=True, scores it anyway)"
             )
 

@@ -92,7 +92,8 @@ def _find_voices(plan: RunPlan, details: Mapping[str, Any]) -> str:
 
 
 DIED = Unscored(
-    "the measuring process died twice on this item, or its memory was too small; use --workers 1 to give it all of it",
+    "the measuring process died twice on this item, or its memory was too small; use --workers 1 to "
+    "give it all the memory",
     "ours",
 )
 
