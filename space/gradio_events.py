@@ -143,7 +143,7 @@ def bound(blocks: gr.Blocks) -> None:
         try:
             return await preprocess(*args, **options)
         except Exception as error:
-            sentence = f"this does not fit: {getattr(error, 'message', error)}"[:LONGEST_SENTENCE]
+            sentence = f"this input is not valid: {getattr(error, 'message', error)}"[:LONGEST_SENTENCE]
             _LOG.info("an event was refused: %r", sentence)
             raise gr.Error(sentence, print_exception=False) from None
 

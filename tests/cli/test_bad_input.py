@@ -202,7 +202,7 @@ def test_a_system_whose_task_is_another_begins_nothing(
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ("and mister john", "'and mister john' is read as the name of a file, and does not exist; check the path"),
+        ("and mister john", "'and mister john' is read as a file name, but does not exist; check the path"),
         ("http://x.org/a.txt", "http://x.org/a.txt is an address, and addresses are not fetched; download it first"),
     ],
     ids=["words", "address"],

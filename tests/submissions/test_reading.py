@@ -237,7 +237,7 @@ def test_figures_in_a_file_and_in_the_document_are_the_same_and_keep_their_digit
         (HEADER + ROW.replace("0.7300", "nan"), "results.csv, line 2, source.results[1].value: "),
         (HEADER + ROW.replace("0.7300", ""), "line 2, source.results[1].value: is missing; add value"),
         (HEADER + ROW.replace("higher", "up"), "line 2, source.results[1].better: must be 'higher', 'lower' or"),
-        (HEADER.replace("printed", "print") + ROW, "line 1, print: is no column of a results file; did you mean"),
+        (HEADER.replace("printed", "print") + ROW, "line 1, print: is not a column of a results file; did you mean"),
         (HEADER.replace("note", "value") + ROW, "results.csv, line 1: names a column twice"),
         (HEADER + ROW.strip() + ",x\n", "results.csv, line 2: has more cells than the 12 columns"),
         (HEADER + '"open', "results.csv, line 2: is not valid CSV"),

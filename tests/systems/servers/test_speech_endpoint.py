@@ -186,7 +186,7 @@ def test_turns_of_two_rates_are_joined_at_the_first() -> None:
         (whole(b'{"error": "no"}', kind="application/json"), "answered with an error: no"),
         (whole(b"", kind="audio/wav"), "instead of sound"),
         (whole(b"RIFF" + b"\0" * 60), "is no audio file|cannot be decoded"),
-        (whole(b"\0" * 4_801, kind="audio/pcm"), "ends within one"),
+        (whole(b"\0" * 4_801, kind="audio/pcm"), "the last is incomplete"),
         (whole(wav(0.1, rate=1_000)), "sampling rate of 1000 Hz"),
         (whole(pcm(0.1), kind="audio/pcm;rate=500000"), "500000 Hz"),
         (whole(np.zeros(4_800, "<i2").tobytes(), kind="audio/pcm"), "only silence"),
