@@ -173,7 +173,7 @@ def test_a_steady_judge_is_fit_from_fifty_pairs(judged: Any) -> None:
 @pytest.mark.long
 def test_fewer_pairs_a_trial_model_or_chance_are_unfit(judged: Any) -> None:
     (few,) = read_answers(judged(10, longer, folder="few"))
-    assert "20 pairs without ties, 50 are needed" in audit(few).unfit[0]
+    assert "20 pairs without ties, but 50 are needed" in audit(few).unfit[0]
     (trial,) = read_answers(judged(25, longer, folder="trial", trial=True))
     assert audit(trial).unfit == ("it is declared a trial model",)
     (chance,) = read_answers(judged(30, by_chance, folder="chance"))

@@ -83,7 +83,7 @@ def test_other_rules_can_be_set_and_an_absent_anchor_is_said() -> None:
     with pytest.raises(BadInput, match="anchor LQ"):
         screen(marks)
     alike = screen(marks, MushraRules(low_worst=None, high_top=None, alike=0.5))
-    assert "one mark on 100.0%" in alike[0].reasons[0]
+    assert "the same mark on 100.0%" in alike[0].reasons[0]
     hurried = [Mark("r", "1", "x", 5, seconds=2), Mark("r", "1", "y", 7, seconds=2)]
     assert not screen(hurried, MushraRules(None, None, seconds=10))[0].kept
 

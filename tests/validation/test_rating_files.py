@@ -87,7 +87,7 @@ def test_nisqa_has_five_scales_and_a_system_for_each_condition(tmp_path: Path) -
     file = read(tmp_path, text, "NISQA_corpus_file.csv")
     assert [(mark.scale, mark.value) for mark in file.marks] == [("mos", 3.1), ("noi", 3.0), ("col", 2.9), ("dis", 4.0)]
     assert file.recordings == {("NISQA_VAL_SIM/7", "c07_s1"): "NISQA_VAL_SIM/deg/c07_s1.wav"}
-    with pytest.raises(BadInput, match="line 2: mos is a number, not 'good'"):
+    with pytest.raises(BadInput, match="line 2: mos must be a number, not 'good'"):
         read(tmp_path, text.replace("3.1", "good"))
 
 

@@ -61,7 +61,7 @@ def test_phonon_without_enough_voices_fails_item_by_item(run: Any, fetched: Any,
     shutil.rmtree(bare / "voices")
     made = run("text-to-speech", bare, [ALONE, TWO], out_folder="bare-out")
     assert made["one"].error is None
-    assert "has 1 voice, the script needs 2" in made["two"].error
+    assert "has 1 voice, but the script needs 2" in made["two"].error
 
 
 def test_a_codec_is_needed_and_has_to_be_one(run: Any, fetched: Any, tmp_path: Path) -> None:

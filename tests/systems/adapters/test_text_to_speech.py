@@ -56,7 +56,7 @@ def test_what_is_said_depends_on_seed_and_item_and_nothing_else(run: Any, fetche
 
 def test_one_voice_does_not_speak_for_two(run: Any, fetched: Any) -> None:
     made = run("text-to-speech", fetched("vits"), [DIALOGUE, ALONE])
-    assert "has 1 voice, the script needs 2 (Ann, Ben)" in made["two"].error
+    assert "has 1 voice, but the script needs 2 (Ann, Ben)" in made["two"].error
     assert made["two"].cause == "system"
     assert made["one"].audio
 

@@ -392,7 +392,7 @@ def test_an_answer_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(live_conversation, "LONGEST_ANSWER", 1.0)
     with (
         RealtimeServer(lambda number: PlannedAnswer(seconds=20.0)) as server,
-        pytest.raises(SpeechFailed, match="more than 1 s, or does not end"),
+        pytest.raises(SpeechFailed, match="longer than 1 s, or does not end"),
     ):
         converse(server, record_turns(tmp_path, 0.1))
     monkeypatch.setattr(live_conversation, "LONGEST_ANSWER", 300.0)

@@ -77,7 +77,7 @@ def test_voices_of_the_command_line_belong_to_speakers_in_order_or_by_name() -> 
 
 def test_a_script_with_more_speakers_than_voices_is_refused_in_words() -> None:
     three = Ask(id="three", script=tuple(Turn(speaker=name, text="Hi.") for name in ("A", "B", "C")))
-    with pytest.raises(BadInput, match=r"speakers A, B, C, and 2 voices are named .* --voice"):
+    with pytest.raises(BadInput, match=r"speakers A, B, C, but 2 voices are named .* --voice"):
         speak(lambda request: whole(wav(0.2)), three)
 
 

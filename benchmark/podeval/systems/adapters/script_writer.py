@@ -103,7 +103,9 @@ class LanguageModel:
         if self.window is None:
             return most
         if prompt >= self.window:
-            raise BadInput(f"the request is {prompt} tokens long, the model's window {self.window}; nothing is cut")
+            raise BadInput(
+                f"the request is {prompt} tokens long, but the model's window is {self.window}; nothing is cut"
+            )
         return min(most, self.window - prompt)
 
     def read_answer(self, tokens: list[int], prompt: int) -> dict[str, Any]:

@@ -308,7 +308,7 @@ class LiveConversation:
             data = decode_base64(event.get("delta", event.get("audio")))
             samples = (np.frombuffer(data, "<i2") / 32_768).astype(np.float32)
         except (ValueError, AttributeError):
-            raise ServerBroke("the server sent sound that is not 16-bit samples in base64") from None
+            raise ServerBroke("the server sent sound that is not base64 of 16-bit samples") from None
         if data.startswith(b"RIFF"):
             raise SpeechFailed("the server sends audio files instead of the requested 16-bit samples")
         response.audible = True
