@@ -316,7 +316,7 @@ REASONS: Mapping[str, str] = {
     "syllables-are-counted": "syllables are counted only in English and Chinese, but {0} is heard",
     "silent-no-0": "Silent: no 0.4 s block in {0} s of audio is louder than -70 LUFS.",
     "loudness-needs-at": "Loudness needs at least 0.4 s of audio; there are only {0} s.",
-    "recording-has-0": "the recording has {0} Hz, below the {1} Hz this needs; {2}",
+    "recording-has-0": "the recording's sampling rate is {0} Hz, below the {1} Hz this needs; {2}",
     "no-judge-named": "no judge is named: {0}",
     "neither-script-nor": "neither a script nor a number of speakers says whose voice should stay the same: {0}",
     "no-audio-was": "no audio was generated",
@@ -329,7 +329,7 @@ REASONS: Mapping[str, str] = {
     "not-ranked-split": "not ranked: the {0} items of its split are too few for ranks",
     "not-ranked-guard-unknown": "not ranked: it is unknown which of its items pass {0}",
     "not-ranked-guard": "not ranked: {0} of its items pass {1}, but {2} are needed",
-    "not-ranked-low-rate": "its sampling rate is below what the models need, so what was not recorded is missing",
+    "not-ranked-low-rate": "its sampling rate is lower than the models need, so the higher frequencies are missing",
     "not-ranked-0": "not ranked: its {0} of {1} is above the ceiling of {2}",
     "not-ranked-cancelled": "channels cancel each other during more than a twentieth of the recording, and what "
     "cancels is not scored",
@@ -347,14 +347,14 @@ REASONS: Mapping[str, str] = {
     "needed; the others are missing from {3} results",
     "key-without-value": "{0} has no value",
     "log-lacks-times": "the generation log does not state for every piece what {0} needs",
-    "unheard-answers": "a judge that reads plain words does not know how an answer sounds, which {0} dialogues are "
+    "unheard-answers": "a judge that reads plain words cannot tell how an answer sounds, which {0} dialogues are "
     "about; choose a judge that hears and modality=audio, or give every answer answer_tags, the sounds and tones that "
     "a listener noted",
     "note-voices": "{0} voices are heard and there should be {1}, so the most similar are merged",
     "note-language": "the language of the text is {0}",
     "note-languages": "the text is in several languages: {0}",
     "note-brackets": "{0} of the reference is in brackets and was not compared",
-    "note-upsampled": "the recording has {0} Hz, less than the models need, and was resampled",
+    "note-upsampled": "the recording was resampled, because its {0} Hz are less than the models need",
     "note-short": "the text is shorter than the window that this is measured on",
     "note-windows": "{0} windows with hardly any speech were left out",
     "note-without": "{0} has no value: {1}",

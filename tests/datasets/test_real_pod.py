@@ -373,7 +373,7 @@ def test_recordings_of_no_use_are_named_by_rule_and_nothing_is_written(tmp_path:
     ("options", "sentence"),
     [
         ({"configs": ["episodes"]}, "episodes is made from episodes .*, not from paper"),
-        ({"source": "episodes"}, "episodes is a folder of your own"),
+        ({"source": "episodes"}, "episodes is your own folder"),
         ({"source": "{folder}", "configs": ["topics"]}, "topics is made from paper "),
         ({"source": "{folder}"}, "contains no audio; `podeval data fetch real_pod --into"),
     ],

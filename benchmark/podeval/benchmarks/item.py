@@ -83,7 +83,7 @@ class SpokenScript(FactSheet):
         stray = next((turn.overlap for turn, last in pairs if not last.endswith(turn.overlap)), None)
         return self.refuse_if(
             (sorted(names) != speaking, f"{self.id} names {', '.join(names)}, and {', '.join(speaking)} speak"),
-            (stray, f"{self.id} has a turn over {stray!r}, which does not end the one before it"),
+            (stray, f"{self.id} has a turn over {stray!r}, which is not the end of the previous turn"),
         )
 
     @property

@@ -133,7 +133,7 @@ def count_listeners(
         BadInput: a number is out of its range, or fewer than three listeners heard two systems.
     """
     if difference <= 0 or not 0 < power < 1:
-        raise BadInput("the difference must be above 0, and the power between 0 and 1")
+        raise BadInput("the difference must be above 0, and the power must be between 0 and 1")
     counts = []
     for first, second in combinations(systems, 2):
         values = (pair_differences if pairs else compute_listener_differences)(marks, first, second)

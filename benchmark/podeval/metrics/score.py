@@ -16,7 +16,7 @@ each value left its usual range; and the 95 % interval of each slope per ten min
 UNRANKED = "unranked"
 """The note that gives, by key, the reason why a value is shown without a rank."""
 
-LOW_RATE = "its sampling rate is below what the models need, so what was not recorded is missing"
+LOW_RATE = "its sampling rate is lower than the models need, so the higher frequencies are missing"
 """The reason why values of a recording that was upsampled on request are not ranked."""
 
 Cause = Literal["system", "ours"]
@@ -122,7 +122,7 @@ Result = Score | Unscored
 
 
 _NOTED: Mapping[str, str] = {
-    "upsampled_from": "the recording has {0} Hz, less than the models need, and was resampled",
+    "upsampled_from": "the recording was resampled, because its {0} Hz are less than the models need",
     "text_language": "the language of the text is {0}",
     "text_languages": "the text is in several languages: {0}",
     "dropped": "{0:.0%} of the reference is in brackets and was not compared",

@@ -279,7 +279,7 @@ def _assign_voices(voices: Sequence[SpeakerVoice], targets: Sequence[NDArray[np.
 
     if len(voices) < len(targets):
         too_few = "no speaker was" if not voices else "one speaker was" if len(voices) == 1 else f"{len(voices)} were"
-        raise CannotScore(f"there are {len(targets)} reference voices, {too_few} found in the recording")
+        raise CannotScore(f"there are {len(targets)} reference voices, but {too_few} found in the recording")
     likeness = [[compute_cosine(voice.embedding, target) for target in targets] for voice in voices]
     rows, columns = linear_sum_assignment(likeness, maximize=True)
     return [Match(voices[row], targets[column]) for row, column in zip(rows, columns, strict=True)]

@@ -387,7 +387,7 @@ _LIST = (
         "order",
         "an order of systems by place, or a score of each as a whole",
         _columns("system, place", "system, score"),
-        "a table of your own, for studies that print no marks by item",
+        "a table of your own, for studies that do not print marks by item",
         read=_read_order,
     ),
 )

@@ -218,14 +218,14 @@ def test_criteria_are_read_from_the_prompts_of_the_authors_dataset() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ("not JSON", "a spoken dialogue is JSON"),
+        ("not JSON", "a spoken dialogue must be JSON"),
         ({"turns": []}, "needs its `turns`"),
         ({"turns": TURNS, "dimension": "visual"}, "one of semantic, paralinguistic, ambient"),
-        ({"turns": ["hello"]}, "turn 1: a turn is an object"),
+        ({"turns": ["hello"]}, "turn 1: a turn must be an object"),
         ({"turns": [{"user": 1}]}, "user is a transcript"),
-        ({"turns": TURNS, "criteria": {"sample": "one"}}, "sample criteria are a list"),
+        ({"turns": TURNS, "criteria": {"sample": "one"}}, "sample criteria must be a list"),
         ({"turns": TURNS, "criteria": {"other": ["x"]}}, "under general, dimension, sample"),
-        ({"turns": TURNS, "turn_criteria": ["x"]}, "by number of the turn"),
+        ({"turns": TURNS, "turn_criteria": ["x"]}, "by turn number"),
     ],
 )
 def test_a_dialogue_that_is_none_is_refused_with_a_sentence(data: Any, reason: str) -> None:

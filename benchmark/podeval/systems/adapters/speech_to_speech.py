@@ -202,13 +202,13 @@ _OMNI = (
     ModelClass(
         "qwen3_omni_moe",
         "Qwen3-Omni",
-        "hears and speaks by itself, in the first of its own voices",
+        "hears and speaks by itself, in its first voice",
         "speech_to_speech:QwenOmni",
     ),
     ModelClass(
         "qwen2_5_omni",
         "Qwen2.5-Omni",
-        "hears and speaks by itself, in the first of its own voices",
+        "hears and speaks by itself, in its first voice",
         "speech_to_speech:Qwen25Omni",
     ),
 )

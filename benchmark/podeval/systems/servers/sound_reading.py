@@ -182,7 +182,7 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
         )
     rate = _stated_rate(response.headers)
     if rate is not None and not _LIMITS.min_rate <= rate <= _LIMITS.max_rate:
-        raise SpeechFailed(f"the server says that its sound has {rate} Hz")
+        raise SpeechFailed(f"the server states a sampling rate of {rate} Hz, which is not plausible")
     kind = next((kind for kind in _KINDS if not is_like_noise(_cut(response.body, kind))), "<i2")
     notes = [] if rate else [f"the server sent samples without their rate, so {PCM_RATE} Hz is assumed"]
     notes += ["the server sent 32-bit floats, which its label does not state"] if kind == "<f4" else []
