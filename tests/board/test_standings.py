@@ -309,7 +309,7 @@ def test_pooled_values_are_ranked_by_their_weighted_mean(tmp_path: Path) -> None
 
 
 MTALK = benchmarks.get("mtalk_bench")
-UNHEARD = "a judge that reads plain words does not know how an answer sounds"
+UNHEARD = "a judge that reads plain words cannot tell how an answer sounds"
 
 
 def write_answers(runs: Path, system: str, value: float, hears: bool) -> None:

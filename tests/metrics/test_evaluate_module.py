@@ -197,7 +197,7 @@ def test_a_text_without_words_is_an_unscored_item(mattr: Any) -> None:
 
 @pytest.mark.parametrize("predictions", ["episode.wav", b"RIFF", {"array": [0.0]}, Path("a.wav")])
 def test_one_item_where_a_list_belongs_is_refused(loudness: Any, predictions: Any) -> None:
-    with pytest.raises(BadInput, match=r"predictions is a list with one entry per item.*put it in brackets"):
+    with pytest.raises(BadInput, match=r"predictions must be a list with one entry per item.*put it in brackets"):
         loudness.compute(predictions=predictions)
 
 
@@ -236,7 +236,7 @@ def test_wer_needs_references_and_takes_no_other_number_of_them(tmp_path: Path, 
     wer = module("wer")(cache_dir=str(tmp_path))
     with pytest.raises(BadInput, match="wer needs references"):
         wer.compute(predictions=[str(wav)])
-    with pytest.raises(BadInput, match="references is a list"):
+    with pytest.raises(BadInput, match="references must be a list"):
         wer.compute(predictions=[str(wav)], references="hello")
     with pytest.raises(ValueError, match="Mismatch in the number"):
         wer.compute(predictions=[str(wav)], references=["hello", "there"])

@@ -225,7 +225,7 @@ def test_a_speaker_that_is_not_heard_leaves_the_item_unscored() -> None:
 
 def test_fewer_speakers_than_references_leave_the_item_unscored() -> None:
     reason = unscored(Talk(S1=(10.0, ANN)), REFERENCES, None)
-    assert "2 reference voices, one speaker was found" in reason
+    assert "2 reference voices, but one speaker was found" in reason
 
 
 def test_references_of_other_names_than_the_script_s_are_refused() -> None:

@@ -199,7 +199,7 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
         try:
             rows = [(f"line {reader.line_num}", row) for row in reader]
         except csv.Error as error:
-            raise BadInput(f"line {reader.line_num + 1} is not a {what} in CSV: {error}") from None
+            raise BadInput(f"line {reader.line_num + 1} contains no {what} in CSV: {error}") from None
         names = [name for name in map(_clean, reader.fieldnames or ()) if name]
         if len(set(names)) < len(names):
             raise BadInput(f"the line of names contains a name twice: {', '.join(names)}; rename one")
@@ -224,7 +224,7 @@ def _parse_line(text: str, what: str, number: int) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise BadInput(f"line {number} is not a {what} in JSON: {error}") from None
+        raise BadInput(f"line {number} contains no {what} in JSON: {error}") from None
 
 
 def _clean(name: Any) -> str:

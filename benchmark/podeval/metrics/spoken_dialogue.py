@@ -43,7 +43,7 @@ BRACKETS = (
 """Facts about a transcript for a judge that reads it."""
 
 UNHEARD = (
-    "a judge that reads plain words does not know how an answer sounds, which {} dialogues are about; choose a judge "
+    "a judge that reads plain words cannot tell how an answer sounds, which {} dialogues are about; choose a judge "
     "that hears and modality=audio, or give every answer answer_tags, the sounds and tones that a listener noted"
 )
 
